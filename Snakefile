@@ -1,0 +1,24 @@
+# From captions and images to the CLIP-R-Precision table. Each stage is a file in rules/ and a package in
+# workflow_scripts/ of the same name.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/dataset.smk"
+include: "rules/pairs.smk"
+include: "rules/split.smk"
+include: "rules/judge.smk"
+include: "rules/generate.smk"
+include: "rules/score.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    input:
+        final_outputs,
+    default_target: True

@@ -1,0 +1,34 @@
+# dataset: which images, which captions?
+# Needs the chosen source's settings. Gives the captions, the images and a summary of what was left out.
+
+
+rule load_dataset:
+    """Read or draw the images and captions of the config's source."""
+    output:
+        captions=RESULTS + "/{dataset}/captions.parquet",
+        images=RESULTS + "/{dataset}/images.parquet",
+        folder=directory(RESULTS + "/{dataset}/images"),
+        summary=RESULTS + "/{dataset}/dataset.json",
+    params:
+        code=code_hash(
+            "workflow_scripts.dataset.load_dataset",
+            f"workflow_scripts.dataset.sources.{CONFIG.dataset.source}",
+        ),
+        source=CONFIG.dataset.source,
+        settings=source_settings(),
+        limit=CONFIG.dataset.limit or 0,
+        seed=CONFIG.seed,
+        results=RESULTS,
+    log:
+        "logs/{dataset}/load_dataset.log",
+    benchmark:
+        "logs/{dataset}/load_dataset.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    shell:
+        "python -m workflow_scripts.dataset.load_dataset --source {params.source:q}"
+        " --settings {params.settings:q} --limit {params.limit} --seed {params.seed}"
+        " --results {params.results:q} --dataset {wildcards.dataset:q} --log {log:q}"

@@ -1,0 +1,20 @@
+"""Fixtures that several stages' tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def cub_root() -> Path:
+    """The folder of the real archives that preset birds50 names; skips where it is not there."""
+    preset = yaml.safe_load((ROOT / "presets" / "birds50" / "config.yaml").read_text())
+    folder = ROOT / preset["dataset"]["cub"]["root"]
+    if not (folder / "cub_captions.zip").is_file():
+        pytest.skip(f"the real archives are not in {preset['dataset']['cub']['root']}")
+    return folder

@@ -1,0 +1,1 @@
+"""What every stage shares: configuration, files, randomness, errors, command lines."""

@@ -1,0 +1,70 @@
+"""A key-value store on disk that survives between runs: parses, embeddings.
+
+Keys hold everything that a value depends on, so that nothing in it is ever out of date, and deleting the
+file loses only time. Two processes may use it at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from workflow_scripts.common.cli import log
+
+
+def key(*parts: str | bytes | int) -> bytes:
+    """16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        raw = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(len(raw).to_bytes(8, "big") + raw)
+    return digest.digest()
+
+
+class Cache:
+    """``with Cache(path) as cache: cache.put(...); cache.get(...)``. A damaged file is made anew."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.db = self._open()
+        except sqlite3.DatabaseError:
+            log.warning("%s: damaged, made anew", self.path)
+            for suffix in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            self.db = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=600, isolation_level=None)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("CREATE TABLE IF NOT EXISTS cache (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+        return db
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.db.close()
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The values that are there, by key."""
+        found: dict[bytes, bytes] = {}
+        for start in range(0, len(keys), 500):
+            part = list(keys[start : start + 500])
+            marks = ",".join("?" * len(part))
+            found.update(self.db.execute(f"SELECT key, value FROM cache WHERE key IN ({marks})", part))
+        return found
+
+    def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store all of ``items`` or, if the process dies, none."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            self.db.executemany("INSERT OR REPLACE INTO cache VALUES (?, ?)", items)
+            self.db.execute("COMMIT")
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise

@@ -1,0 +1,69 @@
+"""The command line of a step: logging set up in one place, errors as one line."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from workflow_scripts.common.errors import UserError
+
+log = logging.getLogger("compclip")
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser with the options that every step has; ``description`` is the module's docstring."""
+    result = argparse.ArgumentParser(
+        description=(description or "").strip(), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    result.add_argument("--log", type=Path, metavar="FILE", help="also write the log, tracebacks included, here")
+    return result
+
+
+def start_logging(log_file: Path | None) -> None:
+    """Plain lines on standard error, the same with times in the log file."""
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+        handler.close()
+    screen = logging.StreamHandler()
+    screen.setLevel(logging.INFO)
+    screen.setFormatter(logging.Formatter("%(message)s"))
+    log.addHandler(screen)
+    if log_file is not None:
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        file = logging.FileHandler(log_file, mode="w", encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(file)
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as the one line that a user reads."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory: close other programs, or use smaller batches in the config"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def run(step: Callable[[argparse.Namespace], None], arguments: argparse.ArgumentParser) -> None:
+    """Parse, log, run; on failure print one line, put the traceback in the log, exit with 1."""
+    options = arguments.parse_args()
+    start_logging(options.log)
+    try:
+        step(options)
+    except KeyboardInterrupt:
+        log.error("interrupted: run again to resume")
+        sys.exit(130)
+    except Exception as error:
+        # Only the file gets the traceback: its handler alone takes DEBUG.
+        log.debug("traceback", exc_info=True)
+        hint = "" if isinstance(error, UserError) or options.log is None else f" (traceback: {options.log})"
+        log.error("error: %s%s", one_line(error), hint)
+        sys.exit(1)

@@ -1,0 +1,100 @@
+"""The config, typed: one model a section, each in its stage's ``config.py``; unknown keys are refused.
+
+``python -m workflow_scripts.common.config --write`` writes ``schemas/config.schema.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import write_text
+from workflow_scripts.common.section import Section
+from workflow_scripts.dataset.config import DatasetConfig
+from workflow_scripts.generate.config import GenerateConfig
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.pairs.config import PairsConfig
+from workflow_scripts.report.config import ReportConfig
+from workflow_scripts.score.config import ScoreConfig
+from workflow_scripts.split.config import SplitConfig
+
+SCHEMA = ROOT / "schemas" / "config.schema.json"
+
+
+class Config(Section):
+    """A run of compclip."""
+
+    seed: int = Field(0, ge=0, description="every random choice derives from it")
+    threads: int = Field(2, ge=1, description="threads of steps that compute floats; other counts, other bytes")
+    results: str = Field("results", min_length=1, description="the folder of the artifacts")
+    cache: str = Field(".cache", min_length=1, description="the folder of what steps keep between runs")
+    compositions: list[str] = Field(["color", "shape"], min_length=1, description="names in lexicons/adjectives")
+    dataset: DatasetConfig = Field(default_factory=DatasetConfig)
+    pairs: PairsConfig = Field(default_factory=PairsConfig)
+    split: SplitConfig = Field(default_factory=SplitConfig)
+    judge: JudgeConfig = Field(default_factory=JudgeConfig)
+    generate: GenerateConfig = Field(default_factory=GenerateConfig)
+    score: ScoreConfig = Field(default_factory=ScoreConfig)
+    report: ReportConfig = Field(default_factory=ReportConfig)
+
+    @field_validator("compositions")
+    @classmethod
+    def _known(cls, names: list[str]) -> list[str]:
+        known = sorted(p.stem for p in (ROOT / "lexicons" / "adjectives").glob("*.yaml"))
+        for name in names:
+            if name not in known:
+                raise ValueError(f"no lexicons/adjectives/{name}.yaml; allowed: {', '.join(known)}")
+        if len(set(names)) < len(names):
+            raise ValueError("a composition stands twice")
+        return names
+
+
+def _fields(model: type[Section], location: tuple[str | int, ...]) -> list[str]:
+    """The keys allowed at ``location``, as far as it can be followed."""
+    current: Any = model
+    for part in location:
+        if isinstance(part, int) or not hasattr(current, "model_fields") or part not in current.model_fields:
+            continue
+        inner = current.model_fields[part].annotation
+        options = [inner, *getattr(inner, "__args__", ())]
+        current = next((o for o in options if isinstance(o, type) and issubclass(o, Section)), current)
+    return sorted(current.model_fields)
+
+
+def load_config(values: dict[str, Any], where: str = "config") -> Config:
+    """Check ``values``; a UserError names the first faulty key, its value and what is allowed."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        location = first["loc"]
+        key = ".".join(str(part) for part in location)
+        if first["type"] == "extra_forbidden":
+            allowed = ", ".join(_fields(Config, location[:-1]))
+            raise UserError(f"{where}: {key}: unknown key; allowed: {allowed}") from error
+        message = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{where}: {key}: {message}; it is {first['input']!r}") from error
+
+
+def schema_text() -> str:
+    """The JSON schema of the config, as it stands in ``schemas/``."""
+    return json.dumps(Config.model_json_schema(), indent=2) + "\n"
+
+
+def main(options: argparse.Namespace) -> None:
+    if options.write:
+        write_text(schema_text(), SCHEMA)
+    else:
+        print(schema_text(), end="")
+
+
+if __name__ == "__main__":
+    parser = cli.parser(__doc__)
+    parser.add_argument("--write", action="store_true", help=f"write {SCHEMA.relative_to(ROOT)}")
+    cli.run(main, parser)

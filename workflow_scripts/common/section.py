@@ -1,0 +1,14 @@
+"""The base of every section of the config."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+# What may be a folder in results/ and a wildcard of a rule.
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
+
+
+class Section(BaseModel):
+    """Unknown keys are refused, and nothing changes after the check."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())

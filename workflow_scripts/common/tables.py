@@ -1,0 +1,91 @@
+"""The columns of every Parquet artifact, each checked whenever it is written or read.
+
+Lists and structs (``changes``) are Python objects in pandas and nested types in the file.
+"""
+
+from __future__ import annotations
+
+import pandera.pandas as pa
+
+SPLITS = ("train", "test_seen", "test_unseen")
+TESTS = ("test_seen", "test_unseen", "test_swapped")
+RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
+
+
+def _schema(unique: list[str] | None = None, **columns: pa.Column) -> pa.DataFrameSchema:
+    return pa.DataFrameSchema(columns, strict=True, unique=unique)
+
+
+def _text(*, nullable: bool = False, isin: tuple[str, ...] | None = None) -> pa.Column:
+    return pa.Column(str, checks=pa.Check.isin(isin) if isin else None, nullable=nullable)
+
+
+def _count() -> pa.Column:
+    return pa.Column("int64", checks=pa.Check.ge(0))
+
+
+def _share() -> pa.Column:
+    return pa.Column("float64", checks=pa.Check.in_range(0, 1))
+
+
+# class_id is null where the images have no classes: each image is then its own class.
+CAPTIONS = _schema(
+    unique=["image_id", "caption_id"],
+    image_id=_text(), caption_id=_count(), class_id=_text(nullable=True), text=_text(),
+)  # fmt: skip
+
+# path is relative to the results folder; null, with width and height, where there is no readable image.
+IMAGES = _schema(
+    unique=["image_id"],
+    image_id=_text(), path=_text(nullable=True),
+    width=pa.Column("Int64", nullable=True), height=pa.Column("Int64", nullable=True),
+    bbox_x=pa.Column("float64", nullable=True), bbox_y=pa.Column("float64", nullable=True),
+    bbox_w=pa.Column("float64", nullable=True), bbox_h=pa.Column("float64", nullable=True),
+)  # fmt: skip
+
+# Offsets count characters of the caption's text; end is exclusive.
+# disputed: the parse alone says it and the surface says otherwise: held out, never ranked or swapped.
+PAIRS = _schema(
+    image_id=_text(), caption_id=_count(), adjective=_text(), noun=_text(),
+    adjective_start=_count(), adjective_end=_count(), noun_start=_count(), noun_end=_count(),
+    relation=_text(isin=RELATIONS),
+)  # fmt: skip
+
+# rank counts from 1; percentile is 100 * (rank - 0.5) / pairs.
+RANKING = _schema(
+    unique=["adjective", "noun"],
+    adjective=_text(), noun=_text(), count=_count(), images=_count(), rank=_count(),
+    percentile=pa.Column("float64", checks=pa.Check.in_range(0, 100)),
+)  # fmt: skip
+
+SPLIT = _schema(unique=["image_id"], image_id=_text(), split=_text(isin=SPLITS))
+
+# changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
+# adjective's characters in text, new_start and new_end those of its replacement in swapped_text.
+# A pair, here and below, is written adjective_noun, as in the published files.
+SWAPPED = _schema(
+    unique=["image_id", "caption_id"],
+    image_id=_text(), caption_id=_count(), text=_text(), swapped_text=_text(),
+    changes=pa.Column(object), pair=_text(),
+)  # fmt: skip
+
+# pair: test_unseen, the caption's held-out pair; test_swapped, the entry's; test_seen, null.
+PROMPTS = _schema(
+    unique=["image_id", "caption_id", "draw", "split"],
+    image_id=_text(), caption_id=_count(), draw=_count(), split=_text(isin=TESTS), text=_text(),
+    pair=_text(nullable=True), file_name=_text(),
+)  # fmt: skip
+
+# path is relative to the results folder, null unless the status is ok.
+MANIFEST = _schema(
+    unique=["image_id", "caption_id", "draw", "split"],
+    image_id=_text(), caption_id=_count(), split=_text(isin=TESTS), draw=_count(),
+    path=_text(nullable=True), status=_text(isin=("ok", "missing", "unreadable")),
+)  # fmt: skip
+
+SCORES = _schema(
+    unique=["image_id", "caption_id", "draw"],
+    image_id=_text(), caption_id=_count(), draw=_count(), pair=_text(nullable=True),
+    similarity=pa.Column("float64"), p_beaten=_share(), p_tied=_share(), expected_top1=_share(),
+    hit=pa.Column(bool), weight=_share(),
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""The config's ``generate``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from workflow_scripts.common import plugins
+from workflow_scripts.common.section import NAME, Section
+
+KINDS = "workflow_scripts.generate.generators"
+
+
+class Generator(Section):
+    """A word, or ``{name, kind, ...}`` with the settings of its kind beside them."""
+
+    name: str = Field(pattern=NAME)
+    kind: str = Field(description="a file in workflow_scripts/generate/generators; the name if not said")
+    options: dict[str, Any] = Field(default_factory=dict, description="the kind's settings, checked by it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value, "kind": value}
+        if isinstance(value, dict):
+            known = {k: value[k] for k in ("name", "kind", "options") if k in value}
+            known.setdefault("kind", known.get("name"))
+            rest = {k: v for k, v in value.items() if k not in known}
+            known["options"] = {**known.get("options", {}), **rest}
+            return known
+        return value
+
+    @model_validator(mode="after")
+    def _checked(self) -> Generator:
+        if self.kind not in plugins.available(KINDS):
+            raise ValueError(f"unknown generator {self.kind!r}; allowed: {', '.join(plugins.available(KINDS))}")
+        plugins.load(KINDS, self.kind).Settings.model_validate(self.options)
+        return self
+
+
+class GenerateConfig(Section):
+    """The images to be judged."""
+
+    generators: list[Generator] = Field(
+        default_factory=lambda: [Generator(name="photographs", kind="photographs")], min_length=1
+    )
+
+    @field_validator("generators")
+    @classmethod
+    def _distinct(cls, generators: list[Generator]) -> list[Generator]:
+        names = [g.name for g in generators]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"generator {name!r} stands twice: give each a name of its own")
+        return generators

@@ -1,0 +1,1 @@
+"""Generators: a file each, found by its kind in the config."""

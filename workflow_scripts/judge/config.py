@@ -1,0 +1,39 @@
+"""The config's ``judge``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from workflow_scripts.common.section import Section
+
+
+class Tower(Section):
+    """Start the image tower from any weights file."""
+
+    model: str = Field(description="timm model of the image tower")
+    weights: str = Field(description="a weights file, or package:file inside an installed package")
+    rename: str | None = Field(None, description="YAML table of patterns from the file's names to the tower's")
+    mean: tuple[float, float, float] = Field((0.485, 0.456, 0.406), description="of the pixels it was trained on")
+    std: tuple[float, float, float] = Field((0.229, 0.224, 0.225), description="of the pixels it was trained on")
+
+
+class JudgeConfig(Section):
+    """A CLIP fine-tuned on these captions."""
+
+    model: str = Field(
+        "sketch", description="open_clip model, a file in workflow_scripts/judge/models, or a path to one"
+    )
+    pretrained: str | None = Field(None, description="open_clip pretrained tag, or a path to weights")
+    tower: Tower | None = Field(None, description="image tower from other weights")
+    trainable: list[str] = Field(["*"], min_length=1, description="patterns of the parameters that train")
+    train_on: Literal["train", "half", "all"] = Field("train", description="design: What the judge has seen")
+    epochs: int = Field(10, ge=0, description="0 uses the pretrained model as it is")
+    batch: int = Field(256, ge=2)
+    lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(0.1, ge=0)
+    warmup: float = Field(0.05, ge=0, lt=1, description="share of the steps, before the cosine falls to 0")
+    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = "fp32"
+    crop: float | None = Field(0.75, gt=0, description="half side of the crop, in longer sides of the bounding box")
+    device: Literal["auto", "cpu", "cuda"] = "auto"

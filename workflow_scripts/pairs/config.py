@@ -1,0 +1,27 @@
+"""The config's ``pairs``."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from workflow_scripts.common.section import Section
+
+
+class Selection(Section):
+    """Which pairs are ranked (design: Selection)."""
+
+    adjectives: int = Field(
+        60, ge=1, description="most frequent adjectives, then filtered to the composition's lexicon"
+    )
+    pairs: int = Field(100, ge=1, description="most frequent pairs with those; their nouns are selected")
+    min_count: int = Field(1, ge=1, description="rank a pair only if it occurs this often; 1 as published")
+
+
+class PairsConfig(Section):
+    """Which adjective goes with which noun."""
+
+    model: str = Field("en_core_web_sm", description="spaCy pipeline; its twin on PyPI stands in where it is missing")
+    nouns: str | None = Field(
+        "birds", description="name in lexicons/nouns: only its nouns are ranked; null for any noun"
+    )
+    selection: Selection = Field(default_factory=Selection)

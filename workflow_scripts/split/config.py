@@ -1,0 +1,36 @@
+"""The config's ``split``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from workflow_scripts.common.section import Section
+
+
+class Heldout(Section):
+    """Which pairs are held out (design: Held out)."""
+
+    fraction: float = Field(0.1, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
+    window: tuple[float, float] = Field((25, 75), description="percentiles of the ranking to draw between")
+    pairs: list[str] | dict[str, list[str]] | None = Field(
+        None, description="adjective_noun strings (for several compositions, a list for each): overrides the draw"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Heldout:
+        low, high = self.window
+        if not 0 <= low < high <= 100:
+            raise ValueError("window must be two percentiles, the lower first, within 0 and 100")
+        return self
+
+
+class SplitConfig(Section):
+    """Which pairs are held out, who trains, who tests, what is swapped, what must be drawn."""
+
+    heldout: Heldout = Field(default_factory=Heldout)
+    test_seen: Literal["auto"] | int = Field("auto", description="images; auto: as many as test_unseen, at most 12 %")
+    prompts: Literal["pairs", "all"] = Field("pairs", description="captions with a pair to judge; all as published")
+    draws: int = Field(1, ge=1, description="images to be made for each prompt")
+    per_image: int | None = Field(None, ge=1, description="at most this many prompts an image and split, drawn by seed")
