@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +23,7 @@ def module_file(module: str) -> Path | None:
     return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _imports(module: str) -> tuple[str, ...]:
     file = module_file(module)
     if file is None:
@@ -63,7 +63,7 @@ def files_of(*modules: str) -> list[str]:
     return sorted(str(f.relative_to(ROOT)) for f in files if f is not None and f.stat().st_size)
 
 
-@lru_cache(maxsize=None)
+@cache
 def code_hash(*modules: str) -> str:
     """16 hex digits over the names and contents of ``files_of(*modules)``."""
     digest = hashlib.blake2b(digest_size=8)

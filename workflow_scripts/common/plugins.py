@@ -6,14 +6,14 @@ A new one is a new file: its name is the config's word for it, its ``Settings`` 
 from __future__ import annotations
 
 import importlib
-from functools import lru_cache
+from functools import cache
 from types import ModuleType
 
 from workflow_scripts.common.code import module_file
 from workflow_scripts.common.errors import UserError
 
 
-@lru_cache(maxsize=None)
+@cache
 def available(package: str) -> tuple[str, ...]:
     """The names of the modules in ``package``, sorted."""
     folder = module_file(package)
