@@ -14,6 +14,7 @@ except UserError as error:
     raise WorkflowError(str(error))
 
 RESULTS = CONFIG.results
+LOGS = f"{RESULTS}/logs"
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 

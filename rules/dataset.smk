@@ -20,9 +20,9 @@ rule load_dataset:
         seed=CONFIG.seed,
         results=RESULTS,
     log:
-        "logs/{dataset}/load_dataset.log",
+        LOGS + "/{dataset}/load_dataset.log",
     benchmark:
-        "logs/{dataset}/load_dataset.benchmark.tsv"
+        LOGS + "/{dataset}/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1

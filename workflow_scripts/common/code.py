@@ -63,10 +63,20 @@ def files_of(*modules: str) -> list[str]:
     return sorted(str(f.relative_to(ROOT)) for f in files if f is not None and f.stat().st_size)
 
 
+_hashed: dict[str, tuple[str, ...]] = {}
+
+
+def hashed_modules(value: str) -> tuple[str, ...]:
+    """The modules that ``code_hash`` was asked for when it gave ``value``; none for another value."""
+    return _hashed.get(value, ())
+
+
 @cache
 def code_hash(*modules: str) -> str:
     """16 hex digits over the names and contents of ``files_of(*modules)``."""
     digest = hashlib.blake2b(digest_size=8)
     for file in files_of(*modules):
         digest.update(file.encode() + b"\0" + (ROOT / file).read_bytes() + b"\0")
-    return digest.hexdigest()
+    value = digest.hexdigest()
+    _hashed[value] = modules
+    return value

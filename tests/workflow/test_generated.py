@@ -1,0 +1,44 @@
+"""What is generated from the workflow and committed: it must be what would be generated now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.config import SCHEMA, load_config, schema_text
+from workflow_scripts.workflow import picture
+from workflow_scripts.workflow.make_dvc import config_keys, dvc_file, dvc_text
+from workflow_scripts.workflow.run import read_config
+
+CONFIGS = [ROOT / "config.yaml", *sorted((ROOT / "presets").glob("*/config.yaml"))]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.parent.name)
+def test_dvc_yaml_is_the_workflows(config: Path) -> None:
+    assert dvc_file(config).read_text() == dvc_text(config), "run `make dvc`, with CONFIG=… for a preset"
+
+
+def test_schema_is_the_models() -> None:
+    assert schema_text() == SCHEMA.read_text(), "run `make schema`"
+
+
+def test_picture_is_the_workflows() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert picture.with_picture(readme, picture.picture()) == readme, "run `make picture`"
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.parent.name)
+def test_configs_are_valid(config: Path) -> None:
+    assert read_config(config).results
+
+
+def test_defaults_need_no_file() -> None:
+    assert load_config({}).dataset.source == "sketch"
+
+
+def test_stage_follows_keys_used_through_helpers() -> None:
+    assert "split" in config_keys("split") or any(key.startswith("split.") for key in config_keys("split"))
+    assert not any(key.startswith("judge.epochs") for key in config_keys("pairs"))
+    assert any(key.startswith("dataset") for key in config_keys("dataset"))

@@ -1,0 +1,47 @@
+"""Put Snakemake's own drawing of the rules into the README, as Mermaid.
+
+``--check`` writes nothing and fails where the README's picture is not the workflow's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import write_text
+
+README = ROOT / "README.md"
+PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S)
+
+
+def picture() -> str:
+    """The rule graph of the default config, in Mermaid."""
+    command = ["snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
+    drawn = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return drawn[drawn.index("---") :].strip()
+
+
+def with_picture(readme: str, drawn: str) -> str:
+    """``readme`` with the picture in its place; UserError where the place is not marked."""
+    if not PLACE.search(readme):
+        raise UserError("README.md: the marks of the workflow's picture are missing")
+    return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", readme)
+
+
+def main(options: argparse.Namespace) -> None:
+    readme = README.read_text(encoding="utf-8")
+    new = with_picture(readme, picture())
+    if options.check and new != readme:
+        raise UserError("README.md: the picture is not the workflow's: `make picture`")
+    if not options.check:
+        write_text(new, README)
+
+
+if __name__ == "__main__":
+    parser = cli.parser(__doc__)
+    parser.add_argument("--check", action="store_true")
+    cli.run(main, parser)
