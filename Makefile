@@ -35,7 +35,7 @@ bench: .venv/ready
 
 # The figures of docs/seeds.md: the default run with three seeds.
 seeds: .venv/ready
-	python -m workflow_scripts.bench.seeds
+	python -m workflow_scripts.workflow.seeds
 
 # dvc.yaml of a config, from the workflow's own graph.
 dvc: .venv/ready

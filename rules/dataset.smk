@@ -9,6 +9,7 @@ rule load_dataset:
         images=RESULTS + "/{dataset}/images.parquet",
         folder=directory(RESULTS + "/{dataset}/images"),
         summary=RESULTS + "/{dataset}/dataset.json",
+        tables=source_tables(),
     params:
         code=code_hash(
             "workflow_scripts.dataset.load_dataset",
@@ -16,9 +17,11 @@ rule load_dataset:
         ),
         source=CONFIG.dataset.source,
         settings=source_settings(),
+        contents=source_contents,
         limit=CONFIG.dataset.limit or 0,
         seed=CONFIG.seed,
         results=RESULTS,
+        cache=CONFIG.cache,
     log:
         LOGS + "/{dataset}/load_dataset.log",
     benchmark:
@@ -31,4 +34,4 @@ rule load_dataset:
     shell:
         "python -m workflow_scripts.dataset.load_dataset --source {params.source:q}"
         " --settings {params.settings:q} --limit {params.limit} --seed {params.seed}"
-        " --results {params.results:q} --dataset {wildcards.dataset:q} --log {log:q}"
+        " --results {params.results:q} --dataset {wildcards.dataset:q} --cache {params.cache:q} --log {log:q}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,24 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
+    replaced = path.with_name(f".{path.name}.{os.getpid()}.old")
+    shutil.rmtree(replaced, ignore_errors=True)
     try:
         yield temporary
-        if path.exists():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
-    except BaseException:
+        while True:
+            with suppress(FileNotFoundError):
+                os.rename(path, replaced)
+            try:
+                os.rename(temporary, path)
+                break
+            except OSError as error:
+                # Another run has put its own there in between.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                shutil.rmtree(replaced, ignore_errors=True)
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        shutil.rmtree(replaced, ignore_errors=True)
 
 
 def write_text(text: str, path: str | Path) -> None:
@@ -80,9 +91,13 @@ def check_table(table: pd.DataFrame, schema: pa.DataFrameSchema, where: str | Pa
 
 def write_table(table: pd.DataFrame, path: str | Path, schema: pa.DataFrameSchema) -> None:
     """Write Parquet after a check against ``schema``; the row order is the caller's."""
-    table = check_table(table, schema, path).reset_index(drop=True)
+    write_frame(check_table(table, schema, path), path)
+
+
+def write_frame(table: pd.DataFrame, path: str | Path) -> None:
+    """Write Parquet unchecked: for tables whose columns only their maker knows (a source's ``scenes``)."""
     with atomic(path) as temporary:
-        table.to_parquet(temporary, index=False, compression="zstd")
+        table.reset_index(drop=True).to_parquet(temporary, index=False, compression="zstd")
 
 
 def read_table(path: str | Path, schema: pa.DataFrameSchema, columns: list[str] | None = None) -> pd.DataFrame:

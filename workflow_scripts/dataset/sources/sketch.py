@@ -1,9 +1,68 @@
-"""Birds drawn by the project's own code."""
+"""Birds drawn by the project's own code: no file is shipped, and what is in every picture is known."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import Field
+
+from workflow_scripts.common import seeds
+from workflow_scripts.common.io import atomic
+from workflow_scripts.common.progress import track
 from workflow_scripts.common.section import Section
+from workflow_scripts.dataset.sketch.captions import write_caption
+from workflow_scripts.dataset.sketch.draw import draw_pose, paint, png, pose_columns
+from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
+from workflow_scripts.dataset.source import Loaded
 
 
 class Settings(Section):
-    """None."""
+    """Drawn birds."""
+
+    images: int = Field(9000, ge=1, description="birds")
+    species: int = Field(80, ge=2, description="classes, each with habits of its own")
+    captions: int = Field(10, ge=1, description="captions of an image")
+    size: int = Field(96, ge=32, le=512, description="side of an image in pixels")
+
+
+def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
+    """Draw the birds into ``folder`` and write their captions (``source.py``); ``cache`` is not used.
+
+    tables: ``scenes``, a row an image, every attribute and the pose; ``facts``, a row for each thing that a
+    caption states: image_id, caption_id, part, kind, value, start, end.
+    """
+    world = make_world(seed, settings.species)
+    count = min(settings.images, limit or settings.images)
+    digits = len(str(settings.images - 1))
+    scenes: list[dict[str, Any]] = []
+    captions: list[tuple[Any, ...]] = []
+    facts: list[tuple[Any, ...]] = []
+    for index in track(range(count), count, "birds"):
+        image_id = f"{index:0{digits}d}"
+        species = index % settings.species
+        dice = Dice(seeds.rng(seed, "sketch", "image", index))
+        scene = draw_scene(world, species, dice)
+        pose = draw_pose(dice)
+        with atomic(folder / f"{image_id}.png") as file:
+            file.write_bytes(png(paint(scene, pose, settings.size)))
+        scenes.append({"image_id": image_id, **scene, **pose_columns(pose)})
+        for caption_id in range(settings.captions):
+            caption = write_caption(scene, dice)
+            captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
+            facts += [(image_id, caption_id, f.part, f.kind, f.value, f.start, f.end) for f in caption.facts]
+    ids = [row["image_id"] for row in scenes]
+    images = pd.DataFrame({"image_id": ids, "path": [f"{i}.png" for i in ids]})
+    images["width"] = images["height"] = pd.array([settings.size] * count, dtype="Int64")
+    for column in ("bbox_x", "bbox_y", "bbox_w", "bbox_h"):
+        images[column] = pd.Series([None] * count, dtype="float64")
+    return Loaded(
+        captions=pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"]),
+        images=images,
+        tables={
+            "scenes": pd.DataFrame(scenes),
+            "facts": pd.DataFrame(facts, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"]),
+        },
+        summary={"images": count, "captions": len(captions), "facts": len(facts), "species": settings.species},
+    )

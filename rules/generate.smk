@@ -1,0 +1,47 @@
+# generate: the images to be judged.
+# Needs the prompts, and of the other tables what the generator's kind reads. Gives a manifest with a row for each
+# prompt, the images, a summary of what is missing and, where the kind knows what it drew, the scenes.
+
+
+rule generate_images:
+    """Make, or fetch, an image for each prompt."""
+    input:
+        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
+        tables=generator_tables,
+    output:
+        manifest=RESULTS + "/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        folder=directory(RESULTS + "/{dataset}/{composition}/generated/{generator}/images"),
+        summary=RESULTS + "/{dataset}/{composition}/generated/{generator}/summary.json",
+    params:
+        code=generator_code,
+        kind=generator_kind,
+        settings=generator_settings,
+        contents=generator_contents,
+        seed=CONFIG.seed,
+        results=RESULTS,
+    wildcard_constraints:
+        generator=one_of(generators(scenes=False)),
+    log:
+        LOGS + "/{dataset}/{composition}/generate_images.{generator}.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    shell:
+        "python -m workflow_scripts.generate.generate_images --generator {wildcards.generator:q} --kind {params.kind:q}"
+        " --settings {params.settings:q} --prompts {input.prompts:q} --tables {input.tables:q}"
+        " --results {params.results:q} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --seed {params.seed} --log {log:q}"
+
+
+use rule generate_images as generate_scenes with:
+    output:
+        manifest=RESULTS + "/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        folder=directory(RESULTS + "/{dataset}/{composition}/generated/{generator}/images"),
+        summary=RESULTS + "/{dataset}/{composition}/generated/{generator}/summary.json",
+        scenes=RESULTS + "/{dataset}/{composition}/generated/{generator}/scenes.parquet",
+    wildcard_constraints:
+        generator=one_of(generators(scenes=True)),

@@ -1,0 +1,214 @@
+"""A made-up results folder with every artifact that the report reads, small enough to check by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from workflow_scripts.common import tables
+from workflow_scripts.common.io import write_json, write_table, write_text
+
+DATASET, COMPOSITION = "tiny", "color"
+COLORS = ("red", "blue", "green", "white", "black", "yellow")
+NOUNS = ("wing", "belly", "crown", "bill")
+HELD = ("green_wing", "white_bill")
+GENERATORS = ("photographs", "faithful", "memorizer")
+SERVES = {"photographs": ("test_seen", "test_unseen")}
+COLUMNS = (
+    "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",
+    "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
+    "candidates", "class_rule", "distractors", "seed",
+)  # fmt: skip
+# The first caption of the data set: a page that does not escape it would run it.
+HOSTILE = "<script>alert(1)</script> a bird with red wing & <b>blue</b> belly"
+RGB = {"red": (220, 40, 40), "blue": (50, 90, 220), "green": (40, 160, 70), "white": (240, 240, 240),
+       "black": (30, 30, 30), "yellow": (240, 210, 40)}  # fmt: skip
+
+
+def _picture(colors: list[str], path: Path) -> None:
+    pixels = np.concatenate([np.full((24, 96, 3), RGB[c], np.uint8) for c in (colors * 4)[:4]])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path)
+
+
+def _occurrences(image_id: str, caption_id: int, text: str) -> list[dict]:
+    found = re.finditer(rf"\b({'|'.join(COLORS)}) ({'|'.join(NOUNS)})\b", text)
+    return [
+        {
+            "image_id": image_id, "caption_id": caption_id, "adjective": m[1], "noun": m[2],
+            "adjective_start": m.start(1), "adjective_end": m.end(1), "noun_start": m.start(2), "noun_end": m.end(2),
+            "relation": "adjacent",
+        }
+        for m in found
+    ]  # fmt: skip
+
+
+def _swap(text: str, image_id: str, caption_id: int) -> dict | None:
+    for found in _occurrences(image_id, caption_id, text):
+        new = {"wing": "green", "bill": "white"}.get(found["noun"])
+        if new:
+            start, end = found["adjective_start"], found["adjective_end"]
+            change = {
+                "noun": found["noun"], "original_adj": found["adjective"], "new_adj": new, "start": start, "end": end,
+                "new_start": start, "new_end": start + len(new),
+            }  # fmt: skip
+            return {
+                "image_id": image_id, "caption_id": caption_id, "text": text,
+                "swapped_text": text[:start] + new + text[end:], "changes": [change], "pair": f"{new}_{found['noun']}",
+            }  # fmt: skip
+    return None
+
+
+def _scores(prompts: pd.DataFrame, skill: float, random: np.random.Generator, split: str) -> pd.DataFrame:
+    n = len(prompts)
+    beaten = np.round(random.beta(1, 1 + 200 * skill, n), 6)
+    top = np.round((1 - beaten) ** 99, 6)
+    counts = prompts["pair"].value_counts()
+    weight = np.ones(n)
+    if split == "test_swapped" and len(counts) > 1:
+        first, second = counts.index[0], counts.iloc[1]
+        weight[prompts["pair"] == first] = min(1, int(1.25 * second) / counts.iloc[0])
+    return pd.DataFrame(
+        {
+            "image_id": prompts["image_id"].to_numpy(), "caption_id": prompts["caption_id"].to_numpy(),
+            "draw": prompts["draw"].to_numpy(), "pair": prompts["pair"].to_numpy(),
+            "similarity": np.round(random.uniform(0, 1, n), 6), "p_beaten": beaten, "p_tied": np.zeros(n),
+            "expected_top1": top, "hit": random.random(n) < top, "weight": weight,
+        }
+    )  # fmt: skip
+
+
+def _tables(root: Path, data: Path) -> None:
+    """table.csv and comparisons.csv, with numbers of no meaning."""
+    rows, differences = [], []
+    for g, name in enumerate(GENERATORS):
+        for split in SERVES.get(name, tables.TESTS):
+            for judge in ("sketch", "oracle"):
+                exact = max(0.05, 0.8 - 0.15 * g - 0.1 * tables.TESTS.index(split) + 0.1 * (judge == "oracle"))
+                row = {
+                    "dataset": DATASET, "composition": COMPOSITION, "generator": name, "split": split,
+                    "prompts": "pairs", "n": 30, "images": 12, "exact": exact, "exact_low": exact - 0.04,
+                    "exact_high": exact + 0.05, "sampled_mean": exact - 0.01, "sampled_std": 0.05, "blind_control": 0.02,
+                    "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",
+                    "distractors": "original", "seed": 0,
+                }  # fmt: skip
+                if split == "test_swapped":
+                    row |= {"balanced": exact - 0.02, "balanced_low": exact - 0.06, "balanced_high": exact + 0.02}
+                rows.append(row)
+                if split == "test_swapped" and judge != "oracle":
+                    rows.append(row | {"distractors": "swapped", "exact": exact - 0.1})
+    pd.DataFrame(rows)[list(COLUMNS)].to_csv(root / "table.csv", index=False)
+    for split in tables.TESTS:
+        differences.append({"a": "faithful", "b": "memorizer", "split": split, "difference": 0.15})
+    for name in GENERATORS:
+        for split in SERVES.get(name, tables.TESTS)[1:]:
+            differences.append({"a": split, "b": "test_seen", "split": name, "difference": -0.02})
+    frame = pd.DataFrame(differences).assign(dataset=DATASET, composition=COMPOSITION, n=12)
+    frame["low"], frame["high"] = frame["difference"] - 0.04, frame["difference"] + 0.05
+    names = ["dataset", "composition", "a", "b", "split", "difference", "low", "high", "n"]
+    frame[names].to_csv(root / "comparisons.csv", index=False)
+
+
+def make_results(root: Path, *, classes: bool = True) -> Path:
+    """Fill ``root`` with the artifacts of data set ``tiny``, composition ``color``, and return it."""
+    random = np.random.default_rng(0)
+    data = root / DATASET
+    place = data / COMPOSITION
+    captions, images, splits = [], [], []
+    for i in range(60):
+        image_id = f"{i % 6:03d}.Species/bird_{i:03d}"
+        split = "train" if i % 5 < 3 else "test_seen" if i % 5 == 3 else "test_unseen"
+        colors = [COLORS[int(c)] for c in random.permutation([0, 1, 4, 5])]
+        for j in range(4):
+            a, b = random.choice(len(NOUNS), 2, replace=False)
+            first = "green" if split == "test_unseen" and j == 0 else colors[0]
+            noun = "wing" if split == "test_unseen" and j == 0 else NOUNS[a]
+            text = f"this bird has a {first} {noun} and a {colors[1]} {NOUNS[b]}"
+            if j == 3:
+                text = "a small bird on a branch"
+            if i == 3 and j == 0:
+                text = HOSTILE
+            captions.append(
+                {"image_id": image_id, "caption_id": j, "class_id": f"{i % 6:03d}" if classes else None, "text": text}
+            )
+        path = None if i == 8 else f"{DATASET}/images/{image_id}.png"
+        if path:
+            _picture(colors, root / path)
+        size = 96 if path else None
+        images.append({"image_id": image_id, "path": path, "width": size, "height": size} | dict.fromkeys(
+            ("bbox_x", "bbox_y", "bbox_w", "bbox_h")))  # fmt: skip
+        splits.append({"image_id": image_id, "split": split})
+    captions, splits = pd.DataFrame(captions).astype({"class_id": "str"} if classes else {}), pd.DataFrame(splits)
+    if not classes:
+        captions["class_id"] = pd.Series([None] * len(captions), dtype="str")
+    images = pd.DataFrame(images).astype(
+        {"width": "Int64", "height": "Int64"} | dict.fromkeys(("bbox_x", "bbox_y", "bbox_w", "bbox_h"), "float64")
+    )
+    write_table(captions, data / "captions.parquet", tables.CAPTIONS)
+    write_table(images, data / "images.parquet", tables.IMAGES)
+    write_table(splits, place / "splits.parquet", tables.SPLIT)
+    rows = [o for c in captions.itertuples() for o in _occurrences(c.image_id, c.caption_id, c.text)]
+    pairs = pd.DataFrame(rows)
+    write_table(pairs, data / "pairs.parquet", tables.PAIRS)
+    ranking = (
+        pairs.groupby(["adjective", "noun"]).agg(count=("image_id", "size"), images=("image_id", "nunique"))
+        .reset_index().sort_values(["count", "adjective", "noun"], ascending=[False, True, True])
+    )  # fmt: skip
+    ranking["rank"] = np.arange(1, len(ranking) + 1)
+    ranking["percentile"] = 100 * (ranking["rank"] - 0.5) / len(ranking)
+    write_table(ranking, place / "ranking.parquet", tables.RANKING)
+    seen = captions.merge(splits[splits["split"] == "test_seen"], on="image_id")
+    swapped = pd.DataFrame([s for c in seen.itertuples() if (s := _swap(c.text, c.image_id, c.caption_id))])
+    write_table(swapped, place / "swapped.parquet", tables.SWAPPED)
+
+    with_pair = pairs[["image_id", "caption_id"]].drop_duplicates()
+    unseen = captions.merge(splits[splits["split"] == "test_unseen"], on="image_id")
+    unseen = unseen[unseen["text"].str.contains("green wing")].assign(pair="green_wing", split="test_unseen")
+    prompts = pd.concat(
+        [
+            seen.merge(with_pair, on=["image_id", "caption_id"]).assign(pair=None),
+            unseen,
+            swapped.assign(split="test_swapped", text=swapped["swapped_text"]),
+        ]
+    )[["image_id", "caption_id", "split", "text", "pair"]].reset_index(drop=True)
+    prompts["draw"] = 0
+    prompts["pair"] = prompts["pair"].astype("str").where(prompts["pair"].notna())
+    prompts["file_name"] = [f"{p.split}/{p.image_id}/{p.caption_id}_0.png" for p in prompts.itertuples()]
+    write_table(prompts, place / "prompts.parquet", tables.PROMPTS)
+
+    for name, skill in zip(GENERATORS, (0.9, 0.8, 0.2), strict=True):
+        served = prompts[prompts["split"].isin(SERVES.get(name, tables.TESTS))].copy()
+        served["path"] = [f"{DATASET}/{COMPOSITION}/generated/{name}/images/{f}" for f in served["file_name"]]
+        served["status"] = "ok"
+        if name == "memorizer":
+            lost = served.index[served["split"] == "test_swapped"][:2]
+            served.loc[lost[0], ["path", "status"]] = [None, "missing"]
+            served.loc[lost[1], ["path", "status"]] = [None, "unreadable"]
+        for row in served[served["status"] == "ok"].itertuples():
+            words = [w for w in re.findall(r"\w+", row.text) if w in COLORS] or ["black"]
+            _picture(words, root / row.path)
+        write_table(
+            served[["image_id", "caption_id", "split", "draw", "path", "status"]],
+            place / "generated" / name / "manifest.parquet", tables.MANIFEST,
+        )  # fmt: skip
+        for split in SERVES.get(name, tables.TESTS):
+            rows = served[(served["split"] == split) & (served["status"] == "ok")]
+            scores = _scores(rows, skill * (0.3 if split != "test_seen" else 1), random, split)
+            write_table(scores, place / "scores" / name / f"{split}.parquet", tables.SCORES)
+
+    _tables(root, data)
+    write_text("epoch,step,loss,lr,accuracy\n" + "".join(
+        f"{e},{e * 20},{4 * 0.7**e + 0.5:.4f},0.001,{1 - 0.8**e:.3f}\n" for e in range(1, 11)), place / "judge/log.csv"
+    )  # fmt: skip
+    write_json({"judge_hash": "0123456789abcdef", "model": "sketch", "train_on": "half"}, place / "judge/manifest.json")
+    return root
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_results(tmp_path_factory.mktemp("report") / "results")

@@ -1,0 +1,137 @@
+"""Archives of others: listed and unpacked so that nothing can be written outside the folder.
+
+Members that are absolute, climb (``..``), or are links or devices refuse the whole archive: no honest one has
+them. zip, and tar with any compression that Python reads.
+"""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import safe_id
+from workflow_scripts.common.progress import Progress
+
+# What the libraries raise on a file that ends too early or was altered.
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, NotImplementedError)
+
+Entry = tuple[str, int, Callable[[], IO[bytes]]]
+
+
+def _member_name(archive: Path, name: str) -> str:
+    """``name`` without a leading ``./``, if it stays in the folder it is unpacked to."""
+    plain = name
+    while plain.startswith("./"):
+        plain = plain[2:]
+    try:
+        return safe_id(plain)
+    except UserError as error:
+        raise UserError(f"{archive}: holds {name!r}, which is no path inside a folder: do not trust it") from error
+
+
+def _zip_entries(path: Path) -> Iterator[Entry]:
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            # zipfile turns a backslash into a slash on Windows alone; orig_filename is what the archive says.
+            name = _member_name(path, info.orig_filename.removesuffix("/"))
+            kind = stat.S_IFMT(info.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise UserError(f"{path}: {name!r} is a link or a device: do not trust it")
+            if info.flag_bits & 1:
+                raise UserError(f"{path}: {name!r} is encrypted: unpack it yourself and repack it without a password")
+            if not info.is_dir():
+                yield name, info.file_size, lambda info=info: archive.open(info)
+
+
+def _tar_entries(path: Path) -> Iterator[Entry]:
+    with tarfile.open(path) as archive:
+        for info in archive:
+            if info.name in ("", "."):
+                continue
+            name = _member_name(path, info.name)
+            if not (info.isfile() or info.isdir()):
+                raise UserError(f"{path}: {name!r} is a link or a device: do not trust it")
+            # The library's own check of paths, behind ours.
+            tarfile.data_filter(info, "/nowhere")
+            if info.isfile():
+                yield name, info.size, lambda info=info: archive.extractfile(info)
+
+
+@contextmanager
+def _entries(path: Path) -> Iterator[Iterator[Entry]]:
+    """Name, size in bytes and opener of every file, in the archive's order; damage becomes one line."""
+    try:
+        if zipfile.is_zipfile(path):
+            yield _zip_entries(path)
+        else:
+            yield _tar_entries(path)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such archive") from error
+    except _DAMAGE as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path}: truncated, damaged or no archive ({reason}): get it again") from error
+
+
+def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tuple[dict[str, int], dict[str, bytes]]:
+    """The files in the archive with their sizes in bytes, in its order; and the contents of those to ``keep``.
+
+    Every name is checked. Raises UserError for an archive that is damaged or would write outside its folder.
+    """
+    sizes: dict[str, int] = {}
+    kept: dict[str, bytes] = {}
+    with _entries(path) as entries:
+        for name, size, opener in entries:
+            sizes[name] = size
+            if keep(name):
+                with opener() as stream:
+                    kept[name] = stream.read()
+    return sizes, kept
+
+
+def check_space(needed: int, folder: Path, what: str) -> None:
+    """Say what ``needed`` bytes of ``what`` will cost; UserError where the disk cannot hold them."""
+    free = shutil.disk_usage(folder).free
+    log.info("%s: %s on disk (%s free)", what, size_text(needed), size_text(free))
+    if needed > free:
+        raise UserError(f"{folder}: {what} needs {size_text(needed)}, {size_text(free)} are free: make room")
+
+
+def size_text(size: int) -> str:
+    """Bytes as people read them."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
+    """Write the files that ``targets`` names to ``folder / targets[name]``.
+
+    Every name of the archive is checked, wanted or not. Raises UserError as ``contents``, for a target that
+    would leave ``folder``, and where a wanted file is not in the archive.
+    """
+    for target in targets.values():
+        safe_id(target)
+    missing = dict(targets)
+    with _entries(path) as entries, Progress(len(targets), "files unpacked") as progress:
+        for name, _, opener in entries:
+            if name not in targets:
+                continue
+            target = folder / targets[name]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with opener() as stream, target.open("wb") as file:
+                shutil.copyfileobj(stream, file, 1 << 20)
+            missing.pop(name, None)
+            progress.add()
+    if missing:
+        raise UserError(f"{path}: {next(iter(missing))!r} is not in it ({len(missing)} files): get it again")

@@ -1,0 +1,247 @@
+"""From a scene and a pose to pixels.
+
+A bird is a stack of polygons on a grid of 96 by 96 units, facing right; the pose turns, scales, shifts and
+mirrors them all together. Each part is large, outlined, and never hidden by another, whatever the shapes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from workflow_scripts.dataset.sketch.world import Dice, Scene
+
+GRID = 96
+# Pixels are drawn this many times finer and then averaged.
+FINER = 2
+
+RGB: dict[str, tuple[int, int, int]] = {
+    "black": (28, 28, 32),
+    "blue": (38, 92, 220),
+    "brown": (112, 66, 28),
+    "gray": (138, 142, 148),
+    "green": (40, 156, 60),
+    "orange": (246, 132, 18),
+    "pink": (250, 150, 196),
+    "purple": (130, 44, 172),
+    "red": (210, 26, 34),
+    "tan": (214, 182, 134),
+    "white": (250, 250, 250),
+    "yellow": (248, 222, 36),
+}
+BACKGROUNDS = ((176, 208, 224), (190, 214, 178), (206, 200, 222), (222, 206, 194), (160, 190, 190), (198, 204, 206))
+
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """How the bird stands and what is around it; lengths in units of the grid, angle in degrees."""
+
+    flip: bool
+    scale: float
+    angle: float
+    shift_x: float
+    shift_y: float
+    light: float
+    warmth: float
+    background: int
+    ground: float
+
+
+def draw_pose(dice: Dice) -> Pose:
+    """A pose in which every part stays within the picture."""
+    return Pose(
+        flip=dice.chance(0.5),
+        scale=round(dice.between(0.86, 0.98), 3),
+        angle=round(dice.between(-7, 7), 2),
+        shift_x=round(dice.between(-2, 2), 2),
+        shift_y=round(dice.between(-2, 2), 2),
+        light=round(dice.between(0.92, 1.04), 3),
+        warmth=round(dice.between(-0.03, 0.03), 3),
+        background=dice.pick(range(len(BACKGROUNDS))),
+        ground=round(dice.between(78, 88), 1),
+    )
+
+
+def pose_columns(pose: Pose) -> dict[str, bool | int | float]:
+    """The columns of scenes.parquet that tell the pose."""
+    return {f"pose_{name}": value for name, value in asdict(pose).items()}
+
+
+def _arc(x: float, y: float, rx: float, ry: float, start: float = 0, stop: float = 360, n: int = 24) -> Points:
+    """Points on an ellipse, degrees clockwise from the right, as y grows downward."""
+    steps = n if abs(stop - start) >= 360 else n + 1
+    angles = (math.radians(start + (stop - start) * i / n) for i in range(steps))
+    return tuple((x + rx * math.cos(a), y + ry * math.sin(a)) for a in angles)
+
+
+def _strip(path: Points, widths: tuple[float, ...]) -> Points:
+    """A band along ``path``, as wide at each point as ``widths`` says."""
+    line = np.array(path)
+    along = np.gradient(line, axis=0)
+    across = np.stack([-along[:, 1], along[:, 0]], 1) / np.linalg.norm(along, axis=1, keepdims=True)
+    half = np.array(widths)[:, None] / 2
+    return tuple(map(tuple, np.concatenate([line + across * half, (line - across * half)[::-1]]).tolist()))
+
+
+def _mirror(points: Points, dx: float) -> tuple[Points, Points]:
+    """The same twice, the second one shifted: legs and feet."""
+    return points, tuple((x + dx, y) for x, y in points)
+
+
+BODY = (42.0, 51.0, 23.0, 17.0)
+HEAD = (63.0, 30.0, 13.0, 13.0)
+HIP = (35.0, 67.0)
+STRIDE = 15.0
+
+BILL: dict[str | None, Points] = {
+    None: ((73, 25), (84, 30), (85, 32.5), (73, 37)),
+    "long": ((73, 26), (98, 31), (98, 33), (73, 36)),
+    "short": ((73, 26), (79, 28), (80, 31), (79, 34), (73, 36)),
+    "curved": _strip(((73, 29), (79, 28), (85, 30), (88, 35), (88, 42)), (9, 8, 7, 5, 2)),
+    "thick": ((73, 20), (82, 21), (88, 26), (89, 33), (86, 40), (73, 42)),
+    "thin": ((73, 30), (89, 30.5), (89, 33), (73, 33.5)),
+    "flat": ((73, 28.5), (80, 28.5), (87, 24), (93, 25), (94, 31), (93, 37), (87, 38), (80, 33.5), (73, 33.5)),
+    "pointed": ((73, 20), (91, 31), (73, 42)),
+    "straight": ((73, 27.5), (91, 27.5), (91, 35.5), (73, 35.5)),
+}
+TAIL: dict[str | None, Points] = {
+    None: ((23, 42), (7, 49), (9, 59), (23, 54)),
+    "long": ((23, 43), (-5, 57), (-1, 66), (23, 54)),
+    "short": ((23, 42), (14, 46), (15, 56), (23, 54)),
+    "pointed": ((23, 38), (1, 54), (23, 58)),
+    "round": _arc(11, 49, 11, 11),
+    "wide": ((24, 46), (4, 29), (-1, 40), (-1, 54), (3, 66), (24, 53)),
+    "thin": ((23, 45.5), (1, 52.5), (2, 56), (23, 49.5)),
+    "curved": _strip(((24, 49), (14, 50), (6, 45), (3, 36), (6, 26), (13, 22)), (8, 8, 8, 8, 7, 5)),
+}
+WING: dict[str | None, Points] = {
+    None: _arc(37, 50, 13, 8.5),
+    "long": ((52, 46), (46, 43), (36, 44), (12, 54), (13, 58), (36, 57), (49, 54), (52, 50)),
+    "short": _arc(43, 49, 8, 8),
+    "pointed": ((53, 41), (53, 59), (22, 51)),
+    "round": _arc(39, 50, 12.5, 12.5),
+    "wide": ((52, 47), (46, 41), (24, 39), (20, 45), (22, 50), (20, 56), (24, 61), (46, 59), (52, 54)),
+    "thin": _arc(38, 50, 16, 4),
+    "curved": _strip(((53, 55), (47, 46), (38, 43), (29, 46), (23, 55), (23, 60)), (7, 9, 9, 8, 6, 2)),
+}
+CROWN: dict[str | None, Points] = {
+    None: _arc(63, 30, 13.6, 14.5, 205, 335),
+    "round": (*_arc(62, 17, 10, 11, 160, 380), (74, 24), (51, 24)),
+    "pointed": ((50.5, 25), (57, 17), (62, 1), (67, 17), (75.5, 25)),
+    "flat": ((49, 26), (48, 13), (78, 13), (77, 26)),
+    "long": ((75.5, 25), (70, 18), (60, 15), (40, 9), (37, 13), (50, 26)),
+    "curved": (*_strip(((58, 19), (58, 9), (64, 3), (72, 3), (77, 9), (75, 13)), (10, 8, 7, 7, 6, 4)),),
+    "small": _arc(63, 30, 13.6, 14, 245, 295),
+}
+BELLY: dict[str | None, Points] = {
+    None: (*_arc(42, 51, 23, 17, 35, 150), (32, 61), (50, 61)),
+    "flat": ((22, 60), (62, 60), (62, 68.5), (22, 68.5)),
+    "large": (*_arc(42, 58, 22, 18, 10, 170), (30, 61), (54, 61)),
+    "pointed": ((23, 60), (61, 60), (53, 68), (43, 80), (33, 68)),
+    "small": _arc(42, 64, 9, 5),
+}
+EYE: dict[str | None, tuple[Points, Points]] = {
+    None: (_arc(66, 28, 4.5, 4.5), _arc(66.5, 28, 1.8, 1.8, n=12)),
+    "large": (_arc(65.5, 28.5, 7.5, 7.5), _arc(66.5, 28.5, 2.6, 2.6, n=12)),
+    "small": (_arc(66, 28, 2.6, 2.6), _arc(66.5, 28, 0.8, 0.8, n=8)),
+    "thin": (_arc(65.5, 28.5, 8, 2.6), _arc(67, 28.5, 1.5, 1.5, n=12)),
+}
+# Each leg from the hip down, with the depth at which its foot stands.
+LEG: dict[str | None, tuple[Points, float]] = {
+    None: (((-1.8, 0), (1.8, 0), (1.8, 12), (-1.8, 12)), 12),
+    "long": (((-1.8, 0), (1.8, 0), (1.8, 20), (-1.8, 20)), 20),
+    "short": (((-1.8, 0), (1.8, 0), (1.8, 6), (-1.8, 6)), 6),
+    "thick": (((-4.5, 0), (4.5, 0), (4.5, 12), (-4.5, 12)), 12),
+    "thin": (((-0.8, 0), (0.8, 0), (0.8, 12), (-0.8, 12)), 12),
+    "curved": (_strip(((1, 0), (-4, 4), (-4, 9), (1, 13)), (4, 4, 4, 4)), 12),
+}
+FOOT: dict[str | None, Points] = {
+    None: ((-2, -1), (2, -1), (5, 3), (-3, 3)),
+    "large": ((-4, -2), (4, -2), (9, 5), (-6, 5)),
+    "small": ((-2, -1), (2, -1), (2, 2), (-2, 2)),
+    "flat": ((-6, 0), (8, 0), (8, 2.4), (-6, 2.4)),
+    "pointed": ((-3, -1), (2, -2), (9, 5), (3, 2.5), (1, 5), (-2, 2), (-6, 5)),
+    "curved": _strip(((-2, 0), (3, -1), (7, 1), (7, 5)), (4, 5, 4, 2)),
+}
+BACK = _arc(*BODY)
+BREAST: Points = (*_arc(*BODY, -52, 52), (54, 58), (53, 45))
+NAPE = _arc(51, 37, 6, 7.5)
+THROAT = _arc(68, 44, 7, 6.5)
+HEAD_POINTS = _arc(*HEAD)
+
+
+@cache
+def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[str, int, int], ...]]:
+    """All points of a bird, and for each polygon its part and its slice, from back to front."""
+    bill, tail, wing, crown, belly, eye, leg, foot = shapes
+    pieces: list[tuple[str, Points]] = []
+    limb, depth = LEG[leg]
+    for shift in (0.0, STRIDE):
+        x, y = HIP[0] + shift, HIP[1] - (1.5 if shift else 0)
+        pieces.append(("tarsus", tuple((x + px, y + py) for px, py in limb)))
+        pieces.append(("foot", tuple((x + px, y + depth + py) for px, py in FOOT[foot])))
+    pieces += [
+        ("tail", TAIL[tail]), ("back", BACK), ("belly", BELLY[belly]), ("breast", BREAST), ("wing", WING[wing]),
+        ("throat", THROAT), ("bill", BILL[bill]), ("head", HEAD_POINTS), ("nape", NAPE), ("crown", CROWN[crown]),
+        ("eye", EYE[eye][0]), ("pupil", EYE[eye][1]),
+    ]  # fmt: skip
+    slices, start = [], 0
+    for part, points in pieces:
+        slices.append((part, start, start + len(points)))
+        start += len(points)
+    return np.array([p for _, points in pieces for p in points], dtype=float), tuple(slices)
+
+
+def _place(points: np.ndarray, pose: Pose, size: int) -> list[tuple[float, float]]:
+    """Points of the grid in the fine pixels of a picture of ``size``."""
+    turn = math.radians(pose.angle)
+    c, s = pose.scale * math.cos(turn), pose.scale * math.sin(turn)
+    half = GRID / 2
+    moved = (points - half) @ np.array([[c, s], [-s, c]]) + (half + pose.shift_x, half + pose.shift_y)
+    if pose.flip:
+        moved[:, 0] = GRID - moved[:, 0]
+    return list(map(tuple, (moved * (size * FINER / GRID)).tolist()))
+
+
+def _lit(rgb: tuple[int, int, int], pose: Pose) -> tuple[int, int, int]:
+    r, g, b = rgb
+    tint = (pose.light + pose.warmth, pose.light, pose.light - pose.warmth)
+    return tuple(min(255, int(v * t + 0.5)) for v, t in zip((r, g, b), tint, strict=True))  # type: ignore[return-value]
+
+
+def _edge(rgb: tuple[int, int, int]) -> tuple[int, int, int]:
+    """An outline that shows on a neighbour of the same color: darker, or lighter where that cannot be."""
+    return (92, 92, 98) if sum(rgb) < 130 else tuple(v * 11 // 20 for v in rgb)  # type: ignore[return-value]
+
+
+def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
+    """The scene as an RGB picture of ``size`` by ``size`` pixels."""
+    shapes = tuple(scene[f"{p}:shape"] for p in ("bill", "tail", "wing", "crown", "belly", "eye", "tarsus", "foot"))
+    points, slices = _stencil(shapes)
+    placed = _place(points, pose, size)
+    fine = size * FINER
+    sky = _lit(BACKGROUNDS[pose.background], pose)
+    picture = Image.new("RGB", (fine, fine), sky)
+    draw = ImageDraw.Draw(picture)
+    draw.rectangle((0, pose.ground * fine / GRID, fine, fine), fill=tuple(v * 17 // 20 for v in sky))
+    for part, start, stop in slices:
+        outline = placed[start:stop]
+        rgb = (12, 12, 12) if part == "pupil" else _lit(RGB[scene[f"{part}:color"]], pose)  # type: ignore[index]
+        draw.polygon(outline, fill=rgb)
+        if part != "pupil":
+            draw.line([*outline, outline[0]], fill=_edge(rgb), width=FINER)
+    return picture.reduce(FINER)
+
+
+def png(picture: Image.Image) -> bytes:
+    """The picture's file: small enough, and quick to write."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "png", compress_level=1)
+    return buffer.getvalue()

@@ -1,0 +1,149 @@
+"""A table of captions of your own, and a folder of images if there is one.
+
+The table is CSV, TSV, JSON (a list of objects), JSON lines or Parquet with columns ``image_id`` and ``caption``, a
+row a caption; ``class_id``, ``caption_id`` (else the place among the image's rows, from 0) and ``path`` are optional.
+An image's file is ``path``, or ``<image_id>`` with the ending jpg, jpeg, png or webp, below the folder of images.
+Without a folder, the captions alone can be split.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
+from workflow_scripts.common.io import safe_id
+from workflow_scripts.common.pictures import SUFFIXES
+from workflow_scripts.common.progress import track
+from workflow_scripts.common.records import read_records
+from workflow_scripts.common.section import Section
+from workflow_scripts.dataset.archive import check_space
+from workflow_scripts.dataset.source import Loaded, named, spread
+
+
+class Settings(Section):
+    """The table and the folder."""
+
+    file: str = Field(min_length=1, description="CSV, TSV, JSON, JSON lines or Parquet with image_id and caption")
+    images: str | None = Field(None, min_length=1, description="folder of the images; null for captions alone")
+
+
+def fingerprint(settings: Settings) -> str:
+    """Changes when the table does, or the names or sizes of the images."""
+    return fingerprint_of(settings.file, settings.images)
+
+
+def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
+    """The table's captions, and its images copied to ``folder``."""
+    captions, paths, bad = read_captions(Path(settings.file))
+    described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
+    summary = {"rows_unreadable": named(bad)}
+    files: dict[str, Path] = {}
+    if settings.images is not None:
+        files, report = find_files(Path(settings.images), list(described["image_id"]), paths)
+        summary |= report
+        described = described if limit is None else described[described["image_id"].isin(files)]
+    chosen = spread(described, limit, seed)
+    captions = captions[captions["image_id"].isin(chosen)]
+    copied = {i: files[i] for i in sorted(chosen & set(files))}
+    if copied:
+        check_space(sum(f.stat().st_size for f in copied.values()), folder, f"copying {len(copied)} images")
+    targets = {i: f"{i}{file.suffix.lower()}" for i, file in copied.items()}
+    for image_id, file in track(copied.items(), len(copied), "images copied"):
+        target = folder / targets[image_id]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+    ids = sorted(chosen)
+    images = pd.DataFrame({"image_id": ids, "path": [targets.get(i) for i in ids]})
+    return Loaded(captions, images, summary=summary)
+
+
+def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
+    """Columns of ``tables.CAPTIONS``; the path of each image that states one; the rows that are left out.
+
+    A row without a caption keeps its number, with an empty text. Raises UserError as ``read_records``, and for an
+    image with two paths, an id that cannot be a path, no rows.
+    """
+    rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"])
+    keep = rows["image_id"].fillna("").str.strip() != ""
+    reasons = rows["where"][~keep] + ": no image_id"
+    if "caption_id" in rows:
+        number = rows["caption_id"].fillna("").str.fullmatch(r"\d{1,15}")
+        reasons = pd.concat([reasons, rows["where"][keep & ~number] + ": caption_id is no whole number"])
+        keep &= number
+    bad = bad + list(reasons)
+    rows = rows[keep].reset_index(drop=True)
+    if rows.empty:
+        raise UserError(f"{file}: no captions{f'; {len(bad)} rows cannot be read, first {bad[0]}' if bad else ''}")
+    first = rows.drop_duplicates("image_id")
+    for row in first.itertuples():
+        try:
+            safe_id(row.image_id)
+        except UserError as error:
+            raise UserError(f"{file}: {row.where}: {error}") from error
+    captions = pd.DataFrame(
+        {
+            "image_id": rows["image_id"].astype(str),
+            "caption_id": rows["caption_id"].astype("int64")
+            if "caption_id" in rows
+            else rows.groupby("image_id").cumcount().astype("int64"),
+            "class_id": rows["class_id"].replace("", None) if "class_id" in rows else None,
+            "text": rows["caption"].fillna("").astype(str),
+        }
+    ).astype({"class_id": "str"})
+    return captions, _paths(file, rows), bad
+
+
+def _paths(file: Path, rows: pd.DataFrame) -> dict[str, str]:
+    if "path" not in rows:
+        return {}
+    stated = rows[rows["path"].fillna("") != ""].drop_duplicates(["image_id", "path"])
+    twice = stated[stated["image_id"].duplicated()]
+    if len(twice):
+        row = twice.iloc[0]
+        raise UserError(f"{file}: {row['where']}: image {row['image_id']!r} has a second path, {row['path']!r}")
+    return dict(zip(stated["image_id"], stated["path"], strict=True))
+
+
+def find_files(
+    folder: Path, ids: list[str], paths: dict[str, str]
+) -> tuple[dict[str, Path], dict[str, dict[str, object]]]:
+    """The file of each image id that has one; files that no row names and ids with several files, by name.
+
+    ``paths`` (relative to ``folder``) go before names. Raises UserError where the folder is missing or holds none of
+    the images, and for a path that leaves it.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder of images")
+    by_id: dict[str, list[Path]] = {}
+    there = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    for path in there:
+        by_id.setdefault(path.relative_to(folder).with_suffix("").as_posix(), []).append(path)
+    files: dict[str, Path] = {}
+    several = []
+    for image_id in ids:
+        if image_id in paths:
+            try:
+                path = folder / safe_id(paths[image_id])
+            except UserError as error:
+                raise UserError(f"image {image_id!r}: path {paths[image_id]!r} leaves the folder of images") from error
+            candidates = [path] if path.is_file() else []
+        else:
+            candidates = by_id.get(image_id, [])
+        if candidates:
+            files[image_id] = min(candidates, key=lambda p: (SUFFIXES + (p.suffix,)).index(p.suffix.lower()))
+        if len(candidates) > 1:
+            several.append(image_id)
+    if not files:
+        wanted = paths.get(ids[0], f"{ids[0]}.jpg")
+        example = f", for example {there[0].relative_to(folder).as_posix()}" if there else ""
+        raise UserError(
+            f"{folder}: holds no image of the table: looked for {len(ids)}, the first as {wanted}; "
+            f"it holds {len(there)} images{example}"
+        )
+    unused = sorted(p.relative_to(folder).as_posix() for p in set(there) - set(files.values()))
+    return files, {"files_without_captions": named(unused), "images_with_several_files": named(several)}

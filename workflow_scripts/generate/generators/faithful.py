@@ -1,0 +1,27 @@
+"""Sketches of known skill: draws what the prompt says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from workflow_scripts.common.section import Section
+from workflow_scripts.dataset.sketch.world import Dice, Scene
+from workflow_scripts.generate import sketching
+from workflow_scripts.generate.generator import Context, Generated
+
+SPLITS = sketching.SPLITS
+
+
+class Settings(Section):
+    """None."""
+
+
+def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
+    """``start`` with everything that is stated."""
+    return {**start, **{s.attribute: s.value for s in stated}}
+
+
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+    return sketching.draw_prompts(prompts, context, paint)

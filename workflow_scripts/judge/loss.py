@@ -1,0 +1,17 @@
+"""CLIP's symmetric contrastive loss (Radford et al. 2021, figure 3)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+
+def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """The mean of two cross-entropies: each image among all texts of the batch, each text among all images.
+
+    images, texts: (n, d), rows of unit length, row i of one belonging to row i of the other. scale: the
+    inverse temperature. Equal captions of a batch count as wrong for each other, as in the paper.
+    """
+    logits = scale * images @ texts.T
+    target = torch.arange(len(images), device=images.device)
+    return (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2

@@ -1,0 +1,326 @@
+"""A judge: an open_clip model (or two small towers of the project's own) behind one interface.
+
+``build`` makes one from the config, ``save_judge`` and ``load_judge`` put it in a folder and take it out, and
+``Judge`` encodes images and captions. A judge's folder holds ``weights.safetensors``, ``model.json`` (open_clip's
+``model_cfg`` and ``preprocess_cfg``, and the crop) and ``vocabulary.json`` (null for open_clip's tokenizers).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import atomic, read_json, write_json
+from workflow_scripts.common.progress import Progress
+from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.networks import IMAGE_TOWERS, TEXT_TOWERS
+from workflow_scripts.judge.pixels import Item, Preprocess
+from workflow_scripts.judge.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
+from workflow_scripts.judge.weights import read_table, read_weights, rename, start
+
+import_torchvision()
+
+import open_clip  # noqa: E402
+from open_clip.model import CLIP, CustomTextCLIP, _build_text_tower, _build_vision_tower  # noqa: E402
+from open_clip.transform import PreprocessCfg, merge_preprocess_dict  # noqa: E402
+
+MODELS = Path(__file__).parent / "models"
+WEIGHTS, MODEL, VOCABULARY = "weights.safetensors", "model.json", "vocabulary.json"
+
+
+class TwoTowers(nn.Module):
+    """Any two towers behind open_clip's ``encode_image``, ``encode_text`` and ``logit_scale``."""
+
+    def __init__(self, embed_dim: int, vision_cfg: dict[str, Any], text_cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.visual = _tower(IMAGE_TOWERS, _build_vision_tower, embed_dim, vision_cfg)
+        self.text = _tower(TEXT_TOWERS, _build_text_tower, embed_dim, text_cfg)
+        self.logit_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
+
+    def encode_image(self, image: torch.Tensor, normalize: bool = False) -> torch.Tensor:
+        features = self.visual(image)
+        return F.normalize(features, dim=-1) if normalize else features
+
+    def encode_text(self, text: torch.Tensor, normalize: bool = False) -> torch.Tensor:
+        features = self.text(text)
+        return F.normalize(features, dim=-1) if normalize else features
+
+
+def _tower(
+    own: dict[str, type[nn.Module]], other: Callable[..., nn.Module], embed_dim: int, cfg: dict[str, Any]
+) -> nn.Module:
+    name = cfg.get("tower")
+    if name is None:
+        return other(embed_dim, cfg)
+    if name not in own:
+        raise UserError(f"model config: unknown tower {name!r}; allowed: {', '.join(own)}, or open_clip's own keys")
+    return own[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
+
+
+def find_model(name: str) -> tuple[dict[str, Any], Path | None]:
+    """The open_clip model config of a path, of a file in ``models/``, or of open_clip; and its file, if ours.
+
+    Raises UserError for a name that is none of these.
+    """
+    path = Path(name) if name.endswith(".json") else MODELS / f"{name}.json"
+    if path.is_file():
+        cfg = read_json(path)
+        if not isinstance(cfg, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(cfg):
+            raise UserError(f"{path}: not an open_clip model config: it needs embed_dim, vision_cfg and text_cfg")
+        return cfg, path
+    cfg = None if name.endswith(".json") else open_clip.get_model_config(name)
+    if cfg is None:
+        own = ", ".join(sorted(p.stem for p in MODELS.glob("*.json")))
+        raise UserError(
+            f"judge.model: unknown {name!r}; the project's own: {own}; a path to a model config (.json); or one that"
+            f" `python -m workflow_scripts.judge.model` lists of open_clip's {len(open_clip.list_models())}"
+        )
+    return cfg, None
+
+
+def construct(model_cfg: dict[str, Any]) -> nn.Module:
+    """The model of a config, its weights random (from torch's generator), in evaluation mode.
+
+    Raises UserError for a config whose keys do not fit.
+    """
+    cfg = deepcopy(model_cfg)
+    if "timm_model_name" in cfg["vision_cfg"]:
+        cfg["vision_cfg"]["timm_model_pretrained"] = False
+    if "hf_model_name" in cfg["text_cfg"]:
+        cfg["text_cfg"]["hf_model_pretrained"] = False
+    try:
+        if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
+            return TwoTowers(**cfg).eval()
+        custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
+        kind = open_clip.CoCa if "multimodal_cfg" in cfg else CustomTextCLIP if custom else CLIP
+        return kind(**cfg).eval()
+    except (TypeError, RuntimeError, AssertionError) as error:
+        raise UserError(f"judge.model: its config makes no model: {' '.join(str(error).split())}") from error
+
+
+@dataclass
+class Built:
+    """A model, what it must be fed, and what it was made from.
+
+    model_cfg and preprocess_cfg are open_clip's; unused: tensors of a tower's weights that found no place.
+    """
+
+    model: nn.Module
+    model_cfg: dict[str, Any]
+    preprocess_cfg: dict[str, Any]
+    vocabulary: list[str] | None
+    unused: list[str]
+
+
+def build(config: JudgeConfig, captions: Sequence[str], seed: int) -> Built:
+    """The model that a config names, before it is trained on ``captions``, which give a word tower its words."""
+    model_cfg, _ = find_model(config.model)
+    model_cfg = deepcopy(model_cfg)
+    preprocess_cfg = asdict(PreprocessCfg())
+    weights, tag = _pretrained(config)
+    if tag:
+        preprocess_cfg = merge_preprocess_dict(preprocess_cfg, tag)
+        # The weights know which activation they were trained with better than the name of the model.
+        model_cfg["quick_gelu"] = tag.get("quick_gelu", model_cfg.get("quick_gelu", False))
+    vocabulary = None
+    if model_cfg["text_cfg"].get("tower") == "words":
+        beside = weights.with_name(VOCABULARY) if weights else None
+        vocabulary = read_json(beside) if beside and beside.is_file() else make_vocabulary(captions)
+        model_cfg["text_cfg"]["vocab_size"] = len(vocabulary)
+    torch.manual_seed(seed)
+    model = construct(model_cfg)
+    if weights and isinstance(model, TwoTowers):
+        start(model, read_weights(str(weights)), str(weights))
+    elif weights:
+        try:
+            open_clip.load_checkpoint(model, str(weights))
+        except RuntimeError as error:
+            raise UserError(f"{weights}: not the weights of {config.model}: {_first_line(error)}") from error
+    unused: list[str] = []
+    if config.tower:
+        unused = start_tower(model, config)
+        preprocess_cfg = {**preprocess_cfg, "mean": config.tower.mean, "std": config.tower.std}
+    preprocess_cfg["size"] = model.visual.image_size
+    return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused)
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _pretrained(config: JudgeConfig) -> tuple[Path | None, dict[str, Any]]:
+    """The file of ``pretrained``, and open_clip's notes on it where it is one of open_clip's tags."""
+    if config.pretrained is None:
+        return None, {}
+    if Path(config.pretrained).is_file():
+        return Path(config.pretrained), {}
+    tag = open_clip.get_pretrained_cfg(config.model, config.pretrained)
+    if not tag:
+        tags = ", ".join(open_clip.list_pretrained_tags_by_model(config.model)) or "none"
+        raise UserError(f"judge.pretrained: {config.pretrained!r} is no file, and {config.model} has the tags: {tags}")
+    log.info("pretrained: fetching %s %s", config.model, config.pretrained)
+    try:
+        return Path(open_clip.download_pretrained(tag)), tag
+    except Exception as error:  # whichever hub it was
+        raise UserError(
+            f"judge.pretrained: {config.pretrained!r} could not be fetched ({_first_line(error)}): "
+            "try again, or give the path of a file"
+        ) from error
+
+
+def start_tower(model: nn.Module, config: JudgeConfig) -> list[str]:
+    """Start the image tower's trunk from ``config.tower``; the names of tensors there that it has no place for."""
+    tower = config.tower
+    assert tower is not None
+    trunk = getattr(model.visual, "trunk", None)
+    name = getattr(trunk, "default_cfg", {}).get("architecture")
+    if name != tower.model:
+        raise UserError(f"judge.tower.model: {tower.model!r}, but the image tower of {config.model} is {name or 'own'}")
+    weights = read_weights(tower.weights)
+    table = read_table(tower.rename) if tower.rename else []
+    names = rename(list(weights), table)
+    unused = start(trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights)
+    new_to_old = {new: old for old, new in names.items()}
+    return [new_to_old[new] for new in unused]
+
+
+def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
+    """Write the judge's files; returns its hash. Equal weights give equal bytes."""
+    state = {key: value.detach().cpu().contiguous().clone() for key, value in built.model.state_dict().items()}
+    with atomic(folder / WEIGHTS) as temporary:
+        safetensors.torch.save_file(state, temporary)
+    settings = {"name": name, "model_cfg": built.model_cfg, "preprocess_cfg": built.preprocess_cfg, "crop": crop}
+    write_json(settings, folder / MODEL)
+    write_json(built.vocabulary, folder / VOCABULARY)
+    return judge_hash(folder)
+
+
+def judge_hash(folder: str | Path) -> str:
+    """16 hex digits over everything that decides an embedding."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in (WEIGHTS, MODEL, VOCABULARY):
+        digest.update(hashlib.blake2b((Path(folder) / name).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def settle(threads: int) -> None:
+    """Make torch give the same bytes again: a fixed number of threads, no algorithm that races."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+
+
+def find_device(name: str) -> torch.device:
+    """``auto`` is a GPU where there is one; UserError for a GPU that is not there."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UserError("judge.device: cuda, but torch sees no GPU: use auto or cpu")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+class Judge:
+    """Encodes images and captions to rows of unit length; their dot product is the similarity.
+
+    An embedding does not depend on the order of the items or on their batch, only on ``batch``, its size, for
+    the last batch is filled up.
+    """
+
+    def __init__(
+        self, model: nn.Module, tokenizer: Tokenizer, preprocess: Preprocess, device: torch.device, threads: int
+    ) -> None:
+        self.model = model.to(device, memory_format=torch.channels_last).eval()
+        self.tokenizer, self.preprocess, self.device, self.threads = tokenizer, preprocess, device, threads
+        self.name = self.hash = ""
+
+    def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray:
+        """(n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read."""
+        parts = self._prefetch(items, batch)
+        return self._encode(parts, len(items), batch, "images", self._images)
+
+    def encode_pixels(self, pixels: np.ndarray, batch: int) -> np.ndarray:
+        """As ``encode_images``, of (n, height, width, 3) bytes already read by ``preprocess``."""
+        parts = (pixels[start : start + batch] for start in range(0, len(pixels), batch))
+        return self._encode(parts, len(pixels), batch, "images", self._images)
+
+    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
+        """(n, d) float32 for n captions, as they are: cleaning is done here."""
+        ids = tokenize(self.tokenizer, texts)[0].numpy() if texts else np.zeros((0, 1), np.int64)
+        parts = (ids[start : start + batch] for start in range(0, len(ids), batch))
+        return self._encode(parts, len(texts), batch, "captions", self._texts)
+
+    def _images(self, pixels: np.ndarray) -> torch.Tensor:
+        return self.model.encode_image(self.preprocess.floats(pixels, self.device), normalize=True)
+
+    def _texts(self, ids: np.ndarray) -> torch.Tensor:
+        return self.model.encode_text(torch.from_numpy(ids).to(self.device), normalize=True)
+
+    def _encode(
+        self,
+        parts: Iterator[np.ndarray],
+        total: int,
+        batch: int,
+        unit: str,
+        encode: Callable[[np.ndarray], torch.Tensor],
+    ) -> np.ndarray:
+        done: list[np.ndarray] = []
+        with Progress(total, unit) as progress, torch.inference_mode():
+            for part in parts:
+                n = len(part)
+                full = (
+                    part if n == batch else np.concatenate([part, np.zeros((batch - n, *part.shape[1:]), part.dtype)])
+                )
+                done.append(encode(full)[:n].float().cpu().numpy())
+                progress.add(n)
+        return np.concatenate(done) if done else np.zeros((0, self.width), np.float32)
+
+    @property
+    def width(self) -> int:
+        """d, the length of an embedding."""
+        with torch.inference_mode():
+            return self._texts(tokenize(self.tokenizer, [""])[0].numpy()).shape[1]
+
+    def _prefetch(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
+        """Batches of bytes; the next one is read while this one is encoded."""
+        with ThreadPoolExecutor(self.threads) as pool:
+            ahead: list[Any] = []
+            for start in range(0, len(items) + batch, batch):
+                if start < len(items):
+                    ahead.append([pool.submit(self.preprocess.read, item) for item in items[start : start + batch]])
+                if ahead and (len(ahead) == 2 or start >= len(items)):
+                    yield np.stack([future.result() for future in ahead.pop(0)])
+
+
+def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
+    """The judge of a folder that ``train_judge`` wrote.
+
+    Raises UserError where its files do not belong together.
+    """
+    folder = Path(folder)
+    settle(threads)
+    settings, vocabulary = read_json(folder / MODEL), read_json(folder / VOCABULARY)
+    model = construct(settings["model_cfg"])
+    start(model, read_weights(str(folder / WEIGHTS)), str(folder / WEIGHTS))
+    preprocess = Preprocess(settings["preprocess_cfg"], settings["crop"])
+    judge = Judge(model, get_tokenizer(settings["model_cfg"], vocabulary), preprocess, find_device(device), threads)
+    judge.name, judge.hash = settings["name"], judge_hash(folder)
+    return judge
+
+
+if __name__ == "__main__":
+    print("\n".join([*sorted(p.stem for p in MODELS.glob("*.json")), *open_clip.list_models()]))

@@ -1,0 +1,107 @@
+"""Two small towers of the project's own, for judges that are trained from nothing.
+
+A model config names them by ``tower`` in open_clip's ``vision_cfg`` and ``text_cfg``; the other keys there are
+the arguments of their classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from workflow_scripts.judge.tokens import PAD
+
+
+class WordTower(nn.Module):
+    """Words to a vector: an embedding, a convolution over ``window`` words, a ReLU, a sum, a projection.
+
+    The sum makes a caption the sum of its phrases, so that a new combination of known phrases is no stranger;
+    on few captions it learns what a transformer learns by heart.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        vocab_size: int,
+        context_length: int,
+        width: int,
+        hidden: int,
+        window: int,
+        drop: float = 0,
+    ) -> None:
+        super().__init__()
+        self.context_length, self.vocab_size = context_length, vocab_size
+        self.embedding = nn.Embedding(vocab_size, width, padding_idx=PAD)
+        self.phrase = nn.Conv1d(width, hidden, window, padding=window // 2)
+        self.drop = nn.Dropout(drop)
+        self.norm = nn.LayerNorm(hidden)
+        self.projection = nn.Linear(hidden, embed_dim, bias=False)
+        nn.init.normal_(self.embedding.weight, std=0.1)
+        with torch.no_grad():
+            self.embedding.weight[PAD].zero_()
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """ids: (n, context_length) with ``PAD`` behind the words. Returns (n, embed_dim)."""
+        words = self.embedding(ids).transpose(1, 2)
+        phrases = F.relu(self.phrase(words)).transpose(1, 2)
+        said = (ids != PAD).unsqueeze(2)
+        return self.projection(self.drop(self.norm((phrases * said).sum(1))))
+
+
+class ConvTower(nn.Module):
+    """Pixels to a vector: convolutions that halve the picture, then a projection of what is where.
+
+    widths: channels of each halving; depths: convolutions with a shortcut behind each. The last picture is
+    read cell by cell (``cells`` channels a cell), since where a part stands tells which part it is.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        image_size: int,
+        widths: Sequence[int],
+        depths: Sequence[int],
+        cells: int,
+        drop: float = 0,
+    ) -> None:
+        super().__init__()
+        self.image_size = image_size
+        layers: list[nn.Module] = []
+        before = 3
+        for number, (width, depth) in enumerate(zip(widths, depths, strict=True)):
+            kernel = 5 if number == 0 else 3
+            layers += [_convolution(before, width, kernel, 2), *(_Residual(width) for _ in range(depth))]
+            before = width
+        self.layers = nn.Sequential(*layers)
+        side = image_size
+        for _ in widths:
+            side = (side + 1) // 2
+        self.cells = _convolution(before, cells, 1, 1)
+        self.drop = nn.Dropout(drop)
+        self.projection = nn.Linear(cells * side * side, embed_dim, bias=False)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """images: (n, 3, image_size, image_size), normalized. Returns (n, embed_dim)."""
+        return self.projection(self.drop(self.cells(self.layers(images)).flatten(1)))
+
+
+def _convolution(before: int, after: int, kernel: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(after), nn.ReLU(inplace=True)
+    )
+
+
+class _Residual(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.inner = _convolution(width, width, 3, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.inner(x)
+
+
+IMAGE_TOWERS = {"conv": ConvTower}
+TEXT_TOWERS = {"words": WordTower}

@@ -1,0 +1,13 @@
+"""The learning rate over a training: a linear warm-up, then half a cosine down to 0."""
+
+from __future__ import annotations
+
+import math
+
+
+def rate(step: int, steps: int, peak: float, warmup: float) -> float:
+    """The learning rate of ``step`` (from 0) out of ``steps``; ``warmup`` is the share that climbs to ``peak``."""
+    climb = round(warmup * steps)
+    if step < climb:
+        return peak * (step + 1) / climb
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - climb) / max(1, steps - climb)))

@@ -1,0 +1,257 @@
+"""Train the judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss.
+
+Writes weights.safetensors, model.json, vocabulary.json, log.csv, loss.png and manifest.json into --folder. A
+training that was killed goes on where it was, to the same weights, from what it keeps below --cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from pydantic import ValidationError
+
+from workflow_scripts.common import cache, cli, tables
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.code import code_hash
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import atomic, read_table, write_json
+from workflow_scripts.common.progress import Progress
+from workflow_scripts.common.seeds import derive_seed
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.model import Judge, build, find_device, find_model, save_judge, settle
+from workflow_scripts.judge.pixels import Item, Preprocess
+from workflow_scripts.judge.tokens import get_tokenizer, tokenize
+from workflow_scripts.judge.training import Examples, choose_trainable, frozen_trunk, in_batch_accuracy, train
+from workflow_scripts.judge.weights import find_weights
+from workflow_scripts.split.judged import judge_images, judged_images
+
+# Enough test images to see a training go wrong; the scores themselves are the score stage's.
+WATCHED = 1000
+
+
+def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[Item]:
+    """The files and bounding boxes of ``ids``; images: columns of ``tables.IMAGES``, paths relative to results."""
+    rows = images.set_index("image_id").loc[list(ids)]
+    boxes = rows[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]].to_numpy(float)
+    return [
+        (results / path, None if np.isnan(box).any() else tuple(box))
+        for path, box in zip(rows["path"], boxes, strict=True)
+    ]
+
+
+def trained_images(splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int) -> list[str]:
+    """Those that the judge learns from: of ``judge_images``, the ones with a file and a caption."""
+    usable = set(images.loc[images["path"].notna(), "image_id"]) & set(captions["image_id"])
+    return [image for image in judge_images(splits, images, on, seed) if image in usable]
+
+
+def watched_images(
+    splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int
+) -> dict[str, list[tuple[str, str]]]:
+    """By test split, up to ``WATCHED`` judged images with a caption each, drawn by seed: (image_id, text)."""
+    usable = set(images.loc[images["path"].notna(), "image_id"])
+    judged = judged_images(splits, images, on, seed)
+    result = {}
+    for split, part in judged.groupby("split", sort=True):
+        own = captions[captions["image_id"].isin(set(part["image_id"]) & usable)]
+        own = own.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
+        own = own.drop_duplicates("image_id").head(WATCHED)
+        result[str(split)] = list(zip(own["image_id"], own["text"], strict=True))
+    return result
+
+
+def examples_of(pixels: np.ndarray, ids: torch.Tensor, owners: Sequence[str], order: Sequence[str]) -> Examples:
+    """Images in ``order`` with their captions: row j of ids is a caption of image owners[j]; owners are grouped."""
+    counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
+    first = counts.cumsum() - counts
+    return Examples(pixels, ids, first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy())
+
+
+def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, file: Path) -> np.ndarray:
+    """The bytes of all images, (n, height, width, 3), in a file that the system keeps in memory as far as it fits."""
+    shape = (len(items), *preprocess.size, 3)
+    if not file.is_file():
+        log.info("reading %d images; their pixels take %.0f MB in %s", len(items), np.prod(shape) / 1e6, file.parent)
+        with atomic(file) as temporary:
+            pixels = np.memmap(temporary, np.uint8, "w+", shape=shape)
+            with ThreadPoolExecutor(threads) as pool, Progress(len(items), "images") as progress:
+                for row, image in enumerate(pool.map(preprocess.read, items)):
+                    pixels[row] = image
+                    progress.add()
+            pixels.flush()
+    return np.memmap(file, np.uint8, "r", shape=shape)
+
+
+def trunk_features(trunk: torch.nn.Module, pixels: np.ndarray, preprocess: Preprocess, batch: int) -> np.ndarray:
+    """(n, d) float32: the output of a trunk that does not train."""
+    device = next(trunk.parameters()).device
+    parts = []
+    with torch.inference_mode(), Progress(len(pixels), "images") as progress:
+        for start in range(0, len(pixels), batch):
+            parts.append(trunk(preprocess.floats(pixels[start : start + batch], device)).cpu().numpy())
+            progress.add(len(parts[-1]))
+    return np.concatenate(parts)
+
+
+def work_key(options: argparse.Namespace, config: JudgeConfig, items: Sequence[Item], texts: Sequence[str]) -> str:
+    """32 hex digits over all that a training depends on: code, settings, machine kind, captions, images, weights."""
+    digest = hashlib.blake2b(digest_size=16)
+    _, model_file = find_model(config.model)
+    files: list[Path] = [model_file] if model_file else []
+    if config.pretrained and Path(config.pretrained).is_file():
+        files.append(Path(config.pretrained))
+    if config.tower:
+        files += [find_weights(config.tower.weights), *([Path(config.tower.rename)] if config.tower.rename else [])]
+    for path, box in [*((file, None) for file in files), *items]:
+        digest.update(hashlib.blake2b(Path(path).read_bytes()).digest() + repr(box).encode())
+    return cache.key(
+        code_hash("workflow_scripts.judge.train_judge"), config.model_dump_json(), options.seed, options.threads,
+        torch.__version__, find_device(config.device).type, digest.digest(), *texts,
+    ).hex()  # fmt: skip
+
+
+def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
+    """log.csv, a row for each epoch, and loss.png, its curves."""
+    from matplotlib.figure import Figure
+
+    table = pd.DataFrame(rows)
+    with atomic(folder / "log.csv") as temporary:
+        table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    left = figure.subplots()
+    if "loss" in table:
+        left.plot(table["epoch"], table["loss"], color="black", marker=".", label="loss")
+        left.set_ylabel("loss")
+    left.set_xlabel("epoch")
+    right = left.twinx()
+    for name in [column for column in table if column.startswith("retrieval")]:
+        right.plot(table["epoch"], table[name], marker=".", linestyle="--", label=name.replace("_", " "))
+    right.set_ylim(0, 1)
+    right.set_ylabel("own caption first among 100")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    with atomic(folder / "loss.png") as temporary:
+        figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
+
+
+def main(options: argparse.Namespace) -> None:
+    try:
+        config = JudgeConfig.model_validate_json(options.settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"--settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    settle(options.threads)
+    device = find_device(config.device)
+    captions = read_table(options.captions, tables.CAPTIONS)
+    images = read_table(options.images, tables.IMAGES)
+    splits = read_table(options.splits, tables.SPLIT)
+
+    trained = trained_images(splits, images, captions, config.train_on, options.seed)
+    if config.epochs and len(trained) < 2:
+        raise UserError(f"{options.splits}: {len(trained)} images to train on; the judge needs at least two")
+    own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
+    built = build(config, own["text"].tolist(), derive_seed(options.seed, "train_judge"))
+    for name in built.unused:
+        log.info("%s: %s is not used", config.tower.weights, name)
+    preprocess = Preprocess(built.preprocess_cfg, config.crop)
+    tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
+    judge = Judge(built.model, tokenizer, preprocess, device, options.threads)
+    watched = watched_images(splits, images, captions, config.train_on, options.seed)
+    watched_pixels = {
+        split: np.stack([preprocess.read(item) for item in items_of(images, [i for i, _ in pairs], options.results)])
+        for split, pairs in watched.items()
+        if pairs
+    }
+
+    def evaluate() -> dict[str, float]:
+        judge.model.eval()
+        return {
+            f"retrieval_{split.removeprefix('test_')}": round(
+                in_batch_accuracy(
+                    judge.encode_pixels(watched_pixels[split], 100),
+                    judge.encode_texts([text for _, text in watched[split]], 100),
+                ),
+                6,
+            )
+            for split in watched_pixels
+        }
+
+    trainable = choose_trainable(judge.model, config.trainable)
+    parameters = dict(judge.model.named_parameters())
+    weights = sum(parameters[name].numel() for name in trainable)
+    truncated, rows = 0, []
+    if config.epochs:
+        items = items_of(images, trained, options.results)
+        ids, truncated = tokenize(tokenizer, own["text"].tolist())
+        work = options.cache / "judge" / work_key(options, config, items, own["text"].tolist())
+        log.info(
+            "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
+            config.model, len(items), len(own), weights, sum(p.numel() for p in parameters.values()),
+            config.epochs, len(items) // min(config.batch, len(items)), device,
+        )  # fmt: skip
+        pixels = read_pixels(items, preprocess, options.threads, work / "pixels.bin")
+        trunk = frozen_trunk(judge.model)
+        if trunk is not None:
+            pixels = trunk_features(trunk, pixels, preprocess, 64)
+        rows = train(
+            judge.model,
+            examples_of(pixels, ids, own["image_id"].tolist(), trained),
+            config,
+            options.seed,
+            (lambda part: torch.from_numpy(part).to(device))
+            if trunk
+            else (lambda part: preprocess.floats(part, device)),
+            evaluate,
+            work / "checkpoint.pt",
+        )
+        (work / "pixels.bin").unlink()
+    else:
+        rows = [{"epoch": 0, "step": 0, **evaluate()}]
+    if truncated:
+        log.warning(
+            "%d of %d captions are longer than the model reads: cut before their end token", truncated, len(own)
+        )
+    judge_hash = save_judge(built, config.model, config.crop, options.folder)
+    write_log(rows, options.folder)
+    last = {key: value for key, value in rows[-1].items() if key.startswith("retrieval")}
+    write_json(
+        {
+            "judge_hash": judge_hash,
+            "model": config.model,
+            "pretrained": config.pretrained,
+            "tower": config.tower.model_dump() if config.tower else None,
+            "tower_unused": built.unused,
+            "trainable": config.trainable,
+            "trained_weights": weights if config.epochs else 0,
+            "train_on": config.train_on,
+            "epochs": config.epochs,
+            "images": len(trained) if config.epochs else 0,
+            "captions": len(own) if config.epochs else 0,
+            "truncated_captions": truncated,
+            "watched": {split: len(pairs) for split, pairs in watched.items()},
+            **last,
+            "seed": options.seed,
+        },
+        options.folder / "manifest.json",
+    )
+
+
+if __name__ == "__main__":
+    parser = cli.parser(__doc__)
+    parser.add_argument("--captions", type=Path, required=True, help="captions.parquet")
+    parser.add_argument("--images", type=Path, required=True, help="images.parquet")
+    parser.add_argument("--splits", type=Path, required=True, help="splits.parquet")
+    parser.add_argument("--results", type=Path, required=True, help="the folder that image paths start from")
+    parser.add_argument("--settings", default="{}", help="the config's judge section as JSON")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2, help="other counts give other bytes")
+    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="for checkpoints and decoded images")
+    parser.add_argument("--folder", type=Path, required=True, help="where the judge goes")
+    cli.run(main, parser)

@@ -1,0 +1,123 @@
+"""Find the adjective-noun pairs of all captions (design: Pair).
+
+Reads captions.parquet in batches, so that memory does not grow with it; parses each distinct caption once.
+A killed run resumes from the cache. Writes pairs.parquet and a summary of what was and was not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as arrow
+import pyarrow.parquet as pq
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cache import Cache
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import table_writer, write_json
+from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.progress import Progress
+from workflow_scripts.common.tables import PAIRS, RELATIONS
+from workflow_scripts.pairs.engine import Extractor, decode, fill
+from workflow_scripts.pairs.language import identity
+from workflow_scripts.pairs.occurrences import Occurrence
+
+BATCH = 4096  # captions held at once
+LONGEST = 20_000  # characters of a caption
+
+
+def read_batches(path: Path) -> Iterator[pd.DataFrame]:
+    """image_id, caption_id and text of the captions, in order, a batch at a time."""
+    file = pq.ParquetFile(path)
+    for batch in file.iter_batches(batch_size=BATCH, columns=["image_id", "caption_id", "text"]):
+        frame = batch.to_pandas()
+        long = frame[frame["text"].str.len() > LONGEST]
+        if len(long):
+            first = long.iloc[0]
+            raise UserError(
+                f"{path}: {first.image_id}, caption {first.caption_id}: over {LONGEST} characters:"
+                " this is no caption; cut it or leave it out"
+            )
+        yield frame
+
+
+def rows_of(batch: pd.DataFrame, found: list[list[Occurrence]]) -> pd.DataFrame:
+    """Rows of pairs.parquet for a batch of captions and the occurrences of each."""
+    counts = [len(occurrences) for occurrences in found]
+    ids = batch[["image_id", "caption_id"]].loc[batch.index.repeat(counts)].reset_index(drop=True)
+    pairs = pd.DataFrame([o for occurrences in found for o in occurrences], columns=list(Occurrence._fields))
+    return pd.concat([ids, pairs], axis=1)
+
+
+def extract(path: Path, extractor: Extractor, cache: Cache, processes: int, output: Path) -> dict:
+    """Write the pairs of ``path`` to ``output``; returns the counts of the summary."""
+    total = pq.ParquetFile(path).metadata.num_rows
+    log.info("%d captions; new ones are parsed by %d processes, some 500 a second each", total, processes)
+    with Progress(total, "captions") as progress:
+        texts = (batch["text"].tolist() for batch in read_batches(path))
+        parsed = fill(extractor, cache, texts, processes, progress.add)
+    log.info("%d distinct captions parsed, the others were known", parsed)
+    relations: Counter[str] = Counter()
+    count: Counter[str] = Counter()
+    distinct = array("Q")
+    with table_writer(output, PAIRS) as write:
+        for batch in read_batches(path):
+            keys = extractor.keys(batch["text"])
+            blank = (batch["text"].str.strip() == "").tolist()
+            values = cache.get(list(dict.fromkeys(k for k, b in zip(keys, blank, strict=True) if not b)))
+            known = {k: decode(value) for k, value in values.items()}
+            found = [[] if b else known[k] for k, b in zip(keys, blank, strict=True)]
+            distinct.extend(int.from_bytes(k[:8], "big") for k in keys)
+            count["empty"] += sum(blank)
+            count["with_pairs"] += sum(map(bool, found))
+            relations.update(o.relation for occurrences in found for o in occurrences)
+            if any(found):
+                write(rows_of(batch, found))
+    return {
+        "captions": total,
+        "distinct": int(np.unique(np.frombuffer(distinct, dtype=np.uint64)).size),
+        "with_pairs": count["with_pairs"],
+        "without_pairs": total - count["with_pairs"] - count["empty"],
+        "empty": count["empty"],
+        "pairs": sum(relations.values()),
+        "relations": {name: relations[name] for name in RELATIONS},
+    }
+
+
+def main(options: argparse.Namespace) -> None:
+    adjectives = [load_lexicon(path) for path in options.adjectives]
+    nouns = load_lexicon(options.nouns) if options.nouns else None
+    extractor = Extractor(options.model, adjectives, nouns)
+    with Cache(options.cache / "pairs" / "occurrences.sqlite") as cache:
+        try:
+            summary = extract(options.captions, extractor, cache, options.processes, options.output)
+        except arrow.ArrowInvalid as error:
+            raise UserError(f"{options.captions}: not a readable Parquet file ({error}): make it again") from error
+    log.info(
+        "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, %(empty)d empty;"
+        " %(pairs)d pairs", summary,
+    )  # fmt: skip
+    if summary["captions"] and 2 * summary["with_pairs"] < summary["captions"]:
+        summary["warning"] = "most captions have no pair: are they in the language of pairs.model?"
+        log.warning("warning: %s", summary["warning"])
+    write_json({"model": identity(options.model), **summary}, options.summary)
+
+
+if __name__ == "__main__":
+    parser = cli.parser(__doc__)
+    parser.add_argument("--captions", type=Path, required=True, help="captions.parquet")
+    parser.add_argument("--adjectives", type=Path, nargs="+", required=True, help="adjective lexicons (YAML)")
+    parser.add_argument("--nouns", type=Path, nargs="?", help="noun lexicon (YAML); any noun by its lemma without it")
+    parser.add_argument("--model", required=True, help="spaCy pipeline")
+    parser.add_argument("--processes", type=int, default=2, help="that parse at once; the result is the same")
+    parser.add_argument("--cache", type=Path, required=True, help="folder of what is kept between runs")
+    parser.add_argument("--output", type=Path, required=True, help="pairs.parquet")
+    parser.add_argument("--summary", type=Path, required=True, help="pairs.json")
+    cli.run(main, parser)

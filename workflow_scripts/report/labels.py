@@ -1,0 +1,31 @@
+"""The words and marks that table, figures and page share."""
+
+from __future__ import annotations
+
+import math
+
+# What a reader is told of each split, in its order.
+SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
+
+# Okabe and Ito's colours, told apart with any colour vision; each has a mark of its own besides.
+SPLIT_COLORS = {"train": "#555555", "test_seen": "#0072B2", "test_unseen": "#E69F00", "test_swapped": "#D55E00"}
+SPLIT_MARKS = {"train": "o", "test_seen": "s", "test_unseen": "^", "test_swapped": "D"}
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """0.1234 as ``12.3``; a dash where there is no value."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{100 * value:.{digits}f}".replace("-", "−")
+
+
+def interval(low: float | None, high: float | None, digits: int = 1) -> str:
+    """``[11.0, 13.9]`` in per cent, nothing where there is no interval."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return f"[{percent(low, digits)}, {percent(high, digits)}]"
+
+
+def pair_words(pair: str) -> str:
+    """``red_wing`` as people say it."""
+    return pair.replace("_", " ")

@@ -1,0 +1,110 @@
+"""Encode each distinct image and each distinct caption once, and keep what was encoded between runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+
+from workflow_scripts.common.cache import Cache, key
+from workflow_scripts.common.cli import log
+
+Box = tuple[float, float, float, float]
+Item = tuple[Path, Box | None]
+
+# Batches encoded between two writes to the cache: what a killed run may lose.
+BATCHES_HELD = 16
+
+
+class Encoder(Protocol):
+    """What a judge must offer (``judge/model.py``): rows of unit length, float32, that depend on ``batch`` alone."""
+
+    name: str
+    hash: str
+
+    def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray: ...
+    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
+
+
+class Embedder:
+    """A judge's embeddings of images and captions, from the cache where it has them.
+
+    made: what else decides the bytes of an embedding: batch, threads, device, versions.
+    """
+
+    def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
+        self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
+
+    def images(self, items: Sequence[Item]) -> np.ndarray:
+        """(n, d) for files and their boxes; equal bytes under an equal box are one image."""
+        digests = {path: file_digest(path) for path in dict.fromkeys(path for path, _ in items)}
+        keys = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
+        return self._rows("images", keys, lambda rows: self.judge.encode_images([items[i] for i in rows], self.batch))
+
+    def texts(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, d) for captions."""
+        keys = [key("caption", self.made, self.judge.hash, text) for text in texts]
+        return self._rows("captions", keys, lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch))
+
+    def _rows(self, unit: str, keys: list[bytes], encode: Callable[[list[int]], np.ndarray]) -> np.ndarray:
+        first: dict[bytes, int] = {}
+        for row, name in enumerate(keys):
+            first.setdefault(name, row)
+        found = self.cache.get(list(first))
+        absent = [row for name, row in first.items() if name not in found]
+        log.info("%s: %d distinct, %d of them to be encoded", unit, len(first), len(absent))
+        for start in range(0, len(absent), BATCHES_HELD * self.batch):
+            rows = absent[start : start + BATCHES_HELD * self.batch]
+            vectors = np.ascontiguousarray(encode(rows), np.float32)
+            new = {keys[row]: vector.tobytes() for row, vector in zip(rows, vectors, strict=True)}
+            self.cache.put(new.items())
+            found.update(new)
+        return np.stack([np.frombuffer(found[name], np.float32) for name in keys])
+
+
+def file_digest(path: Path) -> bytes:
+    """16 bytes over a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+
+
+def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[Item]:
+    """Files and boxes of manifest paths. The real images alone have boxes, by their path in ``images``."""
+    boxed = images[images["path"].notna() & images["bbox_x"].notna()]
+    boxes = {
+        path: (float(x), float(y), float(w), float(h))
+        for path, x, y, w, h in boxed[["path", "bbox_x", "bbox_y", "bbox_w", "bbox_h"]].itertuples(index=False)
+    }
+    return [(results / path, boxes.get(path)) for path in paths]
+
+
+def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``(distinct rows, index of each row among them)``.
+
+    Captions that a judge reads alike (by case, by truncation) must tie, whatever a matrix product does to the
+    last bits of its columns.
+    """
+    first: dict[bytes, int] = {}
+    index = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(vectors)], int)
+    _, rows = np.unique(index, return_index=True)
+    return vectors[rows], index
+
+
+def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Cosines of rows of ``images`` (n, d) with all of ``texts`` (k, d), both of unit length, by torch.
+
+    torch keeps to the number of threads that it was given, and so to the same bytes.
+    """
+    columns = torch.from_numpy(np.ascontiguousarray(texts)).T
+    return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()
+
+
+def mean_embedding(images: np.ndarray) -> np.ndarray:
+    """(d,) the mean of ``images`` (n, d), of unit length: what the blind control sees."""
+    mean = images.astype(np.float64).mean(axis=0)
+    return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)

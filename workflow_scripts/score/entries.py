@@ -1,0 +1,147 @@
+"""Which images are judged against which captions: entries and pools, from the tables.
+
+A score is of one set of entries against one pool. A set has a name, which is also its file's: ``test_seen``,
+``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for the second pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.score.precision import Entries, Pool, make_pool
+
+KEYS = ["image_id", "caption_id", "draw"]
+
+
+@dataclass(frozen=True)
+class EntrySet:
+    """Entries of one split against one pool.
+
+    entries: KEYS, pair, text, path, sorted by KEYS, only those whose image is there. pool: image_id, text, a row
+    a caption. failed: names of prompts without an image, by status.
+    """
+
+    name: str
+    split: str
+    distractors: str
+    entries: pd.DataFrame
+    pool: pd.DataFrame
+    failed: dict[str, list[str]] = field(default_factory=dict)
+
+
+def set_name(split: str, distractors: str) -> str:
+    """The name of a set, and of its file in the scores of a generator."""
+    return split if distractors == "original" else f"{split}.distractors-{distractors}"
+
+
+def judged_entries(
+    prompts: pd.DataFrame, manifest: pd.DataFrame, split: str
+) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """The prompts of ``split`` whose image is there, with its path; and the names of the others, by status.
+
+    A prompt that the manifest does not know is missing.
+    """
+    asked = prompts[prompts["split"] == split]
+    made = manifest[manifest["split"] == split].drop(columns="split")
+    found = asked.merge(made, on=KEYS, how="left", validate="one_to_one").sort_values(KEYS, ignore_index=True)
+    status = found["status"].fillna("missing")
+    failed = {kind: list(found.loc[status == kind, "file_name"]) for kind in ("missing", "unreadable")}
+    kept = found.loc[status == "ok", [*KEYS, "pair", "text", "path"]]
+    return kept.reset_index(drop=True), failed
+
+
+def pool_captions(
+    captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, split: str, distractors: str
+) -> pd.DataFrame:
+    """image_id, caption_id, text of the captions that may be distractors in ``split``.
+
+    Seen and unseen: all captions of the judged images of that split. Swapped: of the judged images of test_seen
+    that have a swapped caption, all original captions, or with ``distractors`` "swapped" the swapped ones.
+    """
+    source = "test_seen" if split == "test_swapped" else split
+    images = set(judged.loc[judged["split"] == source, "image_id"])
+    if split == "test_swapped":
+        images &= set(swapped["image_id"])
+    if distractors == "swapped":
+        found = swapped[swapped["image_id"].isin(images)]
+        found = found[["image_id", "caption_id", "swapped_text"]].rename(columns={"swapped_text": "text"})
+    else:
+        found = captions.loc[captions["image_id"].isin(images), ["image_id", "caption_id", "text"]]
+    return found.sort_values(["image_id", "caption_id"], ignore_index=True)
+
+
+def entry_sets(
+    splits: Sequence[str],
+    distractors: Sequence[str],
+    *,
+    prompts: pd.DataFrame,
+    manifest: pd.DataFrame,
+    captions: pd.DataFrame,
+    judged: pd.DataFrame,
+    swapped: pd.DataFrame,
+) -> list[EntrySet]:
+    """The sets of a generator that serves ``splits``, in the order of ``splits``."""
+    result = []
+    for split in splits:
+        entries, failed = judged_entries(prompts, manifest, split)
+        for kind in distractors if split == "test_swapped" else ["original"]:
+            pool = pool_captions(captions, judged, swapped, split, kind)
+            result.append(EntrySet(set_name(split, kind), split, kind, entries, pool, failed))
+    return result
+
+
+def class_names(captions: pd.DataFrame) -> pd.Series:
+    """The class of each image, by image_id. An image without one is its own class."""
+    by_image = captions.drop_duplicates("image_id").set_index("image_id")["class_id"]
+    own = pd.Series("image " + by_image.index, index=by_image.index)
+    return ("class " + by_image).where(by_image.notna(), own)
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A set in integers, as ``precision`` reads it; ``texts`` are the distinct captions that it numbers."""
+
+    entries: Entries
+    pool: Pool
+    texts: list[str]
+
+
+def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
+    """Numbers for the images, classes and distinct texts of a set, in sorted order.
+
+    Raises UserError where the set has entries and its pool is empty.
+    """
+    if len(entry_set.entries) and not len(entry_set.pool):
+        raise UserError(f"{entry_set.name}: no captions to draw distractors from")
+    entries, pool = entry_set.entries, entry_set.pool
+    texts, text_index = np.unique(np.concatenate([entries["text"], pool["text"]]).astype(object), return_inverse=True)
+    names = pd.concat([entries["image_id"], pool["image_id"]]).map(classes)
+    _, class_index = np.unique(names.to_numpy(object), return_inverse=True)
+    _, image_index = np.unique(pool["image_id"].to_numpy(object), return_inverse=True)
+    n = len(entries)
+    keys = list(zip(entries["image_id"], map(int, entries["caption_id"]), map(int, entries["draw"]), strict=True))
+    return Numbered(
+        Entries(text_index[:n], class_index[:n], keys),
+        make_pool(image_index, class_index[n:], text_index[n:]),
+        list(texts),
+    )
+
+
+def pool_summary(numbered: Numbered, candidates: int) -> dict[str, Any]:
+    """How large the pool is, how many captions may be distractors, and for how many entries they are too few."""
+    pool, classes = numbered.pool, numbered.entries.classes
+    kinds, counts = np.unique(classes, return_counts=True)
+    eligible = np.array([pool.eligible(int(of))[1] for of in kinds], dtype=int)
+    return {
+        "images": pool.images,
+        "captions": len(pool.texts),
+        "distinct": len(np.unique(pool.texts)),
+        "eligible_least": int(eligible.min()) if len(eligible) else 0,
+        "entries_with_fewer_than_candidates": int(counts[eligible < candidates - 1].sum()),
+    }

@@ -1,0 +1,203 @@
+"""R-precision, exact and sampled: how often is an image's own caption ranked first of a hundred?
+
+Everything here is a pure function of similarities, classes and seeds. The candidates of a judged image are its
+own caption and distractors: an image uniformly among the pool's images of other classes, then one of its
+captions uniformly, with replacement (facts: Protocol). Captions are counted by their distinct texts, since equal
+texts must tie exactly: a similarity is computed once for each text and gathered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.seeds import rng
+
+Ties = Literal["random", "own_first"]
+
+# Entries whose similarities are held at once. Fixed: another shape may give a matrix product other last bits.
+BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Images that lend their captions as distractors, sorted by class.
+
+    starts (P + 1): the captions of image p are ``texts[starts[p]:starts[p + 1]]``, at least one. texts: indices
+    of distinct captions. classes (P): not decreasing.
+    """
+
+    starts: np.ndarray
+    texts: np.ndarray
+    classes: np.ndarray
+
+    @property
+    def images(self) -> int:
+        return len(self.classes)
+
+    def span(self, of: int) -> tuple[int, int]:
+        """The images of one class: from, to."""
+        return int(np.searchsorted(self.classes, of, "left")), int(np.searchsorted(self.classes, of, "right"))
+
+    def eligible(self, of: int) -> tuple[int, int]:
+        """How many images, and captions of them, may be distractors for an image of class ``of``."""
+        low, high = self.span(of)
+        return self.images - (high - low), len(self.texts) - int(self.starts[high] - self.starts[low])
+
+
+def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Pool:
+    """A pool from captions: each caption's image, class and distinct text, as integers, all of one length.
+
+    Images keep the order of their numbers within a class; an image's captions keep their order.
+    """
+    order = np.lexsort((np.arange(len(images)), images, classes))
+    images, classes, texts = images[order], classes[order], texts[order]
+    first = np.flatnonzero(np.diff(images, prepend=-1))
+    return Pool(np.append(first, len(images)), texts, classes[first])
+
+
+def distractor_weights(pool: Pool, of: int, texts: int) -> tuple[np.ndarray, float]:
+    """The chance of each distinct text to be the distractor of an image of class ``of``, times the second value.
+
+    The shares of an image's captions are counted in units of one over the least common multiple of the images'
+    numbers of captions: the weights are then whole numbers and sums of them exact, in whatever order.
+
+    Returns ``(weights (texts,), total)``. Raises UserError where no image is eligible.
+    """
+    low, high = pool.span(of)
+    left = pool.images - (high - low)
+    if left == 0:
+        raise UserError("no image of another class in this split: no distractors; add images or leave out classes")
+    sizes = np.diff(pool.starts)
+    unit: float = math.lcm(*map(int, np.unique(sizes)))
+    # Beyond 2^53 whole numbers are not exact in float64 either: plain shares then.
+    unit = float(unit) if unit * pool.images < 2**53 else 1.0
+    shares = np.repeat(unit / sizes, sizes)
+    keep = np.r_[0 : pool.starts[low], pool.starts[high] : len(pool.texts)]
+    return np.bincount(pool.texts[keep], weights=shares[keep], minlength=texts), unit * left
+
+
+def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, ties: Ties = "random") -> np.ndarray:
+    """The chance that the own caption is ranked first among ``candidates``, itself included.
+
+    With g (``beaten``) and t (``tied``) for one random distractor it is ``((1-g)^N - (1-g-t)^N) / (N t)``: the sum
+    over k tied distractors of their chance times 1 / (k + 1). ``own_first`` ranks the own caption before its
+    equals, as published: ``(1-g)^(N-1)``.
+    """
+    rest = 1 - np.asarray(beaten, np.float64)
+    first = rest ** (candidates - 1)
+    if ties == "own_first":
+        return first
+    tied = np.asarray(tied, np.float64)
+    # (a^N - b^N) / (a - b) with b = a (1 - x) is a^(N-1) (1 - (1-x)^N) / x, which loses nothing for tiny x.
+    share = np.minimum(np.divide(tied, rest, out=np.zeros_like(rest), where=rest > 0), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = -np.expm1(candidates * np.log1p(-share)) / (candidates * share)
+    return np.where(share > 0, first * mean, first)
+
+
+def draw_distractors(uniform: np.ndarray, pool: Pool, of: np.ndarray) -> np.ndarray:
+    """Distinct texts drawn for each entry, from uniform numbers in [0, 1).
+
+    uniform (n, 2, k): for each distractor one number for its image and one for its caption. of (n,): classes of
+    the entries, each with an eligible image. Returns (n, k).
+    """
+    low = np.searchsorted(pool.classes, of, "left")[:, None]
+    size = np.searchsorted(pool.classes, of, "right")[:, None] - low
+    image = (uniform[:, 0] * (pool.images - size)).astype(np.int64)
+    image += np.where(image >= low, size, 0)
+    sizes = np.diff(pool.starts)
+    return pool.texts[pool.starts[image] + (uniform[:, 1] * sizes[image]).astype(np.int64)]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Judged images: own (n,) distinct text, classes (n,), keys of their random streams (image, caption, draw)."""
+
+    own: np.ndarray
+    classes: np.ndarray
+    keys: list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """For each entry (n,): the own caption's similarity, the win probabilities, the chance and a draw of a hit."""
+
+    similarity: np.ndarray
+    beaten: np.ndarray
+    tied: np.ndarray
+    expected: np.ndarray
+    hit: np.ndarray
+
+
+def judge(
+    similarities: Callable[[np.ndarray], np.ndarray],
+    texts: int,
+    entries: Entries,
+    pool: Pool,
+    *,
+    candidates: int,
+    ties: Ties,
+    seed: int,
+) -> Judged:
+    """Score ``entries`` against ``pool``.
+
+    similarities: maps indices of entries (BLOCK of them, always) to (BLOCK, texts). Memory: a few blocks of
+    BLOCK x texts numbers. The sampled hit of an entry depends on its own key, the pool and the seed alone.
+    Raises UserError where an entry has no eligible image.
+    """
+    n = len(entries.own)
+    similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
+    hit = np.zeros(n, bool)
+    # By class, so that the weights of a class are made once.
+    order = np.argsort(entries.classes, kind="stable")
+    weights_of: tuple[int, np.ndarray, float] | None = None
+    for start in range(0, n, BLOCK):
+        rows = order[start : start + BLOCK]
+        values = similarities(np.resize(rows, BLOCK))[: len(rows)]
+        own = np.take_along_axis(values, entries.own[rows, None], axis=1)
+        above, equal = values > own, values == own
+        classes = entries.classes[rows]
+        for of in np.unique(classes):
+            if weights_of is None or weights_of[0] != of:
+                weights_of = (int(of), *distractor_weights(pool, int(of), texts))
+            _, weights, total = weights_of
+            part = classes == of
+            beaten[rows[part]] = above[part] @ weights / total
+            tied[rows[part]] = equal[part] @ weights / total
+        similarity[rows] = own[:, 0]
+        uniform = np.stack([_uniform(seed, entries.keys[row], candidates) for row in rows])
+        drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, candidates - 1), pool, classes)
+        wins = ~np.take_along_axis(above, drawn, axis=1).any(axis=1)
+        if ties == "random":
+            # First among itself and its k equals with chance 1 / (k + 1).
+            wins &= uniform[:, -1] * (np.take_along_axis(equal, drawn, axis=1).sum(axis=1) + 1) < 1
+        hit[rows] = wins
+    beaten = np.clip(beaten, 0, 1)
+    tied = np.clip(tied, 0, 1 - beaten)
+    return Judged(similarity, beaten, tied, expected_top1(beaten, tied, candidates, ties), hit)
+
+
+def _uniform(seed: int, key: tuple[str, int, int], candidates: int) -> np.ndarray:
+    """An entry's own numbers: images of its distractors, their captions, and one for ties."""
+    return rng(seed, "distractors", *key).random(2 * (candidates - 1) + 1)
+
+
+def sampled(hits: Iterable[bool], chunks: int, seed: int) -> tuple[float, float] | None:
+    """Mean and population standard deviation over shuffled chunks; None without hits.
+
+    The published protocol cuts the shuffled hits into ten equal chunks and loses the remainder. Here the chunks'
+    sizes differ by one where they must, there are never more chunks than hits, and the mean is that of all hits,
+    which is the mean of the chunks wherever their number divides n.
+    """
+    values = np.array(list(hits), dtype=np.float64)
+    if not len(values):
+        return None
+    shuffled = rng(seed, "chunks").permutation(values)
+    means = [chunk.mean() for chunk in np.array_split(shuffled, min(chunks, len(values)))]
+    return float(values.mean()), float(np.std(means))

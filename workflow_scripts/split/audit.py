@@ -1,0 +1,347 @@
+"""Re-establish what the splits promise, from words and the lexicons' surface forms alone.
+
+Two guarantees: (1) no caption of train or test_seen holds a held-out pair; (2) in a swapped caption only
+adjectives (and a/an before them) changed, and each changed pair is held out. Nothing of the pair
+extraction is imported, so that a fault there shows here. A violation ends the step with an error;
+suspicions are listed for people to read.
+
+How words are read (``stated``), and why no stricter: an adjective directly before a noun, or coordinated with
+one that is (`black and white wings`), or before coordinated nouns (`white breast and belly`). A word list
+cannot tell `a black wing with` from `black wing tips`, whose tips are black: a noun before an unlisted word
+counts only where that word is a function word. Of nouns in a row the first bears the adjective (`yellow breast
+belly sides`), unless the second is one that names a mark or feathers on it (`black cheek patch`). A
+coordinated noun with a predicate of its own (`black head and wings that are white`) shares nothing. What these
+rules let through is a suspicion, as is every held-out adjective within three words of its noun.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_table, write_json
+from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.progress import track
+from workflow_scripts.common.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
+from workflow_scripts.split.heldout import read_heldout, split_pair
+
+TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
+NEAR = 3  # words within which an adjective and a noun are a suspicion
+EXAMPLES = 3  # captions shown for each suspicion
+SHOWN = 20  # violations in the log; audit.json has all
+
+JOINS = frozenset(("and", "or", "&", ","))
+# After a noun, these words say that it is the last of its phrase.
+FUNCTION_WORDS = frozenset(
+    (
+        "a an the this that these those it its his her their which who whose there and or but nor yet as while if "
+        "with without on in of at to from by for under over above below around near along across through throughout "
+        "between behind beneath beside inside off into upon than then also plus including both all some is are was "
+        "were be being been has have had does do can looks look appears appear seems seem very not"
+    ).split()
+)
+# After a coordinated noun, these open a predicate of its own.
+PREDICATES = frozenset("is are was were that which has have had looks look appears appear seems seem being".split())
+# Nouns that stand on another noun and take its adjective.
+MARKS = frozenset("patch spot stripe feather eyering wingbar".split())
+
+
+@dataclass(frozen=True)
+class Item:
+    """A word of a text, a form of several words, or a sign.
+
+    kind: ``adjective`` or ``noun`` where the lexicons know it, with its canonical word; else ``other``.
+    """
+
+    kind: str
+    word: str
+    start: int
+    end: int
+
+
+class Reader:
+    """Reads texts as items; ``adjectives`` and ``nouns`` map surface forms to canonical words."""
+
+    def __init__(self, adjectives: dict[str, str], nouns: dict[str, str]) -> None:
+        self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
+        for kind, forms in (("noun", nouns), ("adjective", adjectives)):
+            for form, canonical in forms.items():
+                self.forms[tuple(self._tokens(form.lower()))] = (kind, canonical)
+        self.ed = {canonical for canonical in nouns.values() if f"{canonical}ed" in nouns}
+        self.longest = max(len(form) for form in self.forms)
+
+    @staticmethod
+    def _tokens(text: str) -> list[str]:
+        return [m.group() for m in TOKEN.finditer(text) if m.group() != "-"]
+
+    def read(self, text: str) -> list[Item]:
+        """The items of a text, the longest form first; a hyphen joins like a space."""
+        matches = [m for m in TOKEN.finditer(text) if m.group() != "-"]
+        lowers = [m.group().lower() for m in matches]
+        items = []
+        i = 0
+        while i < len(matches):
+            for length in range(min(self.longest, len(matches) - i), 0, -1):
+                known = self.forms.get(tuple(lowers[i : i + length]))
+                if known:
+                    break
+            else:
+                length, known = 1, None
+            kind, word = known or ("other", lowers[i])
+            items.append(Item(kind, word, matches[i].start(), matches[i + length - 1].end()))
+            i += length
+        return items
+
+
+def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
+    """Whether the noun at this index is surely the last of its phrase, not the first half of a compound."""
+    if text[items[noun].start : items[noun].end].lower().endswith("ed"):  # `red headed bird`
+        return True
+    if noun + 1 == len(items):
+        return True
+    after = items[noun + 1]
+    return after.kind != "other" or after.word in FUNCTION_WORDS or not after.word[0].isalnum()
+
+
+def _bearer(text: str, items: list[Item], noun: int) -> int | None:
+    """Of the nouns in a row that begin at ``noun``, the one that the adjective before them is about."""
+    while noun + 1 < len(items) and items[noun + 1].kind == "noun" and items[noun + 1].word in MARKS:
+        noun += 1
+    return noun if _ends_phrase(text, items, noun) else None
+
+
+def stated(text: str, items: list[Item]) -> list[tuple[Item, Item]]:
+    """The adjective and noun of every pair that the order of words alone states (module docstring)."""
+    found = []
+    for index, item in enumerate(items):
+        if item.kind != "noun" or index == 0 or items[index - 1].kind != "adjective":
+            continue
+        adjectives = [items[index - 1]]
+        i = index - 2
+        while i >= 1 and items[i].word in JOINS and items[i - 1].kind == "adjective":
+            adjectives.append(items[i - 1])
+            i -= 2
+        noun = _bearer(text, items, index)
+        if noun is None:
+            continue
+        bearers = [items[noun]]
+        while noun + 2 < len(items) and items[noun + 1].word in JOINS and items[noun + 2].kind == "noun":
+            noun_after = _bearer(text, items, noun + 2)
+            if noun_after is None or {i.word for i in items[noun_after + 1 : noun_after + 3]} & PREDICATES:
+                break
+            noun = noun_after
+            bearers.append(items[noun])
+        found.extend((adjective, bearer) for adjective in adjectives for bearer in bearers)
+    return found
+
+
+def near(items: list[Item]) -> set[tuple[str, str]]:
+    """Adjectives and nouns (canonical) at most ``NEAR`` items apart."""
+    return {
+        (item.word, other.word)
+        for index, item in enumerate(items)
+        if item.kind == "adjective"
+        for other in items[max(0, index - NEAR) : index + NEAR + 1]
+        if other.kind == "noun"
+    }
+
+
+def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
+    """Nouns and their regular plurals, where no lexicon lists their forms."""
+    forms = {}
+    for noun in nouns:
+        plural = (
+            f"{noun[:-1]}ies"
+            if re.search("[^aeiou]y$", noun)
+            else noun + ("es" if re.search("(s|x|z|ch|sh)$", noun) else "s")
+        )
+        forms |= {noun: noun, plural: noun}
+    return forms
+
+
+def audit_captions(
+    captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
+) -> tuple[list, dict[str, Any]]:
+    """``(violations, suspicions)`` of captions (image_id, caption_id, split, text) of train and test_seen."""
+    violations: list[dict[str, Any]] = []
+    suspected: Counter[str] = Counter()
+    examples: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
+    for text, group in track(captions.groupby("text", sort=True), captions["text"].nunique(), "texts"):
+        items = reader.read(text)
+        words = {item.word for item in items}
+        if not (words & adjectives and words & nouns):
+            continue
+        said = {(a.word, n.word) for a, n in stated(text, items)} & heldout
+        suspicious = (near(items) & heldout) - said
+        where = group[["image_id", "caption_id", "split"]].to_dict("records") if said or suspicious else []
+        for adjective, noun in sorted(said):
+            violations += [
+                {"guarantee": "held out", "pair": f"{adjective}_{noun}", **row, "text": text} for row in where
+            ]
+        for adjective, noun in sorted(suspicious):
+            pair = f"{adjective}_{noun}"
+            suspected[pair] += len(group)
+            examples[pair] += [{**row, "text": text} for row in where[: EXAMPLES - len(examples[pair])]]
+    ordered = sorted(suspected, key=lambda pair: (-suspected[pair], pair))
+    return violations, {pair: {"captions": suspected[pair], "examples": examples[pair]} for pair in ordered}
+
+
+def _faults(
+    text: str, swapped_text: str, changes: list[dict[str, Any]], heldout: set[tuple[str, str]], reader: Reader
+) -> list[str]:
+    """What is wrong with one swapped caption, in words."""
+    faults = []
+    if not len(changes):
+        return ["nothing is changed"]
+    copied, copied_new = 0, 0
+    for change in sorted(changes, key=lambda c: c["start"]):
+        noun, old, new = change["noun"], change["original_adj"], change["new_adj"]
+        if (new, noun) not in heldout:
+            faults.append(f"{new}_{noun} is not held out")
+        before, before_new = text[copied : change["start"]], swapped_text[copied_new : change["new_start"]]
+        if _without_article(before) != _without_article(before_new):
+            faults.append(f"more than the adjective changed before {new}")
+        for label, word, source, start, end in (
+            ("original_adj", old, text, change["start"], change["end"]),
+            ("new_adj", new, swapped_text, change["new_start"], change["new_end"]),
+        ):
+            kinds = [(item.kind, item.word) for item in reader.read(source[start:end])]
+            if kinds != [("adjective", word)]:
+                faults.append(f"{label} {word} does not stand at its offsets")
+        copied, copied_new = change["end"], change["new_end"]
+    if text[copied:] != swapped_text[copied_new:]:
+        faults.append("more than the adjective changed at the end")
+    items, items_new = reader.read(text), reader.read(swapped_text)
+    if [i.word for i in items if i.kind == "noun"] != [i.word for i in items_new if i.kind == "noun"]:
+        faults.append("the nouns changed")
+    # What the swapped caption says anew, by the order of its words, must be held out too.
+    pairs, pairs_new = (
+        {(a.word, n.word) for a, n in stated(t, i)} for t, i in ((text, items), (swapped_text, items_new))
+    )
+    faults += [f"it also says {a}_{n}, which is not held out" for a, n in sorted(pairs_new - pairs - heldout)]
+    places = {c["start"] for c in changes}
+    if any(
+        a.start in places and (a.word, n.word) not in {(c["original_adj"], c["noun"]) for c in changes}
+        for a, n in stated(text, items)
+    ):
+        faults.append("the adjective is also about another noun")
+    return faults
+
+
+def _without_article(text: str) -> str:
+    """``text`` with an a or an at its end written a."""
+    return re.sub(r"(?i)(?<![^\W_])an?(?=\s+$)", "a", text)
+
+
+def audit_swapped(
+    swapped: pd.DataFrame, captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """``(violations, counts)`` of swapped captions; captions: image_id, caption_id, split, text of all images."""
+    original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
+    violations = []
+    counts = Counter({"changes": 0, "adjective_not_by_its_noun": 0})
+    columns = ["image_id", "caption_id", "text", "swapped_text", "changes", "pair"]
+    for image, number, text, swapped_text, changes, pair in swapped[columns].itertuples(index=False):
+        changes = list(changes)
+        faults = _faults(text, swapped_text, changes, heldout, reader)
+        source = original.get((image, number))
+        if source is None or source["text"] != text:
+            faults.append("its text is not the caption's")
+        elif source["split"] != "test_seen":
+            faults.append(f"its image is in {source['split']}")
+        if pair not in {f"{c['new_adj']}_{c['noun']}" for c in changes}:
+            faults.append(f"its pair {pair} is none of its changed pairs")
+        close = near(reader.read(swapped_text))
+        counts["changes"] += len(changes)
+        counts["adjective_not_by_its_noun"] += sum((c["new_adj"], c["noun"]) not in close for c in changes)
+        row = {"pair": pair, "image_id": image, "caption_id": int(number), "text": text, "swapped_text": swapped_text}
+        violations += [{"guarantee": "swapped", "fault": fault, **row} for fault in faults]
+    return violations, dict(counts)
+
+
+def audit(
+    captions: pd.DataFrame,
+    splits: pd.DataFrame,
+    swapped: pd.DataFrame,
+    heldout: Collection[str],
+    adjectives: dict[str, str],
+    nouns: dict[str, str] | None,
+) -> dict[str, Any]:
+    """The content of audit.json.
+
+    captions, splits, swapped: columns of the tables of those names. adjectives, nouns: surface forms to
+    canonical words; without nouns, the held-out nouns and their regular plurals.
+    """
+    held = {split_pair(pair) for pair in heldout}
+    reader = Reader(adjectives, plain_forms(noun for _, noun in held) if nouns is None else nouns)
+    captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
+    captions = captions[["image_id", "caption_id", "split", "text"]]
+    lost = sorted(captions.loc[captions["split"].isna(), "image_id"].unique())
+    violations = [{"guarantee": "every image has a split", "image_id": image} for image in lost]
+    clean = captions[captions["split"].isin(["train", "test_seen"])]
+    found, suspicions = audit_captions(clean, held, reader)
+    swap_faults, swap_counts = audit_swapped(swapped, captions, held, reader)
+    violations += found + swap_faults
+    sizes, images = captions["split"].value_counts(), splits["split"].value_counts()
+    return {
+        "violations": violations,
+        "counts": {
+            "violations": len(violations),
+            "suspicions": sum(s["captions"] for s in suspicions.values()),
+            "heldout_pairs": len(held),
+            "images": {name: int(images.get(name, 0)) for name in SPLITS},
+            "captions": {name: int(sizes.get(name, 0)) for name in SPLITS},
+            "captions_read": len(clean),
+            "swapped": len(swapped),
+            **swap_counts,
+        },
+        "suspicions": suspicions,
+    }
+
+
+def main(options: argparse.Namespace) -> None:
+    result = audit(
+        read_table(options.captions, CAPTIONS),
+        read_table(options.splits, SPLIT),
+        read_table(options.swapped, SWAPPED),
+        read_heldout(options.heldout),
+        load_lexicon(options.adjectives).forms,
+        load_lexicon(options.nouns).forms if options.nouns else None,
+    )
+    write_json(result, options.out)
+    for violation in result["violations"][:SHOWN]:
+        log.error("violation: %s", ", ".join(f"{key} {value}" for key, value in violation.items()))
+    where = f"{options.dataset}/{options.composition}"
+    if result["violations"]:
+        raise UserError(
+            f"{where}: the audit found {len(result['violations'])} violations; the first is "
+            f"{result['violations'][0]}: the lexicons or the extraction of pairs miss something; mend them and run again"
+        )
+    log.info("%s: no violation; %d suspicions", where, result["counts"]["suspicions"])
+
+
+def arguments() -> argparse.ArgumentParser:
+    result = cli.parser(__doc__)
+    for name in ("captions", "heldout", "splits", "swapped"):
+        result.add_argument(f"--{name}", type=Path, required=True)
+    result.add_argument("--adjectives", type=Path, required=True, help="the composition's lexicon")
+    result.add_argument("--nouns", type=Path, help="the noun lexicon, where there is one")
+    result.add_argument("--dataset", required=True)
+    result.add_argument("--composition", required=True)
+    result.add_argument("--out", type=Path, required=True, help="audit.json")
+    return result
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())

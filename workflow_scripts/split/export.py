@@ -1,0 +1,84 @@
+"""Write the splits in the published formats, and the train list for people who train generators.
+
+split.pkl: ``{"train": [...], "test_seen": [...], "test_unseen": [...], "heldout_pairs": [...]}``.
+data.pkl: ``{image_id: {caption_id: {"text", "swapped_text", "changes_made": {"noun", "original_adj", "new_adj"}}}}``,
+the last two only where a caption of test_seen was swapped. Of several changes, changes_made holds the first
+one that makes the entry's pair; swapped_text has all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.io import atomic_folder, read_table
+from workflow_scripts.common.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
+from workflow_scripts.split.heldout import read_heldout
+
+# Readable by every Python 3.
+PROTOCOL = 2
+
+
+def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]:
+    """The content of split.pkl; lists sorted."""
+    content = {name: sorted(splits.loc[splits["split"] == name, "image_id"].tolist()) for name in SPLITS}
+    return content | {"heldout_pairs": sorted(heldout)}
+
+
+def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[int, dict[str, Any]]]:
+    """The content of data.pkl: images sorted, captions in the order of their numbers."""
+    ordered = captions.sort_values(["image_id", "caption_id"])
+    content: dict[str, dict[int, dict[str, Any]]] = {}
+    for image, number, text in ordered[["image_id", "caption_id", "text"]].itertuples(index=False):
+        content.setdefault(image, {})[int(number)] = {"text": text}
+    columns = ["image_id", "caption_id", "swapped_text", "changes", "pair"]
+    for image, number, text, changes, pair in swapped[columns].itertuples(index=False):
+        change = next(c for c in changes if f"{c['new_adj']}_{c['noun']}" == pair)
+        made = {key: change[key] for key in ("noun", "original_adj", "new_adj")}
+        content[image][int(number)] |= {"swapped_text": text, "changes_made": made}
+    return content
+
+
+def train_list(captions: pd.DataFrame, splits: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
+    """A row a caption of train: image_id, caption_id, path (relative to the results folder, or null), text."""
+    train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
+    train = train.merge(images[["image_id", "path"]], on="image_id", how="left")
+    train = train.sort_values(["image_id", "caption_id"], ignore_index=True)
+    return train[["image_id", "caption_id", "path", "text"]]
+
+
+def main(options: argparse.Namespace) -> None:
+    captions = read_table(options.captions, CAPTIONS)
+    splits = read_table(options.splits, SPLIT)
+    swapped = read_table(options.swapped, SWAPPED)
+    train = train_list(captions, splits, read_table(options.images, IMAGES))
+    with atomic_folder(options.out) as folder:
+        for name, content in (
+            ("split.pkl", split_dict(splits, read_heldout(options.heldout))),
+            ("data.pkl", data_dict(captions, swapped)),
+        ):
+            (folder / name).write_bytes(pickle.dumps(content, protocol=PROTOCOL))
+        train.to_csv(folder / "train.csv", index=False, lineterminator="\n")
+        rows = train.astype(object).where(train.notna(), None).to_dict("records")
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / "train.jsonl").write_text(lines, encoding="utf-8", newline="\n")
+    log.info("%s: %d captions of train, %d swapped captions", options.out, len(train), len(swapped))
+
+
+def arguments() -> argparse.ArgumentParser:
+    result = cli.parser(__doc__)
+    for name in ("captions", "images", "heldout", "splits", "swapped"):
+        result.add_argument(f"--{name}", type=Path, required=True)
+    result.add_argument("--out", type=Path, required=True, help="a folder; an existing one is replaced")
+    return result
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())

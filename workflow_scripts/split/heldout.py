@@ -1,0 +1,30 @@
+"""The names of pairs, and the list of those held out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json
+
+
+def pair_names(table: pd.DataFrame) -> pd.Series:
+    """``adjective_noun`` of each row, as in the published files."""
+    return table["adjective"].str.cat(table["noun"], sep="_")
+
+
+def split_pair(pair: str) -> tuple[str, str]:
+    """``(adjective, noun)`` of ``adjective_noun``; ``sample_heldout`` refuses words that hold a ``_``."""
+    adjective, _, noun = pair.partition("_")
+    return adjective, noun
+
+
+def read_heldout(path: str | Path) -> list[str]:
+    """The held-out pairs of a heldout.json, sorted. Raises UserError where it holds none."""
+    content = read_json(path)
+    pairs = content.get("pairs") if isinstance(content, dict) else None
+    if not pairs:
+        raise UserError(f"{path}: holds no pairs: make it again with sample_heldout")
+    return sorted(pairs)

@@ -1,0 +1,192 @@
+"""Divide the images: test_unseen holds a held-out pair, test_seen is drawn from the rest, train is what is left.
+
+An image goes with all its captions. Every occurrence counts, shared and disputed ones too: the union of what
+surface and parse find is what holds out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import atomic, read_table, write_json, write_table
+from workflow_scripts.common.seeds import rng
+from workflow_scripts.common.tables import CAPTIONS, PAIRS, RANKING, SPLIT, SPLITS
+from workflow_scripts.split.heldout import pair_names, read_heldout
+
+# As published: test_seen has at most this share of all images; train should keep 40 % and must keep 20 %.
+MOST_SEEN, LITTLE_TRAIN, LEAST_TRAIN = 0.12, 0.40, 0.20
+
+
+def seen_target(unseen: int, images: int, wanted: str | int) -> int:
+    """How many images test_seen should have; ``wanted`` is ``auto`` or a number."""
+    if wanted != "auto":
+        return int(wanted)
+    return min(unseen, int(MOST_SEEN * images))
+
+
+def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple[list[str], list[str]]:
+    """The first ``target`` images of ``order`` whose every pair also occurs in another image that stays.
+
+    occurrences: columns image_id, pair, disputed (bool). A disputed occurrence must be covered but covers nothing,
+    since it may be no pair at all. Returns ``(drawn, passed over)``; the latter stay in train.
+    """
+    needs = occurrences.groupby("image_id")["pair"].agg(set).to_dict()
+    certain = occurrences[~occurrences["disputed"]].groupby("image_id")["pair"].agg(set).to_dict()
+    # In how many images that are not drawn (so far) each pair occurs.
+    left: dict[str, int] = {}
+    for image in order:
+        for pair in certain.get(image, ()):
+            left[pair] = left.get(pair, 0) + 1
+    drawn: list[str] = []
+    passed: list[str] = []
+    for image in order:
+        if len(drawn) == target:
+            break
+        own = certain.get(image, set())
+        if all(left.get(pair, 0) > (pair in own) for pair in needs.get(image, ())):
+            drawn.append(image)
+            for pair in own:
+                left[pair] -= 1
+        else:
+            passed.append(image)
+    return drawn, passed
+
+
+def make_splits(
+    image_ids: Collection[str],
+    pairs: pd.DataFrame,
+    ranking: pd.DataFrame,
+    heldout: Collection[str],
+    wanted: str | int,
+    seed: int,
+    dataset: str,
+    composition: str,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """``(splits, summary)``: columns of ``tables.SPLIT``, sorted by image_id, and counts for people.
+
+    pairs, ranking: columns of ``tables.PAIRS`` and ``tables.RANKING``. ``wanted``: images of test_seen, or
+    ``auto``. Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds
+    a pair goes to train (``moved_to_train``) and the next one of the seeded order takes its place.
+    Raises UserError where train keeps under a fifth of the images or a test split would be empty.
+    """
+    where = f"{dataset}/{composition}"
+    images = sorted(set(image_ids))
+    of_interest = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
+    occurrences = pd.DataFrame(
+        {
+            "image_id": of_interest["image_id"],
+            "pair": pair_names(of_interest),
+            "disputed": of_interest["relation"] == "disputed",
+        }
+    )
+    held = occurrences[occurrences["pair"].isin(list(heldout))][["image_id", "pair"]].drop_duplicates()
+    unseen = set(held["image_id"]) & set(images)
+    if not unseen:
+        raise UserError(f"{where}: no image holds a held-out pair: make heldout.json again from these captions")
+
+    rest = [image for image in images if image not in unseen]
+    order = [rest[i] for i in rng(seed, "make_splits", dataset, composition).permutation(len(rest))]
+    target = seen_target(len(unseen), len(images), wanted)
+    drawn, passed = draw_seen(order, occurrences[~occurrences["image_id"].isin(unseen)], target)
+    seen = set(drawn)
+
+    split = ["test_unseen" if i in unseen else "test_seen" if i in seen else "train" for i in images]
+    splits = pd.DataFrame({"image_id": images, "split": split})
+    sizes = {name: split.count(name) for name in SPLITS}
+    share = sizes["train"] / len(images)
+    # What a pair costs: the images that it alone sends to test_unseen come back if it is not held out.
+    alone = held[~held["image_id"].duplicated(keep=False)]
+    cost = pd.DataFrame({"images": held["pair"].value_counts(), "alone": alone["pair"].value_counts()})
+    cost = cost.fillna(0).astype(int).rename_axis("pair").reset_index()
+    cost = cost.sort_values(["images", "pair"], ascending=[False, True], ignore_index=True)
+    summary: dict[str, Any] = {
+        "images": len(images),
+        "sizes": sizes,
+        "shares": {name: round(size / len(images), 6) for name, size in sizes.items()},
+        "seed": seed,
+        "test_seen_wanted": target,
+        "moved_to_train": sorted(passed),
+        "heldout": cost.to_dict("records"),
+        "warnings": [],
+    }
+    dearest = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
+    if share < LEAST_TRAIN:
+        raise UserError(
+            f"{where}: train keeps {share:.0%} of the images, under {LEAST_TRAIN:.0%}; the dearest held-out pairs, by "
+            f"images: {dearest}: lower split.heldout.fraction or split.test_seen, or move split.heldout.window up"
+        )
+    if not seen:
+        raise UserError(
+            f"{where}: {len(images)} images are too few for a test_seen: add captions, or set split.test_seen"
+        )
+    if share < LITTLE_TRAIN:
+        summary["warnings"].append(
+            f"train keeps {share:.0%} of the images, under {LITTLE_TRAIN:.0%}; the dearest held-out pairs, by images: "
+            f"{dearest}"
+        )
+    if len(seen) < target:
+        summary["warnings"].append(
+            f"test_seen has {len(seen)} images, not {target}: the rest hold pairs that train needs"
+        )
+    return splits, summary
+
+
+def main(options: argparse.Namespace) -> None:
+    captions = read_table(options.captions, CAPTIONS, columns=["image_id", "caption_id"])
+    splits, summary = make_splits(
+        captions["image_id"].unique(),
+        read_table(options.pairs, PAIRS, columns=["image_id", "adjective", "noun", "relation"]),
+        read_table(options.ranking, RANKING),
+        read_heldout(options.heldout),
+        options.test_seen,
+        options.seed,
+        options.dataset,
+        options.composition,
+    )
+    sizes = captions["image_id"].map(splits.set_index("image_id")["split"]).value_counts()
+    summary["captions"] = {name: int(sizes.get(name, 0)) for name in SPLITS}
+    write_table(splits, options.out, SPLIT)
+    with atomic(options.csv) as temporary:
+        splits.to_csv(temporary, index=False, lineterminator="\n")
+    write_json(summary, options.summary)
+    for warning in summary["warnings"]:
+        log.warning("warning: %s/%s: %s", options.dataset, options.composition, warning)
+    log.info(
+        "%s/%s: %s images; %d moved from test_seen to train, which needs their pairs",
+        options.dataset,
+        options.composition,
+        ", ".join(f"{name} {size}" for name, size in summary["sizes"].items()),
+        len(summary["moved_to_train"]),
+    )
+
+
+def images_or_auto(text: str) -> str | int:
+    return text if text == "auto" else int(text)
+
+
+def arguments() -> argparse.ArgumentParser:
+    result = cli.parser(__doc__)
+    result.add_argument("--captions", type=Path, required=True)
+    result.add_argument("--pairs", type=Path, required=True)
+    result.add_argument("--ranking", type=Path, required=True)
+    result.add_argument("--heldout", type=Path, required=True)
+    result.add_argument("--test-seen", type=images_or_auto, default="auto", help="images, or auto (the default)")
+    result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--dataset", required=True)
+    result.add_argument("--composition", required=True)
+    result.add_argument("--out", type=Path, required=True, help="splits.parquet")
+    result.add_argument("--csv", type=Path, required=True, help="the same as CSV")
+    result.add_argument("--summary", type=Path, required=True, help="counts as JSON")
+    return result
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())

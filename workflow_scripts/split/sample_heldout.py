@@ -1,0 +1,124 @@
+"""Draw the pairs that are held out: from the middle of the ranking, or as the config lists them.
+
+Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the
+75th percentile of the list sorted by frequency.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_table, write_json
+from workflow_scripts.common.seeds import rng
+from workflow_scripts.common.tables import RANKING
+from workflow_scripts.split.heldout import pair_names
+
+
+def wanted_pairs(ranked: int, fraction: float) -> int:
+    """``fraction`` of ``ranked`` pairs; half rounds up, as written in decimals (0.29 of 50 is 14.5)."""
+    return int((Decimal(str(fraction)) * ranked).to_integral_value(ROUND_HALF_UP))
+
+
+def sample_heldout(
+    ranking: pd.DataFrame, fraction: float, window: tuple[float, float], seed: int, dataset: str, composition: str
+) -> list[str]:
+    """Pairs drawn without replacement from those whose percentile lies in ``window`` (ends included), sorted.
+
+    ranking: columns of ``tables.RANKING``. Raises UserError where there is too little to hold out.
+    """
+    wanted = wanted_pairs(len(ranking), fraction)
+    if wanted == 0:
+        raise UserError(
+            f"{dataset}/{composition}: {len(ranking)} ranked pairs, and {fraction:.0%} of them is less than one: raise "
+            "split.heldout.fraction, lower pairs.selection.min_count, or list pairs in split.heldout.pairs"
+        )
+    low, high = window
+    ordered = ranking.sort_values("rank")
+    eligible = pair_names(ordered[ordered["percentile"].between(low, high)]).to_numpy()
+    if len(eligible) < wanted:
+        raise UserError(
+            f"{dataset}/{composition}: {wanted} pairs to hold out, but only {len(eligible)} of {len(ranking)} ranked "
+            f"pairs lie between the percentiles {low:g} and {high:g}: widen split.heldout.window or lower "
+            "split.heldout.fraction"
+        )
+    drawn = rng(seed, "sample_heldout", dataset, composition).choice(len(eligible), size=wanted, replace=False)
+    return sorted(str(eligible[i]) for i in drawn)
+
+
+def check_listed(ranking: pd.DataFrame, listed: Sequence[str], dataset: str, composition: str) -> list[str]:
+    """The pairs that the config lists, sorted; UserError for one that is not ranked or stands twice."""
+    ranked = pair_names(ranking).tolist()
+    for pair in listed:
+        if pair not in set(ranked):
+            near = difflib.get_close_matches(pair, ranked, n=4, cutoff=0.5)
+            hint = f"the nearest are {', '.join(near)}" if near else "write it adjective_noun"
+            raise UserError(
+                f"config: split.heldout.pairs: {pair!r} is not among the {len(ranked)} ranked pairs of "
+                f"{dataset}/{composition}; {hint} (with several compositions, give each a list of its own)"
+            )
+        if listed.count(pair) > 1:
+            raise UserError(f"config: split.heldout.pairs: {pair!r} stands twice: keep one")
+    if len(listed) == len(ranked):
+        raise UserError(
+            f"config: split.heldout.pairs: all {len(ranked)} ranked pairs are listed: nothing is left to see"
+        )
+    return sorted(listed)
+
+
+def main(options: argparse.Namespace) -> None:
+    ranking = read_table(options.ranking, RANKING)
+    where = (options.dataset, options.composition)
+    for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
+        if "_" in word:
+            raise UserError(
+                f"{options.ranking}: {word!r} holds a _, which stands between adjective and noun: rename it"
+            )
+    window = tuple(options.window)
+    if options.pairs:
+        pairs = check_listed(ranking, options.pairs, *where)
+    else:
+        pairs = sample_heldout(ranking, options.fraction, window, options.seed, *where)
+    counts = ranking.set_index(pair_names(ranking))
+    write_json(
+        {
+            "pairs": pairs,
+            "source": "config" if options.pairs else "drawn",
+            "window": list(window),
+            "fraction": options.fraction,
+            "seed": options.seed,
+            "ranked": len(ranking),
+            "eligible": int(ranking["percentile"].between(*window).sum()),
+            "occurrences": {pair: int(counts.at[pair, "count"]) for pair in pairs},
+            "images": {pair: int(counts.at[pair, "images"]) for pair in pairs},
+        },
+        options.out,
+    )
+    log.info("%s/%s: %d of %d ranked pairs are held out", *where, len(pairs), len(ranking))
+
+
+def arguments() -> argparse.ArgumentParser:
+    result = cli.parser(__doc__)
+    result.add_argument("--ranking", type=Path, required=True)
+    result.add_argument("--fraction", type=float, default=0.1, help="of the ranked pairs (default: %(default)s)")
+    result.add_argument(
+        "--window", type=float, nargs=2, default=(25, 75), metavar=("LOW", "HIGH"), help="percentiles to draw between"
+    )
+    result.add_argument("--pairs", nargs="*", metavar="PAIR", help="hold out just these (adjective_noun); no draw")
+    result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--dataset", required=True)
+    result.add_argument("--composition", required=True)
+    result.add_argument("--out", type=Path, required=True, help="heldout.json")
+    return result
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())
