@@ -70,51 +70,57 @@ def one_of(names):
     return "|".join(names) or "(?!)"
 
 
-def generator_module(name):
-    """The module of the kind of the generator ``name``."""
-    return plugins.load(KINDS, GENERATORS[name].kind)
+def kind_of(generator):
+    """The module that makes the images of ``generator``."""
+    return plugins.load(KINDS, GENERATORS[generator].kind)
 
 
 def generators(scenes):
     """The names of the generators that say what they drew, or of those that do not."""
-    return [name for name in GENERATORS if getattr(generator_module(name), "SCENES", False) == scenes]
+    return [name for name in GENERATORS if getattr(kind_of(name), "SCENES", False) == scenes]
 
 
 def generator_tables(wildcards):
     """The tables that the generator's kind reads."""
     place = f"{RESULTS}/{wildcards.dataset}"
-    ours = {"splits": wildcards.composition, "swapped": wildcards.composition}
-    files = [f"{ours[t]}/{t}.parquet" if t in ours else f"{t}.parquet" for t in reads(generator_module(wildcards.generator))]
-    return [f"{place}/{file}" for file in files]
+    folder = {"splits": f"{place}/{wildcards.composition}", "swapped": f"{place}/{wildcards.composition}"}
+    return [f"{folder.get(name, place)}/{name}.parquet" for name in reads(kind_of(wildcards.generator))]
 
 
 def generator_code(wildcards):
     """A hash of the step and of the generator's kind."""
-    kind = GENERATORS[wildcards.generator].kind
-    return code_hash("workflow_scripts.generate.generate_images", f"{KINDS}.{kind}")
+    return code_hash("workflow_scripts.generate.generate_images", kind_of(wildcards.generator).__name__)
 
 
 def generator_kind(wildcards):
     return GENERATORS[wildcards.generator].kind
 
 
+def checked_options(generator):
+    """The settings of the generator's kind."""
+    return kind_of(generator).Settings.model_validate(GENERATORS[generator].options)
+
+
 def generator_settings(wildcards):
     """The settings of the generator's kind, as the JSON that its step reads."""
-    module = generator_module(wildcards.generator)
-    return module.Settings.model_validate(GENERATORS[wildcards.generator].options).model_dump_json()
+    return checked_options(wildcards.generator).model_dump_json()
 
 
 def generator_contents(wildcards):
     """A text that changes when the files of the user's that the generator reads do."""
-    module = generator_module(wildcards.generator)
-    settings = module.Settings.model_validate(GENERATORS[wildcards.generator].options)
-    return module.fingerprint(settings) if hasattr(module, "fingerprint") else ""
+    kind = kind_of(wildcards.generator)
+    return kind.fingerprint(checked_options(wildcards.generator)) if hasattr(kind, "fingerprint") else ""
 
 
-for name in GENERATORS:
-    absent = set(reads(generator_module(name))) & {"scenes", "facts"} - set(source_table_names())
-    if absent:
-        raise WorkflowError(
-            f"generate.generators: {name} reads the {' and '.join(sorted(absent))} of sketches, which "
-            f"dataset source {CONFIG.dataset.source} has not; generators of any data set: photographs, shuffled, folder"
-        )
+def check_generators():
+    """Refuse a generator that reads tables which only another source makes."""
+    for name in GENERATORS:
+        absent = set(reads(kind_of(name))) & {"scenes", "facts"} - set(source_table_names())
+        if absent:
+            raise WorkflowError(
+                f"generate.generators: {name} reads the {' and '.join(sorted(absent))} of sketches, which dataset "
+                f"source {CONFIG.dataset.source} has not; for any data set: photographs, shuffled, folder"
+            )
+
+
+check_generators()

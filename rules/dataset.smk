@@ -10,6 +10,15 @@ rule load_dataset:
         folder=directory(RESULTS + "/{dataset}/images"),
         summary=RESULTS + "/{dataset}/dataset.json",
         tables=source_tables(),
+    log:
+        LOGS + "/{dataset}/load_dataset.log",
+    benchmark:
+        LOGS + "/{dataset}/load_dataset.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
     params:
         code=code_hash(
             "workflow_scripts.dataset.load_dataset",
@@ -22,15 +31,6 @@ rule load_dataset:
         seed=CONFIG.seed,
         results=RESULTS,
         cache=CONFIG.cache,
-    log:
-        LOGS + "/{dataset}/load_dataset.log",
-    benchmark:
-        LOGS + "/{dataset}/load_dataset.benchmark.tsv"
-    conda:
-        "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
     shell:
         "python -m workflow_scripts.dataset.load_dataset --source {params.source:q}"
         " --settings {params.settings:q} --limit {params.limit} --seed {params.seed}"

@@ -12,6 +12,17 @@ rule generate_images:
         manifest=RESULTS + "/{dataset}/{composition}/generated/{generator}/manifest.parquet",
         folder=directory(RESULTS + "/{dataset}/{composition}/generated/{generator}/images"),
         summary=RESULTS + "/{dataset}/{composition}/generated/{generator}/summary.json",
+    log:
+        LOGS + "/{dataset}/{composition}/generate_images.{generator}.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
+    wildcard_constraints:
+        generator=one_of(generators(scenes=False)),
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
     params:
         code=generator_code,
         kind=generator_kind,
@@ -19,17 +30,6 @@ rule generate_images:
         contents=generator_contents,
         seed=CONFIG.seed,
         results=RESULTS,
-    wildcard_constraints:
-        generator=one_of(generators(scenes=False)),
-    log:
-        LOGS + "/{dataset}/{composition}/generate_images.{generator}.log",
-    benchmark:
-        LOGS + "/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
-    conda:
-        "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
     shell:
         "python -m workflow_scripts.generate.generate_images --generator {wildcards.generator:q} --kind {params.kind:q}"
         " --settings {params.settings:q} --prompts {input.prompts:q} --tables {input.tables:q}"

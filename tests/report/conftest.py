@@ -93,7 +93,8 @@ def _tables(root: Path, data: Path) -> None:
                 row = {
                     "dataset": DATASET, "composition": COMPOSITION, "generator": name, "split": split,
                     "prompts": "pairs", "n": 30, "images": 12, "exact": exact, "exact_low": exact - 0.04,
-                    "exact_high": exact + 0.05, "sampled_mean": exact - 0.01, "sampled_std": 0.05, "blind_control": 0.02,
+                    "exact_high": exact + 0.05, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
+                    "blind_control": 0.02,
                     "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",
                     "distractors": "original", "seed": 0,
                 }  # fmt: skip
@@ -202,9 +203,11 @@ def make_results(root: Path, *, classes: bool = True) -> Path:
             write_table(scores, place / "scores" / name / f"{split}.parquet", tables.SCORES)
 
     _tables(root, data)
-    write_text("epoch,step,loss,lr,accuracy\n" + "".join(
-        f"{e},{e * 20},{4 * 0.7**e + 0.5:.4f},0.001,{1 - 0.8**e:.3f}\n" for e in range(1, 11)), place / "judge/log.csv"
-    )  # fmt: skip
+    write_text(
+        "epoch,step,loss,lr,retrieval_seen,retrieval_unseen\n"
+        + "".join(f"{e},{e * 20},{4 * 0.7**e:.4f},0.001,{1 - 0.8**e:.3f},{1 - 0.9**e:.3f}\n" for e in range(1, 11)),
+        place / "judge" / "log.csv",
+    )
     write_json({"judge_hash": "0123456789abcdef", "model": "sketch", "train_on": "half"}, place / "judge/manifest.json")
     return root
 

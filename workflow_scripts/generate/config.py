@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from workflow_scripts.common import plugins
 from workflow_scripts.common.section import NAME, Section
@@ -36,7 +36,14 @@ class Generator(Section):
     def _checked(self) -> Generator:
         if self.kind not in plugins.available(KINDS):
             raise ValueError(f"unknown generator {self.kind!r}; allowed: {', '.join(plugins.available(KINDS))}")
-        plugins.load(KINDS, self.kind).Settings.model_validate(self.options)
+        settings = plugins.load(KINDS, self.kind).Settings
+        try:
+            settings.model_validate(self.options)
+        except ValidationError as error:
+            first = error.errors()[0]
+            allowed = ", ".join(["name", "kind", *settings.model_fields])
+            key = ".".join(str(part) for part in first["loc"])
+            raise ValueError(f"generator {self.name!r}: {key}: {first['msg']}; its keys: {allowed}") from error
         return self
 
 

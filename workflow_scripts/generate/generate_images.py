@@ -28,7 +28,7 @@ def summarise(manifest: pd.DataFrame) -> dict[str, Any]:
     """Counts by split and status, and the first names of what there is no image of."""
     counts = {
         split: {status: int((part["status"] == status).sum()) for status in ("ok", "missing", "unreadable")}
-        for split, part in manifest.groupby("split")
+        for split, part in manifest.groupby("split", sort=False)
     }
     result: dict[str, Any] = {"prompts": len(manifest), "splits": counts}
     for status in ("missing", "unreadable"):
@@ -45,7 +45,7 @@ def main(options: argparse.Namespace) -> None:
     except (ValidationError, json.JSONDecodeError) as error:
         raise UserError(f"--settings: {' '.join(str(error).split())}") from error
     prompts = read_table(options.prompts, tables.PROMPTS)
-    prompts = prompts[prompts["split"].isin(kind.SPLITS)].sort_values(["split", *KEYS], ignore_index=True)
+    prompts = prompts[prompts["split"].isin(kind.SPLITS)].reset_index(drop=True)
     if prompts.empty:
         raise UserError(f"{options.prompts}: no prompts of {', '.join(kind.SPLITS)} for generator {options.generator}")
     place = f"{options.dataset}/{options.composition}/generated/{options.generator}"
@@ -61,8 +61,7 @@ def main(options: argparse.Namespace) -> None:
             seed=options.seed,
         )
         generated = kind.generate(settings, prompts, context)
-        manifest = generated.manifest.sort_values(["split", *KEYS], ignore_index=True)
-        assert manifest[KEYS].equals(prompts[KEYS]), f"{options.kind}: the manifest does not answer the prompts"
+        manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
         if not (manifest["status"] == "ok").any():
             raise UserError(f"generator {options.generator}: no image for any of {len(prompts)} prompts")
     summary = {"kind": options.kind, **summarise(manifest), **generated.summary}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-KEYS = ["image_id", "caption_id", "split", "draw"]
+KEYS = ["split", "image_id", "caption_id", "draw"]
 
 
 @dataclass(frozen=True)

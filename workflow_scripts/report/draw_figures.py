@@ -20,7 +20,7 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import atomic, read_table
 from workflow_scripts.common.tables import PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
-from workflow_scripts.report.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words
+from workflow_scripts.report.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, main_rows, pair_words
 from workflow_scripts.score.balance import Cut, cut_dominant
 
 # Inches. As wide as a phone shows at full size: wider would shrink the words.
@@ -111,7 +111,8 @@ def draw_words(occurrences: pd.DataFrame, column: str, seed: int) -> Figure:
     for split, offset in zip(SPLIT_NAMES, (-0.27, -0.09, 0.09, 0.27), strict=True):
         axes.plot(
             100 * shown[split], np.arange(len(shown)) + offset, SPLIT_MARKS[split], color=SPLIT_COLORS[split],
-            markersize=4.5, linestyle="none", clip_on=False, label=f"{SPLIT_NAMES[split]} (n = {sizes.get(split, 0):,})",
+            markersize=4.5, linestyle="none", clip_on=False,
+            label=f"{SPLIT_NAMES[split]} (n = {sizes.get(split, 0):,})",
         )  # fmt: skip
     _rows(axes, list(shown.index), 0.5)
     axes.set_xlim(left=0)
@@ -146,12 +147,6 @@ def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
     more = f"; {len(rest)} rarer pairs ({rest.sum()} prompts) not shown" if len(rest) else ""
     _note(figure, f"n = {len(pairs):,} prompts, {len(before)} pairs{more}\ncut: {cut.rule}; seed {seed}")
     return figure
-
-
-def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a table that stand for a split: its own prompts, the original captions as distractors."""
-    first = table[(table["prompts"] != "swapped") & (table["distractors"] != "swapped")]
-    return first.drop_duplicates(["generator", "split", "judge"])
 
 
 # A line of the score figure: split, the columns it shows, its name.
@@ -260,28 +255,28 @@ def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
 
 
 def draw_loss(training: pd.DataFrame, seed: int) -> Figure:
-    """The judge's loss over its steps, and its retrieval accuracy where it was measured."""
-    if training.empty:
+    """The judge's loss in each epoch, and how often it retrieved the captions of real test images."""
+    watched = [column for column in training if column.startswith("retrieval")]
+    if "loss" not in training:
         return _empty("The judge was not trained: it is used as it came (epochs: 0).")
-    measured = [c for c in training.columns if c not in ("epoch", "step", "lr", "loss") and training[c].notna().any()]
-    figure = Figure(figsize=(WIDTH, 2.6 + 2.0 * bool(measured)))
-    all_axes = figure.subplots(1 + bool(measured), 1, sharex=True, squeeze=False)[:, 0]
-    all_axes[0].plot(training["step"], training["loss"], color="#0072B2", linewidth=1.5)
-    all_axes[0].set_title("contrastive loss")
+    figure = Figure(figsize=(WIDTH, 2.6 + 2.0 * bool(watched)))
+    all_axes = figure.subplots(1 + bool(watched), 1, sharex=True, squeeze=False)[:, 0]
+    all_axes[0].plot(training["epoch"], training["loss"], "o-", color="#555555", linewidth=1.5, markersize=3)
+    all_axes[0].set_title("contrastive loss, mean of the epoch")
     all_axes[0].set_ylim(bottom=0)
-    if measured:
-        for column, mark, color in zip(measured, "os^D", ("#D55E00", "#0072B2", "#E69F00", "#555555"), strict=False):
-            seen = training[training[column].notna()]
-            all_axes[1].plot(
-                seen["step"], 100 * seen[column], marker=mark, color=color, markersize=4, label=column.replace("_", " ")
-            )
-        all_axes[1].set_title("retrieval accuracy on real test images, %")
+    for column in watched:
+        split = column.replace("retrieval", "test")
+        all_axes[1].plot(
+            training["epoch"], 100 * training[column], color=SPLIT_COLORS[split], marker=SPLIT_MARKS[split],
+            markersize=4, label=SPLIT_NAMES[split],
+        )  # fmt: skip
+    if watched:
+        all_axes[1].set_title("real test images whose caption is first of 100, %")
         all_axes[1].set_ylim(0, 100)
-        if len(measured) > 1:
-            all_axes[1].legend(fontsize=9)
-    all_axes[-1].set_xlabel("training step")
-    all_axes[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    _note(figure, f"{int(training['step'].max()):,} steps, {int(training['epoch'].max())} epochs; seed {seed}")
+        all_axes[1].legend(fontsize=9, loc="best")
+    all_axes[-1].set_xlabel("epoch")
+    all_axes[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    _note(figure, f"n = {int(training['step'].max()):,} steps in {len(training)} epochs; seed {seed}")
     return figure
 
 

@@ -1,8 +1,10 @@
-"""The words and marks that table, figures and page share."""
+"""The words, marks and choices that figures and page share."""
 
 from __future__ import annotations
 
 import math
+
+import pandas as pd
 
 # What a reader is told of each split, in its order.
 SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
@@ -29,3 +31,9 @@ def interval(low: float | None, high: float | None, digits: int = 1) -> str:
 def pair_words(pair: str) -> str:
     """``red_wing`` as people say it."""
     return pair.replace("_", " ")
+
+
+def main_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of table.csv that stand for a split: all its prompts, original captions as distractors."""
+    part = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
+    return table[~part & (table["distractors"] == "original")]

@@ -64,6 +64,8 @@ class Embedder:
             new = {keys[row]: vector.tobytes() for row, vector in zip(rows, vectors, strict=True)}
             self.cache.put(new.items())
             found.update(new)
+        if not keys:
+            return np.zeros((0, 1), np.float32)
         return np.stack([np.frombuffer(found[name], np.float32) for name in keys])
 
 

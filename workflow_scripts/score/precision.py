@@ -19,6 +19,8 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.seeds import rng
 
 Ties = Literal["random", "own_first"]
+# Maps indices of entries (b,) to their similarities with all distinct texts (b, texts).
+Similarities = Callable[[np.ndarray], np.ndarray]
 
 # Entries whose similarities are held at once. Fixed: another shape may give a matrix product other last bits.
 BLOCK = 256
@@ -136,7 +138,7 @@ class Judged:
 
 
 def judge(
-    similarities: Callable[[np.ndarray], np.ndarray],
+    similarities: Similarities,
     texts: int,
     entries: Entries,
     pool: Pool,
@@ -147,8 +149,7 @@ def judge(
 ) -> Judged:
     """Score ``entries`` against ``pool``.
 
-    similarities: maps indices of entries (BLOCK of them, always) to (BLOCK, texts). Memory: a few blocks of
-    BLOCK x texts numbers. The sampled hit of an entry depends on its own key, the pool and the seed alone.
+    similarities is asked for BLOCK entries, always. Memory: a few blocks of BLOCK x texts numbers. The sampled hit of an entry depends on its own key, the pool and the seed alone.
     Raises UserError where an entry has no eligible image.
     """
     n = len(entries.own)

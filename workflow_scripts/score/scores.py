@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from workflow_scripts.common.io import read_table, write_table
 from workflow_scripts.common.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
 from workflow_scripts.score import balance
 from workflow_scripts.score.entries import KEYS, EntrySet, Numbered, class_names, entry_sets, pool_summary
-from workflow_scripts.score.precision import Judged, Ties, sampled
+from workflow_scripts.score.precision import Judged, Similarities, Ties, judge, sampled
 from workflow_scripts.split.judged import judged_images
 
 DIGITS = 6
@@ -32,6 +32,11 @@ class Settings:
     dominant: int
     ratio: float
     seed: int
+
+    @property
+    def candidate_rule(self) -> dict[str, Any]:
+        """What ``precision.judge`` needs of them."""
+        return {"candidates": self.candidates, "ties": self.ties, "seed": self.seed}
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,36 @@ def swapped_rows(entry_set: EntrySet, swapped: pd.DataFrame) -> np.ndarray:
     """(n,) which entries of test_seen are of captions that were swapped."""
     keys = pd.MultiIndex.from_frame(entry_set.entries[["image_id", "caption_id"]])
     return keys.isin(pd.MultiIndex.from_frame(swapped[["image_id", "caption_id"]]))
+
+
+def score_set(
+    entry_set: EntrySet,
+    numbered: Numbered,
+    similarities: Similarities,
+    texts: int,
+    *,
+    swapped: pd.DataFrame,
+    prompt_rule: str,
+    settings: Settings,
+    more: Callable[[np.ndarray, Judged], dict[str, Any]],
+) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """The table of one set, and the summaries of its scores.
+
+    There is one of all its entries and, of test_seen, one of just those whose caption was swapped. ``more``: what
+    a judge adds to a summary of some of the entries, (n,) booleans.
+    """
+    found = judge(similarities, texts, numbered.entries, numbered.pool, **settings.candidate_rule)
+    cut = cut_of(entry_set, settings)
+    table = score_table(entry_set, found, weights_of(entry_set, cut))
+    prompts = "swapped" if entry_set.split == "test_swapped" else prompt_rule
+    everything = np.ones(len(table), bool)
+    summaries = [set_summary(entry_set, numbered, table, cut, settings, prompts=prompts) | more(everything, found)]
+    if entry_set.split == "test_seen":
+        rows = swapped_rows(entry_set, swapped)
+        part, part_numbered = subset(entry_set, numbered, rows)
+        about = set_summary(part, part_numbered, table[rows], None, settings, prompts="swapped")
+        summaries.append(about | more(rows, found))
+    return table, summaries
 
 
 def set_summary(

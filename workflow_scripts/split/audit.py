@@ -34,6 +34,7 @@ from workflow_scripts.common.lexicon import load_lexicon
 from workflow_scripts.common.progress import track
 from workflow_scripts.common.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.heldout import read_heldout, split_pair
+from workflow_scripts.split.wording import word_set
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 NEAR = 3  # words within which an adjective and a noun are a suspicion
@@ -42,18 +43,18 @@ SHOWN = 20  # violations in the log; audit.json has all
 
 JOINS = frozenset(("and", "or", "&", ","))
 # After a noun, these words say that it is the last of its phrase.
-FUNCTION_WORDS = frozenset(
-    (
-        "a an the this that these those it its his her their which who whose there and or but nor yet as while if "
-        "with without on in of at to from by for under over above below around near along across through throughout "
-        "between behind beneath beside inside off into upon than then also plus including both all some is are was "
-        "were be being been has have had does do can looks look appears appear seems seem very not"
-    ).split()
+FUNCTION_WORDS = word_set(
+    "a an the this that these those it its his her their which who whose there and or but nor yet as while if "
+    "with without on in of at to from by for under over above below around near along across through throughout "
+    "between behind beneath beside inside off into upon than then also plus including both all some is are was "
+    "were be being been has have had does do can looks look appears appear seems seem very not"
 )
 # After a coordinated noun, these open a predicate of its own.
-PREDICATES = frozenset("is are was were that which has have had looks look appears appear seems seem being".split())
+PREDICATES = word_set("is are was were that which has have had looks look appears appear seems seem being")
 # Nouns that stand on another noun and take its adjective.
-MARKS = frozenset("patch spot stripe feather eyering wingbar".split())
+MARKS = word_set("patch spot stripe feather eyering wingbar")
+# Nouns that before another noun only say which: `black primary wings`.
+ORDINALS = word_set("primary secondary")
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,9 @@ def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
 
 def _bearer(text: str, items: list[Item], noun: int) -> int | None:
     """Of the nouns in a row that begin at ``noun``, the one that the adjective before them is about."""
-    while noun + 1 < len(items) and items[noun + 1].kind == "noun" and items[noun + 1].word in MARKS:
+    while noun + 1 < len(items) and items[noun + 1].kind == "noun":
+        if items[noun + 1].word not in MARKS and items[noun].word not in ORDINALS:
+            break
         noun += 1
     return noun if _ends_phrase(text, items, noun) else None
 
@@ -325,8 +328,8 @@ def main(options: argparse.Namespace) -> None:
     where = f"{options.dataset}/{options.composition}"
     if result["violations"]:
         raise UserError(
-            f"{where}: the audit found {len(result['violations'])} violations; the first is "
-            f"{result['violations'][0]}: the lexicons or the extraction of pairs miss something; mend them and run again"
+            f"{where}: the audit found {len(result['violations'])} violations, the first is {result['violations'][0]}: "
+            "a lexicon or the extraction of pairs misses something; mend it and run again"
         )
     log.info("%s: no violation; %d suspicions", where, result["counts"]["suspicions"])
 

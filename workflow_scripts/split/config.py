@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from workflow_scripts.common.section import Section
 
@@ -30,7 +30,7 @@ class SplitConfig(Section):
     """Which pairs are held out, who trains, who tests, what is swapped, what must be drawn."""
 
     heldout: Heldout = Field(default_factory=Heldout)
-    test_seen: Literal["auto"] | int = Field("auto", description="images; auto: as many as test_unseen, at most 12 %")
+    test_seen: Literal["auto"] | PositiveInt = Field("auto", description="images; auto: as many as test_unseen, at most 12 %")
     prompts: Literal["pairs", "all"] = Field("pairs", description="captions with a pair to judge; all as published")
     draws: int = Field(1, ge=1, description="images to be made for each prompt")
     per_image: int | None = Field(None, ge=1, description="at most this many prompts an image and split, drawn by seed")

@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list written as a sentence."""
     return frozenset(text.split())
 
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 # Words that make one color with the color after them: `jet black`, `off white`.
-FIXED_BEFORE = _words(
+FIXED_BEFORE = word_set(
     "jet blood off snow sky navy royal baby burnt rust rusty lime olive lemon ash ashy slate coal pitch milky milk "
     "cream creamy hot neon forest army mustard blackish charcoal chocolate burgundy powder midnight electric salmon "
     "solid ink inky egg fire fiery sea mint pastel cherry brick tomato canary cobalt ivory pearl smoky sandy"
 )
 # Colors that lexicons of plain colors leave out: beside them, as beside `-ish`, a color is half of a compound.
-SHADES = _words(
+SHADES = word_set(
     "beige buff teal golden gold rusty rust rufous maroon turquoise cream chestnut silver silvery bronze copper "
     "olive lavender violet crimson scarlet peach aqua cinnamon tawny ivory iridescent charcoal navy indigo "
     "cyan magenta burgundy amber ochre auburn blonde"
@@ -55,7 +56,7 @@ CONTRADICTIONS = frozenset(
 )
 # Adjectives that stand in a row without making one: `long pointed bill`.
 STACKING = frozenset().union(*CONTRADICTIONS)
-COMPARISONS = _words(
+COMPARISONS = word_set(
     "than compared comparison comparatively comparing relative relatively proportion proportionate proportional "
     "proportionally disproportionately ratio same similar matching matches match contrast contrasting contrasts "
     "different opposite"
@@ -63,7 +64,7 @@ COMPARISONS = _words(
 # How many words from one of these an adjective may be part of the comparison.
 REACH = 6
 # An adverb that only degrees take, or a measure: `medium long`, `more pointed`.
-NO_SWAP_AFTER = _words("more most less least medium so too as half not no non without")
+NO_SWAP_AFTER = word_set("more most less least medium so too as half not no non without")
 JOINS = frozenset({"and", "or", "&", "with", "to", "but", "n", "nd"})
 
 

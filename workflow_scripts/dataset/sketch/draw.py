@@ -36,6 +36,9 @@ RGB: dict[str, tuple[int, int, int]] = {
 }
 BACKGROUNDS = ((176, 208, 224), (190, 214, 178), (206, 200, 222), (222, 206, 194), (160, 190, 190), (198, 204, 206))
 
+PUPIL = (12, 12, 12)
+SLIGHT = ("tarsus", "foot", "eye")
+
 Points = tuple[tuple[float, float], ...]
 
 
@@ -90,34 +93,29 @@ def _strip(path: Points, widths: tuple[float, ...]) -> Points:
     return tuple(map(tuple, np.concatenate([line + across * half, (line - across * half)[::-1]]).tolist()))
 
 
-def _mirror(points: Points, dx: float) -> tuple[Points, Points]:
-    """The same twice, the second one shifted: legs and feet."""
-    return points, tuple((x + dx, y) for x, y in points)
-
-
 BODY = (42.0, 51.0, 23.0, 17.0)
 HEAD = (63.0, 30.0, 13.0, 13.0)
-HIP = (35.0, 67.0)
-STRIDE = 15.0
+HIP = (33.0, 66.0)
+STRIDE = 18.0
 
 BILL: dict[str | None, Points] = {
-    None: ((73, 25), (84, 30), (85, 32.5), (73, 37)),
-    "long": ((73, 26), (98, 31), (98, 33), (73, 36)),
-    "short": ((73, 26), (79, 28), (80, 31), (79, 34), (73, 36)),
+    None: ((73, 25), (85, 30), (86, 32.5), (73, 37)),
+    "long": ((73, 26.5), (96, 30), (96, 33), (73, 36)),
+    "short": ((73, 23), (78, 24.5), (80.5, 31), (78, 37.5), (73, 39)),
     "curved": _strip(((73, 29), (79, 28), (85, 30), (88, 35), (88, 42)), (9, 8, 7, 5, 2)),
     "thick": ((73, 20), (82, 21), (88, 26), (89, 33), (86, 40), (73, 42)),
-    "thin": ((73, 30), (89, 30.5), (89, 33), (73, 33.5)),
+    "thin": ((73, 29.8), (90, 30.2), (90, 33), (73, 33.6)),
     "flat": ((73, 28.5), (80, 28.5), (87, 24), (93, 25), (94, 31), (93, 37), (87, 38), (80, 33.5), (73, 33.5)),
     "pointed": ((73, 20), (91, 31), (73, 42)),
     "straight": ((73, 27.5), (91, 27.5), (91, 35.5), (73, 35.5)),
 }
 TAIL: dict[str | None, Points] = {
-    None: ((23, 42), (7, 49), (9, 59), (23, 54)),
-    "long": ((23, 43), (-5, 57), (-1, 66), (23, 54)),
-    "short": ((23, 42), (14, 46), (15, 56), (23, 54)),
+    None: ((23, 42), (10, 48), (12, 58), (23, 54)),
+    "long": ((23, 43), (-1, 56), (3, 67), (23, 54)),
+    "short": ((24, 39), (16, 42), (14.5, 50), (18, 58), (24, 58)),
     "pointed": ((23, 38), (1, 54), (23, 58)),
     "round": _arc(11, 49, 11, 11),
-    "wide": ((24, 46), (4, 29), (-1, 40), (-1, 54), (3, 66), (24, 53)),
+    "wide": ((24, 46), (5, 29), (1, 40), (1, 54), (5, 66), (24, 53)),
     "thin": ((23, 45.5), (1, 52.5), (2, 56), (23, 49.5)),
     "curved": _strip(((24, 49), (14, 50), (6, 45), (3, 36), (6, 26), (13, 22)), (8, 8, 8, 8, 7, 5)),
 }
@@ -138,37 +136,37 @@ CROWN: dict[str | None, Points] = {
     "flat": ((49, 26), (48, 13), (78, 13), (77, 26)),
     "long": ((75.5, 25), (70, 18), (60, 15), (40, 9), (37, 13), (50, 26)),
     "curved": (*_strip(((58, 19), (58, 9), (64, 3), (72, 3), (77, 9), (75, 13)), (10, 8, 7, 7, 6, 4)),),
-    "small": _arc(63, 30, 13.6, 14, 245, 295),
+    "small": (*_arc(63, 30, 13.6, 14.5, 238, 302), (68, 21), (58, 21)),
 }
 BELLY: dict[str | None, Points] = {
     None: (*_arc(42, 51, 23, 17, 35, 150), (32, 61), (50, 61)),
     "flat": ((22, 60), (62, 60), (62, 68.5), (22, 68.5)),
     "large": (*_arc(42, 58, 22, 18, 10, 170), (30, 61), (54, 61)),
     "pointed": ((23, 60), (61, 60), (53, 68), (43, 80), (33, 68)),
-    "small": _arc(42, 64, 9, 5),
+    "small": _arc(42, 63.5, 8, 4.5),
 }
 EYE: dict[str | None, tuple[Points, Points]] = {
-    None: (_arc(66, 28, 4.5, 4.5), _arc(66.5, 28, 1.8, 1.8, n=12)),
-    "large": (_arc(65.5, 28.5, 7.5, 7.5), _arc(66.5, 28.5, 2.6, 2.6, n=12)),
-    "small": (_arc(66, 28, 2.6, 2.6), _arc(66.5, 28, 0.8, 0.8, n=8)),
-    "thin": (_arc(65.5, 28.5, 8, 2.6), _arc(67, 28.5, 1.5, 1.5, n=12)),
+    None: (_arc(66, 28.5, 5.2, 5.2), _arc(66.5, 28.5, 1.8, 1.8, n=12)),
+    "large": (_arc(65, 29, 8.2, 8.2), _arc(66.5, 29, 2.6, 2.6, n=12)),
+    "small": (_arc(66, 28.5, 3, 3), _arc(66.5, 28.5, 0.9, 0.9, n=8)),
+    "thin": (_arc(65, 28.5, 8.5, 2.7), _arc(67, 28.5, 1.4, 1.4, n=12)),
 }
 # Each leg from the hip down, with the depth at which its foot stands.
 LEG: dict[str | None, tuple[Points, float]] = {
-    None: (((-1.8, 0), (1.8, 0), (1.8, 12), (-1.8, 12)), 12),
-    "long": (((-1.8, 0), (1.8, 0), (1.8, 20), (-1.8, 20)), 20),
-    "short": (((-1.8, 0), (1.8, 0), (1.8, 6), (-1.8, 6)), 6),
-    "thick": (((-4.5, 0), (4.5, 0), (4.5, 12), (-4.5, 12)), 12),
-    "thin": (((-0.8, 0), (0.8, 0), (0.8, 12), (-0.8, 12)), 12),
-    "curved": (_strip(((1, 0), (-4, 4), (-4, 9), (1, 13)), (4, 4, 4, 4)), 12),
+    None: (_strip(((0, 0), (0, 12)), (4.4, 4.4)), 12),
+    "long": (_strip(((0, 0), (0, 20)), (4.4, 4.4)), 20),
+    "short": (_strip(((0, 0), (0, 5)), (4.4, 4.4)), 5),
+    "thick": (_strip(((0, 0), (0, 12)), (10, 10)), 12),
+    "thin": (_strip(((0, 0), (0, 12)), (1.8, 1.8)), 12),
+    "curved": (_strip(((2, 0), (-4, 3), (-5, 7), (-2, 11), (2, 13)), (4.4, 4.4, 4.4, 4.4, 4.4)), 12),
 }
 FOOT: dict[str | None, Points] = {
-    None: ((-2, -1), (2, -1), (5, 3), (-3, 3)),
-    "large": ((-4, -2), (4, -2), (9, 5), (-6, 5)),
-    "small": ((-2, -1), (2, -1), (2, 2), (-2, 2)),
-    "flat": ((-6, 0), (8, 0), (8, 2.4), (-6, 2.4)),
-    "pointed": ((-3, -1), (2, -2), (9, 5), (3, 2.5), (1, 5), (-2, 2), (-6, 5)),
-    "curved": _strip(((-2, 0), (3, -1), (7, 1), (7, 5)), (4, 5, 4, 2)),
+    None: ((-2.5, -1), (2.5, -1), (6, 3.5), (-3, 3.5)),
+    "large": ((-4, -3), (4, -3), (9.5, 6), (-5, 6)),
+    "small": ((-2.2, -1), (2.2, -1), (2.2, 2.4), (-2.2, 2.4)),
+    "flat": ((-6, -0.5), (8.5, -0.5), (8.5, 2.5), (-6, 2.5)),
+    "pointed": ((-3, -1.5), (2, -2), (9, 6), (3, 3), (1, 7), (-1.5, 3), (-6, 6)),
+    "curved": _strip(((-3, 1), (2, -1), (7, 0), (8.5, 6)), (4, 5, 5, 2)),
 }
 BACK = _arc(*BODY)
 BREAST: Points = (*_arc(*BODY, -52, 52), (54, 58), (53, 45))
@@ -181,16 +179,16 @@ HEAD_POINTS = _arc(*HEAD)
 def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[str, int, int], ...]]:
     """All points of a bird, and for each polygon its part and its slice, from back to front."""
     bill, tail, wing, crown, belly, eye, leg, foot = shapes
-    pieces: list[tuple[str, Points]] = []
+    # Legs stand before the belly and the wing before the legs, so that no shape hides another part.
+    pieces: list[tuple[str, Points]] = [("tail", TAIL[tail]), ("back", BACK), ("belly", BELLY[belly])]
     limb, depth = LEG[leg]
     for shift in (0.0, STRIDE):
-        x, y = HIP[0] + shift, HIP[1] - (1.5 if shift else 0)
+        x, y = HIP[0] + shift, HIP[1]
         pieces.append(("tarsus", tuple((x + px, y + py) for px, py in limb)))
         pieces.append(("foot", tuple((x + px, y + depth + py) for px, py in FOOT[foot])))
     pieces += [
-        ("tail", TAIL[tail]), ("back", BACK), ("belly", BELLY[belly]), ("breast", BREAST), ("wing", WING[wing]),
-        ("throat", THROAT), ("bill", BILL[bill]), ("head", HEAD_POINTS), ("nape", NAPE), ("crown", CROWN[crown]),
-        ("eye", EYE[eye][0]), ("pupil", EYE[eye][1]),
+        ("breast", BREAST), ("wing", WING[wing]), ("throat", THROAT), ("bill", BILL[bill]), ("head", HEAD_POINTS),
+        ("nape", NAPE), ("crown", CROWN[crown]), ("eye", EYE[eye][0]), ("pupil", EYE[eye][1]),
     ]  # fmt: skip
     slices, start = [], 0
     for part, points in pieces:
@@ -233,9 +231,13 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
     draw.rectangle((0, pose.ground * fine / GRID, fine, fine), fill=tuple(v * 17 // 20 for v in sky))
     for part, start, stop in slices:
         outline = placed[start:stop]
-        rgb = (12, 12, 12) if part == "pupil" else _lit(RGB[scene[f"{part}:color"]], pose)  # type: ignore[index]
-        draw.polygon(outline, fill=rgb)
-        if part != "pupil":
+        if part == "pupil":
+            draw.polygon(outline, fill=PUPIL)
+            continue
+        rgb = _lit(RGB[scene[f"{part}:color"]], pose)  # type: ignore[index]
+        # A thick outline would leave nothing of a thin leg's color.
+        draw.polygon(outline, fill=rgb, outline=_edge(rgb))
+        if part not in SLIGHT:
             draw.line([*outline, outline[0]], fill=_edge(rgb), width=FINER)
     return picture.reduce(FINER)
 

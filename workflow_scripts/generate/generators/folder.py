@@ -29,8 +29,8 @@ from workflow_scripts.generate.generator import KEYS, Context, Generated
 
 SPLITS = TESTS
 TABLES = ()
-# image_id, caption_id, split, draw; no split where the place says none.
-Key = tuple[str, int, str | None, int]
+# split (None where the place says none), image_id, caption_id, draw.
+Key = tuple[str | None, str, int, int]
 _NAME = re.compile(r"(?P<image>.+)/(?P<caption>\d{1,15})(?:_(?P<draw>\d{1,9}))?")
 
 
@@ -83,9 +83,8 @@ def _copy(name: str, file: Path | None, context: Context) -> tuple[str | None, s
     return f"{context.place}/{target}", "ok"
 
 
-def _file(files: dict[Key, Path], key: tuple[str, int, str, int]) -> Path | None:
-    image_id, caption_id, split, draw = key
-    return files.get((image_id, caption_id, split, draw), files.get((image_id, caption_id, None, draw)))
+def _file(files: dict[Key, Path], key: Key) -> Path | None:
+    return files.get(key, files.get((None, *key[1:])))
 
 
 def files_of_folder(folder: Path) -> tuple[dict[Key, Path], list[str]]:
@@ -104,7 +103,7 @@ def files_of_folder(folder: Path) -> tuple[dict[Key, Path], list[str]]:
             split, _, name = name.partition("/")
         match = _NAME.fullmatch(name)
         if match and (split is None or split in TESTS):
-            files.setdefault((match["image"], int(match["caption"]), split, int(match["draw"] or 0)), path)
+            files.setdefault((split, match["image"], int(match["caption"]), int(match["draw"] or 0)), path)
     return files, []
 
 
@@ -119,13 +118,13 @@ def files_of_manifest(manifest: Path) -> tuple[dict[Key, Path], list[str]]:
                 raise ValueError("image_id, caption_id and path must have values")
             if split is not None and split not in TESTS:
                 raise ValueError(f"unknown split {split!r}; allowed: {', '.join(TESTS)}")
-            key = (row["image_id"], int(row["caption_id"]), split, int(draw))
+            key = (split, row["image_id"], int(row["caption_id"]), int(draw))
             path = manifest.parent / safe_id(row["path"])
         except (ValueError, UserError) as error:
             bad.append(f"{row['where']}: {error}")
             continue
         if key in files:
-            raise UserError(f"{manifest}: {row['where']}: a second image for image {key[0]} caption {key[1]}: keep one")
+            raise UserError(f"{manifest}: {row['where']}: a second image for image {key[1]} caption {key[2]}: keep one")
         files[key] = path
     return files, bad
 
@@ -134,7 +133,7 @@ def check_collisions(files: dict[Key, Path], prompts: pd.DataFrame, place: Path)
     """UserError where a file without a split could be for prompts of two splits."""
     for key, splits in prompts.groupby(["image_id", "caption_id", "draw"])["split"]:
         image_id, caption_id, draw = key
-        if len(splits) > 1 and (image_id, caption_id, None, draw) in files:
+        if len(splits) > 1 and (None, image_id, caption_id, draw) in files:
             both = " and ".join(sorted(splits))
             raise UserError(
                 f"{place}: image {image_id} caption {caption_id}: {both} ask for different images of it: "

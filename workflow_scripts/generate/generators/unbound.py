@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import permutations
 
+import numpy as np
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
 
 from workflow_scripts.common.section import Section
-from workflow_scripts.dataset.sketch.world import ATTRIBUTES, PARTS, Dice, Scene
+from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated
 
 SPLITS = sketching.SPLITS
+
+# What it costs to put an adjective on a part that is not named, and nowhere: more than all chance together.
+ELSEWHERE = 100.0
+NOWHERE = 1e6
 
 
 class Settings(Section):
@@ -23,25 +28,19 @@ class Settings(Section):
 def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> dict[str, str]:
     """The adjectives of ``kind`` on wrong parts: attribute to value, no part with what is stated of it.
 
-    They are permuted over the named parts, so that as many as can be find a part that can have them and is
-    not their own; one that finds none goes to a part that the prompt does not name, where one can have it.
+    As many as can be go to another part that is named; the others to one that is not, and an adjective that
+    no free part can have goes nowhere.
     """
     right = {s.attribute: s.value for s in stated if s.kind == kind}
-    attributes = dice.several(list(right), [1.0] * len(right), len(right))
-    values = [right[a] for a in attributes]
-
-    def wrong(attribute: str, value: str) -> bool:
-        return value != right[attribute] and sketching.can_have(attribute, value)
-
-    # The first of the best: attributes come shuffled.
-    order = max(permutations(values), key=lambda p: sum(map(wrong, attributes, p)))
-    placed = {a: v for a, v in zip(attributes, order, strict=True) if wrong(a, v)}
-    others = [f"{part}:{kind}" for part in PARTS if f"{part}:{kind}" not in right]
-    for attribute, value in zip(attributes, order, strict=True):
-        free = [a for a in others if a not in placed and sketching.can_have(a, value)]
-        if attribute not in placed and free:
-            placed[dice.pick(free)] = value
-    return placed
+    targets = [a for a in ATTRIBUTES if a.endswith(f":{kind}")]
+    values = list(right.values())
+    cost = np.full((len(values), len(targets)), NOWHERE)
+    for i, value in enumerate(values):
+        for j, attribute in enumerate(targets):
+            if sketching.can_have(attribute, value) and right.get(attribute) != value:
+                cost[i, j] = (0 if attribute in right else ELSEWHERE) + dice.unit()
+    chosen = zip(*linear_sum_assignment(cost), strict=True)
+    return {targets[j]: values[i] for i, j in chosen if cost[i, j] < NOWHERE}
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice, *, kind: str) -> Scene:
