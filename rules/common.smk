@@ -62,6 +62,30 @@ def noun_lexicon(wildcards):
     return [f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml"] if CONFIG.pairs.nouns else []
 
 
+# split
+
+
+def listed_heldout(wildcards):
+    """The pairs that the config lists for this composition; none: they are drawn."""
+    listed = CONFIG.split.heldout.pairs
+    if isinstance(listed, dict):
+        listed = listed.get(wildcards.composition)
+    return listed or []
+
+
+def check_heldout():
+    """Refuse held-out pairs of a composition that is not run."""
+    listed = CONFIG.split.heldout.pairs
+    for name in listed if isinstance(listed, dict) else ():
+        if name not in CONFIG.compositions:
+            raise WorkflowError(
+                f"split.heldout.pairs: {name} is no composition; allowed: {', '.join(CONFIG.compositions)}"
+            )
+
+
+check_heldout()
+
+
 # generate
 
 
@@ -124,3 +148,72 @@ def check_generators():
 
 
 check_generators()
+
+
+# score
+
+
+def served_splits(wildcards):
+    """The splits for which the generator's kind makes images."""
+    return list(kind_of(wildcards.generator).SPLITS)
+
+
+def score_options():
+    """The options that scoring by any judge takes from the config."""
+    score = CONFIG.score
+    return (
+        f"--prompt-rule {CONFIG.split.prompts} --train-on {CONFIG.judge.train_on} --candidates {score.candidates}"
+        f" --ties {score.ties} --distractors {' '.join(score.distractors)} --chunks {score.chunks}"
+        f" --dominant {score.balance.dominant} --ratio {score.balance.ratio} --seed {CONFIG.seed}"
+    )
+
+
+def oracle_generators():
+    """The generators whose scenes are known: of sketches, those that say what they drew or show the real images."""
+    if not {"scenes", "facts"} <= set(source_table_names()):
+        return []
+    # A kind that reads nothing but the images makes none of its own.
+    return [
+        name
+        for name in GENERATORS
+        if getattr(kind_of(name), "SCENES", False) or getattr(kind_of(name), "TABLES", ()) == ("images",)
+    ]
+
+
+def drawn_scenes(wildcards):
+    """What the generator says that it drew."""
+    place = f"{RESULTS}/{wildcards.dataset}/{wildcards.composition}/generated/{wildcards.generator}"
+    return [f"{place}/scenes.parquet"] if getattr(kind_of(wildcards.generator), "SCENES", False) else []
+
+
+# report
+
+ALL_COMPOSITIONS = {"dataset": DATASET, "composition": CONFIG.compositions}
+
+
+def all_scores(wildcards):
+    """The folders of scores of every generator, by the trained judge and by the oracle."""
+    place = [f"{RESULTS}/{DATASET}/{composition}" for composition in CONFIG.compositions]
+    trained = [f"{folder}/scores/{name}" for folder in place for name in GENERATORS]
+    return trained + [f"{folder}/scores_oracle/{name}" for folder in place for name in oracle_generators()]
+
+
+def all_figures(wildcards):
+    """Every figure of every composition."""
+    return [
+        f"{RESULTS}/figures/{DATASET}_{composition}_{name}.svg"
+        for composition in CONFIG.compositions
+        for name in rules.draw_figures.output.keys()
+    ]
+
+
+def shown_settings():
+    """The sections of the config that the page shows, as JSON: those that a score depends on."""
+    return CONFIG.model_dump_json(include={"pairs", "split", "judge", "generate", "score"})
+
+
+def final_outputs(wildcards):
+    """What a run is for."""
+    tables = [f"{RESULTS}/{name}" for name in ("table.csv", "table.md", "table.tex", "comparisons.csv")]
+    choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
+    return tables + choices + [f"{RESULTS}/report.html"]

@@ -115,6 +115,29 @@ def _tables(root: Path, data: Path) -> None:
     frame[names].to_csv(root / "comparisons.csv", index=False)
 
 
+def _summaries(data: Path, place: Path) -> None:
+    write_json(
+        {"source": "table", "images": 60, "images_without_file": {"count": 1, "names": ["x"]}}, data / "dataset.json"
+    )
+    write_json({"captions": 240, "without_pairs": 60}, data / "pairs.json")
+    write_json({"pairs": list(HELD), "window": [25, 75], "fraction": 0.1, "seed": 0}, place / "heldout.json")
+    for name in ("splits", "swapped", "prompts"):
+        write_json({"seed": 0, "warnings": []}, place / f"{name}.json")
+    for name in GENERATORS:
+        write_json({"generator": name}, place / "generated" / name / "summary.json")
+        write_json({"generator": name}, place / "scores" / name / "summary.json")
+    write_json({"n": 100, "accuracy": 0.91}, place / "adjective_choice.json")
+    example = {"image_id": "x", "caption_id": 0, "split": "train", "text": "a green and red bird <i>wing</i>"}
+    write_json(
+        {
+            "violations": [],
+            "counts": {"violations": 0, "suspicions": 2, "captions_read": 192, "swapped": 27},
+            "suspicions": {"green_wing": {"captions": 2, "examples": [example]}},
+        },
+        place / "audit.json",
+    )
+
+
 def make_results(root: Path, *, classes: bool = True) -> Path:
     """Fill ``root`` with the artifacts of data set ``tiny``, composition ``color``, and return it."""
     random = np.random.default_rng(0)
@@ -208,7 +231,9 @@ def make_results(root: Path, *, classes: bool = True) -> Path:
         + "".join(f"{e},{e * 20},{4 * 0.7**e:.4f},0.001,{1 - 0.8**e:.3f},{1 - 0.9**e:.3f}\n" for e in range(1, 11)),
         place / "judge" / "log.csv",
     )
-    write_json({"judge_hash": "0123456789abcdef", "model": "sketch", "train_on": "half"}, place / "judge/manifest.json")
+    judge = {"judge_hash": "0123456789abcdef", "model": "sketch", "train_on": "half", "images": 48, "captions": 192}
+    write_json({**judge, "truncated_captions": 3}, place / "judge" / "manifest.json")
+    _summaries(data, place)
     return root
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from tests.workflow.conftest import Project
 
-COLUMNS = (
-    "dataset composition generator split prompts n images exact exact_low exact_high sampled_mean sampled_std balanced"
-    " balanced_low balanced_high blind_control judge judge_hash candidates class_rule distractors seed"
-).split()
+COLUMNS = """
+    dataset composition generator split prompts n images exact exact_low exact_high sampled_mean sampled_std balanced
+    balanced_low balanced_high blind_control judge judge_hash candidates class_rule distractors seed
+""".split()
 
 
 def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
 
 
 def key(*parts: str | bytes | int) -> bytes:
@@ -29,13 +31,12 @@ class Cache:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self.db = self._open()
-        except sqlite3.DatabaseError:
-            log.warning("%s: damaged, made anew", self.path)
-            for suffix in ("", "-wal", "-shm"):
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-            self.db = self._open()
+        with self._errors():
+            try:
+                self.db = self._open()
+            except sqlite3.DatabaseError as error:
+                self._remove(error)
+                self.db = self._open()
 
     def _open(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=600, isolation_level=None)
@@ -53,18 +54,43 @@ class Cache:
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The values that are there, by key."""
         found: dict[bytes, bytes] = {}
-        for start in range(0, len(keys), 500):
-            part = list(keys[start : start + 500])
-            marks = ",".join("?" * len(part))
-            found.update(self.db.execute(f"SELECT key, value FROM cache WHERE key IN ({marks})", part))
+        with self._errors():
+            try:
+                for start in range(0, len(keys), 500):
+                    part = list(keys[start : start + 500])
+                    marks = ",".join("?" * len(part))
+                    found.update(self.db.execute(f"SELECT key, value FROM cache WHERE key IN ({marks})", part))
+            except sqlite3.DatabaseError as error:
+                self._remove(error)
+                self.db.close()
+                self.db = self._open()
+                return {}
         return found
 
     def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Store all of ``items`` or, if the process dies, none."""
-        self.db.execute("BEGIN IMMEDIATE")
+        with self._errors():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                self.db.executemany("INSERT OR REPLACE INTO cache VALUES (?, ?)", items)
+                self.db.execute("COMMIT")
+            except BaseException:
+                # Where the disk is full the rollback has been done already.
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    def _remove(self, error: sqlite3.DatabaseError) -> None:
+        """Remove a damaged file; one that is merely locked, full or not writable is not damaged."""
+        if isinstance(error, sqlite3.OperationalError):
+            raise error
+        log.warning("%s: damaged (%s), made anew", self.path, error)
+        for suffix in ("", "-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
         try:
-            self.db.executemany("INSERT OR REPLACE INTO cache VALUES (?, ?)", items)
-            self.db.execute("COMMIT")
-        except BaseException:
-            self.db.execute("ROLLBACK")
-            raise
+            yield
+        except sqlite3.OperationalError as error:
+            raise UserError(f"{self.path}: {error}: see that the disk has room and the file can be written") from error

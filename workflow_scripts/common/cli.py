@@ -24,6 +24,8 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 def start_logging(log_file: Path | None) -> None:
     """Plain lines on standard error, the same with times in the log file."""
+    # On a full disk the log's own failure must not bury the step's.
+    logging.raiseExceptions = False
     log.setLevel(logging.DEBUG)
     log.propagate = False
     for handler in list(log.handlers):

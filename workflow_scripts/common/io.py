@@ -19,6 +19,21 @@ import pyarrow.parquet as pq
 from workflow_scripts.common.errors import UserError
 
 
+# A full disk, a full quota, a file-size limit.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def _room_for(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            reason = os.strerror(error.errno).lower()
+            raise UserError(f"{path}: not written ({reason}): make room, then run again") from error
+        raise
+
+
 @contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
     """A temporary file beside ``path``, moved into place when the block ends, removed when it fails.
@@ -29,7 +44,8 @@ def atomic(path: str | Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
+        with _room_for(path):
+            yield temporary
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -47,7 +63,8 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     replaced = path.with_name(f".{path.name}.{os.getpid()}.old")
     shutil.rmtree(replaced, ignore_errors=True)
     try:
-        yield temporary
+        with _room_for(path):
+            yield temporary
         while True:
             with suppress(FileNotFoundError):
                 os.rename(path, replaced)
@@ -72,6 +89,12 @@ def write_text(text: str, path: str | Path) -> None:
 def write_json(value: Any, path: str | Path) -> None:
     """Indented, keys as given, a newline at the end; NaN is refused, since JSON has none."""
     write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+
+
+def json_lines(table: pd.DataFrame) -> str:
+    """One JSON object a row, keys in the table's order, null where a value is missing."""
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def read_json(path: str | Path) -> Any:

@@ -246,7 +246,7 @@ def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
         axes.axvline(0, color="#333333", linewidth=1)
         axes.set_title(SPLIT_NAMES.get(split, split))
         _rows(axes, rows)
-    all_axes[-1].set_xlabel("difference, percentage points (line: 95 % interval)")
+    all_axes[-1].set_xlabel("percentage points (line: 95 % interval)")
     _note(
         figure,
         f"difference of exact R-precision; hollow: the interval holds 0;\npaired on the same images; seed {seed}",

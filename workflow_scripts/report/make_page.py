@@ -32,7 +32,7 @@ from workflow_scripts.common.tables import (
     SWAPPED,
     TESTS,
 )
-from workflow_scripts.report.examples import Example, data_uri, read_made, swapped_examples, unseen_examples
+from workflow_scripts.report.examples import data_uri, read_made, swapped_examples, unseen_examples
 from workflow_scripts.report.labels import SPLIT_NAMES, interval, main_rows, pair_words, percent
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -72,8 +72,9 @@ def score_lines(rows: pd.DataFrame) -> list[dict[str, Any]]:
                 cells.append(None)
                 continue
             row = own.loc[split]
-            low, high = row[f"{column}_low"], row[f"{column}_high"]
-            cells.append({"score": percent(row[column]), "interval": interval(low, high)})
+            # Without brackets: four of them must fit a phone.
+            reach = f"{percent(row[f'{column}_low'])}–{percent(row[f'{column}_high'])}"
+            cells.append({"score": percent(row[column]), "interval": reach})
         lines.append({"generator": generator, "cells": cells})
     return lines
 
@@ -145,7 +146,7 @@ def split_sizes(splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFr
 
 def held_out(heldout: Mapping[str, Any], ranking: pd.DataFrame) -> list[dict[str, Any]]:
     """The held-out pairs in words, with their occurrences in all captions, most frequent first."""
-    counts = {f"{r.adjective}_{r.noun}": int(r.count) for r in ranking.rename(columns={"count": "n"}).itertuples()}
+    counts = {f"{r.adjective}_{r.noun}": int(r.n) for r in ranking.rename(columns={"count": "n"}).itertuples()}
     found = [{"pair": pair_words(p), "count": counts.get(p, 0)} for p in heldout["pairs"]]
     return sorted(found, key=lambda pair: (-pair["count"], pair["pair"]))
 
@@ -269,8 +270,10 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
     paths = {row.image_id: row.path for row in images.itertuples() if isinstance(row.path, str)}
     draw = rng(options.seed, "make_page", "examples", options.dataset, composition)
     unseen = options.examples * UNSEEN_OF_THREE // 3
-    summaries = [place / "dataset.json", place / "pairs.json", ours / "audit.json"]
-    summaries += [f for f in options.summaries if composition in f.parts]
+    summaries = [place / "dataset.json", place / "pairs.json"]
+    summaries += [ours / f"{name}.json" for name in ("splits", "swapped", "prompts")]
+    for generator in options.generators:
+        summaries += [ours / kind / generator / "summary.json" for kind in ("generated", "scores")]
     return {
         "name": composition,
         "lines": score_lines(trained),
@@ -339,7 +342,6 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--compositions", nargs="+", required=True)
     result.add_argument("--generators", nargs="+", required=True)
     result.add_argument("--figures", type=Path, required=True, help="the folder of draw_figures")
-    result.add_argument("--summaries", type=Path, nargs="*", default=[], help="JSON summaries to show in full")
     result.add_argument("--examples", type=int, default=12, help="captions shown for each composition")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
     result.add_argument("--seed", type=int, default=0)

@@ -149,8 +149,9 @@ def judge(
 ) -> Judged:
     """Score ``entries`` against ``pool``.
 
-    similarities is asked for BLOCK entries, always. Memory: a few blocks of BLOCK x texts numbers. The sampled hit of an entry depends on its own key, the pool and the seed alone.
-    Raises UserError where an entry has no eligible image.
+    similarities is asked for BLOCK entries, always. Memory: a few blocks of BLOCK x texts numbers. The sampled hit
+    of an entry depends on its own key, the pool and the seed alone. Raises UserError where an entry has no
+    eligible image.
     """
     n = len(entries.own)
     similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)

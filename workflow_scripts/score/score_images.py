@@ -88,7 +88,7 @@ def main(options: argparse.Namespace) -> None:
         "truncated_captions": tokenize(trained.tokenizer, captions)[1] if captions else 0,
         "scores": summaries,
     }
-    with atomic_folder(options.out) as folder:
+    with atomic_folder(options.output) as folder:
         scores.write_scores(tables, folder)
         write_json(summary, folder / "summary.json")
     scores.warn(summaries, options.generator, settings)

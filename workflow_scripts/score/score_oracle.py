@@ -107,7 +107,7 @@ def main(options: argparse.Namespace) -> None:
         table, found = score_set(entry_set, inputs, scenes, drawn, original, swapped, settings, options.prompt_rule)
         tables[entry_set.name] = table
         summaries += found
-    with atomic_folder(options.out) as folder:
+    with atomic_folder(options.output) as folder:
         scores.write_scores(tables, folder)
         write_json(
             scores.head(options, inputs) | {"judge": "oracle", "judge_hash": None, "scores": summaries},
@@ -121,7 +121,9 @@ def arguments() -> argparse.ArgumentParser:
     scores.add_arguments(parser)
     parser.add_argument("--scenes", type=Path, required=True, help="scenes.parquet of the data set")
     parser.add_argument("--facts", type=Path, required=True, help="facts.parquet of the data set")
-    parser.add_argument("--drawn", type=Path, help="scenes.parquet of the generator, where it drew its images")
+    parser.add_argument(
+        "--drawn", type=Path, nargs="?", help="scenes.parquet of the generator, where it drew its images"
+    )
     return parser
 
 

@@ -226,9 +226,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--generator", required=True)
     parser.add_argument("--serves", nargs="+", choices=TESTS, required=True, help="splits that the generator serves")
     parser.add_argument("--prompt-rule", choices=("pairs", "all"), default="pairs", help="as prompts were made")
-    parser.add_argument(
-        "--train-on", choices=("train", "half", "all"), default="train", help="as the judge was trained"
-    )
+    parser.add_argument("--train-on", choices=("train", "half", "all"), default="train", help="as the judge did")
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--ties", choices=("random", "own_first"), default="random")
     parser.add_argument("--distractors", nargs="+", choices=("original", "swapped"), default=["original"])
@@ -236,7 +234,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dominant", type=int, choices=(1, 2), default=1, help="pairs cut by balancing")
     parser.add_argument("--ratio", type=float, default=1.25, help="to this times the next most frequent")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the tables of scores")
+    parser.add_argument("--output", type=Path, required=True, help="folder of the tables of scores")
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

@@ -322,7 +322,7 @@ def main(options: argparse.Namespace) -> None:
         load_lexicon(options.adjectives).forms,
         load_lexicon(options.nouns).forms if options.nouns else None,
     )
-    write_json(result, options.out)
+    write_json(result, options.output)
     for violation in result["violations"][:SHOWN]:
         log.error("violation: %s", ", ".join(f"{key} {value}" for key, value in violation.items()))
     where = f"{options.dataset}/{options.composition}"
@@ -339,10 +339,10 @@ def arguments() -> argparse.ArgumentParser:
     for name in ("captions", "heldout", "splits", "swapped"):
         result.add_argument(f"--{name}", type=Path, required=True)
     result.add_argument("--adjectives", type=Path, required=True, help="the composition's lexicon")
-    result.add_argument("--nouns", type=Path, help="the noun lexicon, where there is one")
+    result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon, where there is one")
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)
-    result.add_argument("--out", type=Path, required=True, help="audit.json")
+    result.add_argument("--output", type=Path, required=True, help="audit.json")
     return result
 
 

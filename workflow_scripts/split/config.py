@@ -19,10 +19,13 @@ class Heldout(Section):
     )
 
     @model_validator(mode="after")
-    def _ordered(self) -> Heldout:
+    def _checked(self) -> Heldout:
         low, high = self.window
         if not 0 <= low < high <= 100:
             raise ValueError("window must be two percentiles, the lower first, within 0 and 100")
+        lists = self.pairs.values() if isinstance(self.pairs, dict) else [self.pairs]
+        if any(listed == [] for listed in lists):
+            raise ValueError("an empty list of pairs: leave it out to draw them")
         return self
 
 
@@ -30,7 +33,9 @@ class SplitConfig(Section):
     """Which pairs are held out, who trains, who tests, what is swapped, what must be drawn."""
 
     heldout: Heldout = Field(default_factory=Heldout)
-    test_seen: Literal["auto"] | PositiveInt = Field("auto", description="images; auto: as many as test_unseen, at most 12 %")
+    test_seen: Literal["auto"] | PositiveInt = Field(
+        "auto", description="images; auto: as many as test_unseen, at most 12 %"
+    )
     prompts: Literal["pairs", "all"] = Field("pairs", description="captions with a pair to judge; all as published")
     draws: int = Field(1, ge=1, description="images to be made for each prompt")
     per_image: int | None = Field(None, ge=1, description="at most this many prompts an image and split, drawn by seed")

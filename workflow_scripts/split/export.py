@@ -9,7 +9,6 @@ one that makes the entry's pair; swapped_text has all of them.
 from __future__ import annotations
 
 import argparse
-import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pandas as pd
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic_folder, read_table
+from workflow_scripts.common.io import atomic_folder, json_lines, read_table
 from workflow_scripts.common.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.heldout import read_heldout
 
@@ -59,24 +58,22 @@ def main(options: argparse.Namespace) -> None:
     splits = read_table(options.splits, SPLIT)
     swapped = read_table(options.swapped, SWAPPED)
     train = train_list(captions, splits, read_table(options.images, IMAGES))
-    with atomic_folder(options.out) as folder:
+    with atomic_folder(options.output) as folder:
         for name, content in (
             ("split.pkl", split_dict(splits, read_heldout(options.heldout))),
             ("data.pkl", data_dict(captions, swapped)),
         ):
             (folder / name).write_bytes(pickle.dumps(content, protocol=PROTOCOL))
         train.to_csv(folder / "train.csv", index=False, lineterminator="\n")
-        rows = train.astype(object).where(train.notna(), None).to_dict("records")
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (folder / "train.jsonl").write_text(lines, encoding="utf-8", newline="\n")
-    log.info("%s: %d captions of train, %d swapped captions", options.out, len(train), len(swapped))
+        (folder / "train.jsonl").write_text(json_lines(train), encoding="utf-8", newline="\n")
+    log.info("%s: %d captions of train, %d swapped captions", options.output, len(train), len(swapped))
 
 
 def arguments() -> argparse.ArgumentParser:
     result = cli.parser(__doc__)
     for name in ("captions", "images", "heldout", "splits", "swapped"):
         result.add_argument(f"--{name}", type=Path, required=True)
-    result.add_argument("--out", type=Path, required=True, help="a folder; an existing one is replaced")
+    result.add_argument("--output", type=Path, required=True, help="a folder; an existing one is replaced")
     return result
 
 

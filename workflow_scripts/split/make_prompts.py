@@ -7,7 +7,6 @@ prompts.jsonl is for people who bring a model of their own: for each line, draw 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pandas as pd
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, safe_id, write_json, write_table, write_text
+from workflow_scripts.common.io import json_lines, read_table, safe_id, write_json, write_table, write_text
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
 from workflow_scripts.split.heldout import pair_names, read_heldout
@@ -130,12 +129,6 @@ def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame)
     return result
 
 
-def to_json_lines(prompts: pd.DataFrame) -> str:
-    """One object a line, keys in the table's order."""
-    rows = prompts.astype(object).where(prompts.notna(), None).to_dict("records")
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
 def main(options: argparse.Namespace) -> None:
     splits = read_table(options.splits, SPLIT)
     images = read_table(options.images, IMAGES)
@@ -151,7 +144,7 @@ def main(options: argparse.Namespace) -> None:
         judged,
         every_caption=options.prompts == "all",
         draws=options.draws,
-        per_image=options.per_image,
+        per_image=options.per_image or None,
         seed=options.seed,
         dataset=options.dataset,
         composition=options.composition,
@@ -160,8 +153,8 @@ def main(options: argparse.Namespace) -> None:
     if prompts.empty:
         raise UserError(f"{where}: no caption of the test images is a prompt: hold out more pairs or add captions")
     counts = counts_of(prompts, judged, splits)
-    write_table(prompts, options.out, PROMPTS)
-    write_text(to_json_lines(prompts), options.jsonl)
+    write_table(prompts, options.output, PROMPTS)
+    write_text(json_lines(prompts), options.jsonl)
     write_json(
         {"prompts": options.prompts, "draws": options.draws, "train_on": options.train_on, "splits": counts},
         options.summary,
@@ -178,12 +171,14 @@ def arguments() -> argparse.ArgumentParser:
         result.add_argument(f"--{name}", type=Path, required=True)
     result.add_argument("--prompts", choices=("pairs", "all"), default="pairs", help="captions with a pair, or all")
     result.add_argument("--draws", type=int, default=1, help="images for each caption (default: %(default)s)")
-    result.add_argument("--per-image", type=int, help="at most this many captions an image and split")
+    result.add_argument(
+        "--per-image", type=int, default=0, help="at most this many captions an image and split; 0: all"
+    )
     result.add_argument("--train-on", choices=("train", "half", "all"), default="train", help="as for the judge")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)
-    result.add_argument("--out", type=Path, required=True, help="prompts.parquet")
+    result.add_argument("--output", type=Path, required=True, help="prompts.parquet")
     result.add_argument("--jsonl", type=Path, required=True, help="the same as JSON lines")
     result.add_argument("--summary", type=Path, required=True, help="counts as JSON")
     return result

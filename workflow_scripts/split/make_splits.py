@@ -153,7 +153,7 @@ def main(options: argparse.Namespace) -> None:
     )
     sizes = captions["image_id"].map(splits.set_index("image_id")["split"]).value_counts()
     summary["captions"] = {name: int(sizes.get(name, 0)) for name in SPLITS}
-    write_table(splits, options.out, SPLIT)
+    write_table(splits, options.output, SPLIT)
     with atomic(options.csv) as temporary:
         splits.to_csv(temporary, index=False, lineterminator="\n")
     write_json(summary, options.summary)
@@ -182,7 +182,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)
-    result.add_argument("--out", type=Path, required=True, help="splits.parquet")
+    result.add_argument("--output", type=Path, required=True, help="splits.parquet")
     result.add_argument("--csv", type=Path, required=True, help="the same as CSV")
     result.add_argument("--summary", type=Path, required=True, help="counts as JSON")
     return result

@@ -100,7 +100,7 @@ def main(options: argparse.Namespace) -> None:
             "occurrences": {pair: int(counts.at[pair, "count"]) for pair in pairs},
             "images": {pair: int(counts.at[pair, "images"]) for pair in pairs},
         },
-        options.out,
+        options.output,
     )
     log.info("%s/%s: %d of %d ranked pairs are held out", *where, len(pairs), len(ranking))
 
@@ -116,7 +116,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)
-    result.add_argument("--out", type=Path, required=True, help="heldout.json")
+    result.add_argument("--output", type=Path, required=True, help="heldout.json")
     return result
 
 

@@ -227,7 +227,7 @@ def main(options: argparse.Namespace) -> None:
         options.dataset,
         options.composition,
     )
-    write_table(swapped, options.out, SWAPPED)
+    write_table(swapped, options.output, SWAPPED)
     write_json(summary, options.summary)
     where = f"{options.dataset}/{options.composition}"
     if swapped.empty:
@@ -251,7 +251,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)
-    result.add_argument("--out", type=Path, required=True, help="swapped.parquet")
+    result.add_argument("--output", type=Path, required=True, help="swapped.parquet")
     result.add_argument("--summary", type=Path, required=True, help="counts as JSON")
     return result
 

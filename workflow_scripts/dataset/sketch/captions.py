@@ -25,7 +25,7 @@ NOUNS: dict[str, tuple[tuple[str, bool, float], ...]] = {
     "head": (("head", False, 1),),
     "nape": (("nape", False, 1),),
     "tail": (("tail", False, 1),),
-    "tarsus": (("legs", True, 3), ("tarsi", True, 1)),
+    "tarsus": (("legs", True, 1),),
     "throat": (("throat", False, 1),),
     "wing": (("wings", True, 6), ("wing", False, 1)),
 }
@@ -50,6 +50,7 @@ SALIENCE = {
 FACTS = ((3, 4, 5, 6), (0.1, 0.3, 0.7, 1.0))
 MOST_PARTS = 7
 BIRDS = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
+HAVING = ("it has", "the bird has", "it also has")
 BARE = (
     "this bird is standing on the ground",
     "a picture of a bird that was drawn by hand",
@@ -109,37 +110,36 @@ def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
 def _nouns(mention: Mention, dice: Dice) -> tuple[list[Word], bool]:
     """The nouns of a mention joined by ``and``, and whether the whole takes no article."""
     chosen = [_choice(dice, NOUNS[part]) for part in mention.parts]
-    text = " and ".join(noun for noun, _, _ in chosen)
-    return _words(text), chosen[0][1]
+    return _words(" and ".join(noun for noun, _, _ in chosen)), chosen[0][1]
 
 
-def _article(dice: Dice, first: str) -> list[Word]:
-    # Real captions often forget the n.
-    return _words("an" if first[0] in "aeiou" and not dice.chance(0.2) else "a")
+def _article(word: str) -> list[Word]:
+    return _words("an" if word[0] in "aeiou" else "a")
 
 
 def _phrase(mention: Mention, dice: Dice) -> list[Word]:
-    """A noun phrase: `a long yellow bill`, `wings that are brown`, `a white breast and belly`."""
+    """A noun phrase: `a long yellow bill`, `brown wings`, `a short and red tail`, `a white breast and belly`."""
     groups = _adjectives(mention, dice)
     nouns, plural = _nouns(mention, dice)
-    if len(mention.parts) == 1 and dice.chance(0.2):
-        verb = "are" if plural else "is"
-        noun = nouns if plural else [*_words("a"), *nouns] if nouns[0][0][0] not in "aeiou" else [*_words("an"), *nouns]
-        return [*noun, *_words(f"that {verb}"), *_joined(groups, "and")]
-    adjectives = groups[0] if len(groups) == 1 else _joined(groups, "and" if dice.chance(0.15) else "")
-    article = [] if plural else _article(dice, adjectives[0][0])
-    return [*article, *adjectives, *nouns]
+    adjectives = _joined(groups, "and" if dice.chance(0.2) else "")
+    return [*([] if plural else _article(adjectives[0][0])), *adjectives, *nouns]
+
+
+def _relative(mention: Mention, dice: Dice) -> list[Word]:
+    """A noun with a relative clause: `wings that are brown`, `a bill that is long and yellow`."""
+    nouns, plural = _nouns(mention, dice)
+    said = _joined(_adjectives(mention, dice), "and")
+    noun = nouns if plural else [*_article(nouns[0][0]), *nouns]
+    return [*noun, *_words(f"that {'are' if plural else 'is'}"), *said]
 
 
 def _clause(mention: Mention, dice: Dice) -> list[Word]:
     """A sentence about a part: `its bill is long and yellow`, `the wings are brown in color`."""
-    groups = _adjectives(mention, dice)
     nouns, plural = _nouns(mention, dice)
-    verb = "are" if plural or len(mention.parts) > 1 else "is"
-    owner = dice.pick(("its", "its", "the"))
-    said = _joined(groups, "and")
-    closing = _words("in color") if mention.values[-1][0] == "color" and len(groups) == 1 and dice.chance(0.3) else []
-    return [*_words(owner), *nouns, *_words(verb), *said, *closing]
+    said = _joined(_adjectives(mention, dice), "and")
+    color_alone = len(mention.values) == 1 and mention.values[0][0] == "color"
+    closing = "in color" if color_alone and dice.chance(0.3) else ""
+    return [*_words(dice.pick(("its", "the"))), *nouns, *_words("are" if plural else "is"), *said, *_words(closing)]
 
 
 def _joined(groups: Sequence[list[Word]], joint: str) -> list[Word]:
@@ -150,12 +150,12 @@ def _joined(groups: Sequence[list[Word]], joint: str) -> list[Word]:
 
 
 def _listed(groups: Sequence[list[Word]], dice: Dice) -> list[Word]:
-    """`a, b and c`, mostly without the comma."""
+    """`a b and c`, `a and b and c`, `a, b, and c`."""
     style = dice.pick(("and", "", "", ","))
     words = list(groups[0])
     for i, group in enumerate(groups[1:], start=1):
         last = i == len(groups) - 1
-        if style == "," and (not last or len(groups) > 2):
+        if style == "," and len(groups) > 2:
             words += _words(",")
         words += _words("and" if last or style == "and" else "") + group
     return words
@@ -201,20 +201,37 @@ def _mentions(scene: Scene, dice: Dice) -> list[Mention]:
 
 
 def write_caption(scene: Scene, dice: Dice) -> Caption:
-    """One caption of ``scene``; a few state nothing about any part."""
+    """One caption of ``scene``; a few state nothing about any part.
+
+    A relative clause stands where nothing after it can be read as its own: `a crown that is red wings` is
+    not English, and `blue feet and eyes that are red` is two things.
+    """
     if dice.chance(0.03):
         return _render(_words(dice.pick(BARE)))
     mentions = _mentions(scene, dice)
-    bird = dice.pick(BIRDS)
+    # Only a part of its own can be a clause's subject; two that share an adjective are listed.
+    single = [m for m in mentions if len(m.parts) == 1]
+    bird = _words(dice.pick(BIRDS))
     frame = dice.unit()
-    if frame < 0.5 or len(mentions) == 1:
-        opening = dice.pick((f"{bird} has", f"{bird} has", "a bird with", "this is a bird with", "the bird has"))
-        return _render([*_words(opening), *_listed([_phrase(m, dice) for m in mentions], dice)])
-    if frame < 0.75:
-        middle = dice.pick(("and has", "and also has", "with"))
-        first, rest = _phrase(mentions[0], dice), [_phrase(m, dice) for m in mentions[1:]]
-        return _render([*_words(f"{bird} has"), *first, *_words(middle), *_listed(rest, dice)])
-    if frame < 0.9:
-        first, rest = [_phrase(m, dice) for m in mentions[:-1]], _clause(mentions[-1], dice)
-        return _render([*_words(f"{bird} has"), *_listed(first, dice), *_words("and"), *rest])
-    return _render(_listed([_clause(m, dice) for m in mentions], dice))
+    if frame < 0.25 and single:
+        first, rest = single[0], [m for m in mentions if m is not single[0]]
+        words = [*bird, *_words("has"), *_relative(first, dice)]
+        if rest:
+            words += [*_words(dice.pick(("and has", "and it has"))), *_listed([_phrase(m, dice) for m in rest], dice)]
+        return _render(words)
+    if frame < 0.45 and single and len(mentions) > 1:
+        last, rest = single[-1], [m for m in mentions if m is not single[-1]]
+        listed = _listed([_phrase(m, dice) for m in rest], dice)
+        if dice.chance(0.4):
+            ending = [*_words("and it has"), *_relative(last, dice)]
+        else:
+            ending = [*_words(dice.pick(("while", ", and"))), *_clause(last, dice)]
+        return _render([*bird, *_words("has"), *listed, *ending])
+    if frame < 0.55 and single and len(mentions) > 1:
+        first, rest = single[0], [m for m in mentions if m is not single[0]]
+        listed = _listed([_phrase(m, dice) for m in rest], dice)
+        return _render([*_clause(first, dice), *_words("and"), *_words(dice.pick(HAVING)), *listed])
+    if frame < 0.65 and len(single) == len(mentions):
+        return _render(_joined([_clause(m, dice) for m in mentions], "and" if len(mentions) < 3 else ", and"))
+    opening = [*bird, *_words("has")] if dice.chance(0.6) else _words(dice.pick(("a bird with", "this is a bird with")))
+    return _render([*opening, *_listed([_phrase(m, dice) for m in mentions], dice)])

@@ -1,0 +1,186 @@
+# split: which pairs are held out, who trains, who tests, what is swapped, what must be drawn?
+# Needs captions, pairs and ranking. Gives the splits, the swapped captions, the prompts, their audit and the exports.
+
+
+rule sample_heldout:
+    """Draw the pairs that are held out, or take those that the config lists."""
+    input:
+        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
+    output:
+        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+    params:
+        code=code_hash("workflow_scripts.split.sample_heldout"),
+        fraction=CONFIG.split.heldout.fraction,
+        window=list(CONFIG.split.heldout.window),
+        pairs=listed_heldout,
+        seed=CONFIG.seed,
+    log:
+        LOGS + "/{dataset}/{composition}/sample_heldout.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/sample_heldout.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    shell:
+        "python -m workflow_scripts.split.sample_heldout --ranking {input.ranking:q} --fraction {params.fraction}"
+        " --window {params.window} --pairs {params.pairs:q} --seed {params.seed}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --output {output.heldout:q} --log {log:q}"
+
+
+rule make_splits:
+    """Divide the images into train, test_seen and test_unseen."""
+    input:
+        captions=RESULTS + "/{dataset}/captions.parquet",
+        pairs=RESULTS + "/{dataset}/pairs.parquet",
+        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
+        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+    output:
+        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        csv=RESULTS + "/{dataset}/{composition}/splits.csv",
+        summary=RESULTS + "/{dataset}/{composition}/splits.json",
+    params:
+        code=code_hash("workflow_scripts.split.make_splits"),
+        test_seen=CONFIG.split.test_seen,
+        seed=CONFIG.seed,
+    log:
+        LOGS + "/{dataset}/{composition}/make_splits.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/make_splits.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    shell:
+        "python -m workflow_scripts.split.make_splits --captions {input.captions:q} --pairs {input.pairs:q}"
+        " --ranking {input.ranking:q} --heldout {input.heldout:q} --test-seen {params.test_seen}"
+        " --seed {params.seed} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --output {output.splits:q} --csv {output.csv:q} --summary {output.summary:q} --log {log:q}"
+
+
+rule swap_adjectives:
+    """Swap adjectives in the captions of test_seen so that each changed pair is held out."""
+    input:
+        captions=RESULTS + "/{dataset}/captions.parquet",
+        pairs=RESULTS + "/{dataset}/pairs.parquet",
+        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        adjectives=adjective_lexicons,
+    output:
+        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+        summary=RESULTS + "/{dataset}/{composition}/swapped.json",
+    params:
+        code=code_hash("workflow_scripts.split.swap_adjectives"),
+        seed=CONFIG.seed,
+    log:
+        LOGS + "/{dataset}/{composition}/swap_adjectives.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/swap_adjectives.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    shell:
+        "python -m workflow_scripts.split.swap_adjectives --captions {input.captions:q} --pairs {input.pairs:q}"
+        " --heldout {input.heldout:q} --splits {input.splits:q} --adjectives {input.adjectives:q}"
+        " --seed {params.seed} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --output {output.swapped:q} --summary {output.summary:q} --log {log:q}"
+
+
+rule make_prompts:
+    """List the images that every generator is asked to make."""
+    input:
+        captions=RESULTS + "/{dataset}/captions.parquet",
+        images=RESULTS + "/{dataset}/images.parquet",
+        pairs=RESULTS + "/{dataset}/pairs.parquet",
+        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
+        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+    output:
+        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
+        jsonl=RESULTS + "/{dataset}/{composition}/prompts.jsonl",
+        summary=RESULTS + "/{dataset}/{composition}/prompts.json",
+    params:
+        code=code_hash("workflow_scripts.split.make_prompts"),
+        prompts=CONFIG.split.prompts,
+        draws=CONFIG.split.draws,
+        per_image=CONFIG.split.per_image or 0,
+        train_on=CONFIG.judge.train_on,
+        seed=CONFIG.seed,
+    log:
+        LOGS + "/{dataset}/{composition}/make_prompts.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/make_prompts.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    shell:
+        "python -m workflow_scripts.split.make_prompts --captions {input.captions:q} --images {input.images:q}"
+        " --pairs {input.pairs:q} --ranking {input.ranking:q} --heldout {input.heldout:q}"
+        " --splits {input.splits:q} --swapped {input.swapped:q} --prompts {params.prompts} --draws {params.draws}"
+        " --per-image {params.per_image} --train-on {params.train_on} --seed {params.seed}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --output {output.prompts:q} --jsonl {output.jsonl:q} --summary {output.summary:q} --log {log:q}"
+
+
+rule audit:
+    """Re-establish from words alone that nothing of test is in train and that swaps are what they say."""
+    input:
+        captions=RESULTS + "/{dataset}/captions.parquet",
+        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+        adjectives=adjective_lexicons,
+        nouns=noun_lexicon,
+    output:
+        audit=RESULTS + "/{dataset}/{composition}/audit.json",
+    params:
+        code=code_hash("workflow_scripts.split.audit"),
+    log:
+        LOGS + "/{dataset}/{composition}/audit.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/audit.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    shell:
+        "python -m workflow_scripts.split.audit --captions {input.captions:q} --heldout {input.heldout:q}"
+        " --splits {input.splits:q} --swapped {input.swapped:q} --adjectives {input.adjectives:q}"
+        " --nouns {input.nouns:q} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --output {output.audit:q} --log {log:q}"
+
+
+rule export:
+    """Write the published formats, and the train list for people who train generators."""
+    input:
+        captions=RESULTS + "/{dataset}/captions.parquet",
+        images=RESULTS + "/{dataset}/images.parquet",
+        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+    output:
+        folder=directory(RESULTS + "/{dataset}/{composition}/export"),
+    params:
+        code=code_hash("workflow_scripts.split.export"),
+    log:
+        LOGS + "/{dataset}/{composition}/export.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/export.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    shell:
+        "python -m workflow_scripts.split.export --captions {input.captions:q} --images {input.images:q}"
+        " --heldout {input.heldout:q} --splits {input.splits:q} --swapped {input.swapped:q}"
+        " --output {output.folder:q} --log {log:q}"

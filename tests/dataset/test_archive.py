@@ -1,0 +1,135 @@
+"""Archives can neither write outside their folder nor fail with more than a line."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.dataset.conftest import jpeg, tar, zipped
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.dataset.archive import check_space, contents, size_text, unpack
+
+CLIMBING = ["../evil", "/evil", "a/../../evil", "..", "a\\..\\..\\evil", "C:/evil", "a/./../evil", "./../evil", "a\nb"]
+
+
+@pytest.mark.parametrize("name", CLIMBING)
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_a_climbing_archive_is_refused_whole(tmp_path: Path, pack, name: str) -> None:
+    archive = pack(tmp_path / "x.archive", {"good": b"1", name: b"2"})
+    folder = tmp_path / "deep" / "er"
+    folder.mkdir(parents=True)
+    with pytest.raises(UserError, match="x.archive: holds .*do not trust it") as error:
+        contents(archive)
+    assert "\n" not in str(error.value)
+    with pytest.raises(UserError, match="do not trust it"):
+        unpack(archive, folder, {"good": "good", name: "evil"})
+    assert [p for p in tmp_path.rglob("*evil*")] == []
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.sampled_from(["..", ".", "a", "", "b\\..", "/", "\\"]), min_size=1, max_size=4))
+def test_whatever_the_name_nothing_is_written_outside(tmp_path: Path, parts: list[str]) -> None:
+    name = "/".join(parts)
+    for pack in (tar, zipped):
+        archive = pack(tmp_path / "x.archive", {name: b"2"})
+        folder = tmp_path / "deep" / "folder"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            for member in contents(archive)[0]:
+                unpack(archive, folder, {member: member})
+        except UserError:
+            pass
+        outside = [p for p in tmp_path.rglob("*") if p.is_file() and folder not in p.parents and p != archive]
+        assert outside == []
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
+    path = tmp_path / "x.tar"
+    with tarfile.open(path, "w") as archive:
+        info = tarfile.TarInfo("thing")
+        info.type, info.linkname = kind, "../../etc/passwd"
+        archive.addfile(info)
+    with pytest.raises(UserError, match="link or a device"):
+        unpack(path, tmp_path, {"thing": "thing"})
+    assert not (tmp_path / "thing").exists()
+
+
+def test_links_in_a_zip_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo("thing")
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    with pytest.raises(UserError, match="link or a device"):
+        contents(path)
+
+
+def test_a_target_may_not_climb_either(tmp_path: Path) -> None:
+    archive = tar(tmp_path / "x.tgz", {"a": b"1"})
+    with pytest.raises(UserError, match="cannot be a path"):
+        unpack(archive, tmp_path, {"a": "../a"})
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_archive_is_one_line(tmp_path: Path, pack, share: float) -> None:
+    archive = pack(tmp_path / "x.archive", {f"{n}.jpg": jpeg(n) for n in range(30)})
+    raw = archive.read_bytes()
+    archive.write_bytes(raw[: int(len(raw) * share)])
+    with pytest.raises(UserError, match="x.archive: truncated, damaged or no archive .*get it again") as error:
+        contents(archive)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_altered_bytes_are_found(tmp_path: Path, pack) -> None:
+    archive = pack(tmp_path / "x.archive", {"a.jpg": jpeg(1, (200, 200))})
+    raw = bytearray(archive.read_bytes())
+    middle = len(raw) // 2
+    raw[middle : middle + 50] = bytes(50)
+    archive.write_bytes(raw)
+    with pytest.raises(UserError, match="get it again"):
+        unpack(archive, tmp_path, {"a.jpg": "a.jpg"})
+
+
+def test_what_is_no_archive(tmp_path: Path) -> None:
+    (tmp_path / "x.tgz").write_text("<html>Please log in</html>")
+    with pytest.raises(UserError, match="no archive"):
+        contents(tmp_path / "x.tgz")
+    with pytest.raises(UserError, match="no such archive"):
+        contents(tmp_path / "none.tgz")
+    with pytest.raises(UserError, match="'b' is not in it"):
+        unpack(tar(tmp_path / "y.tgz", {"a": b""}), tmp_path, {"b": "b"})
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_unpacked_files_are_those_packed(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "x"
+    with tarfile.open(path, mode) as archive:
+        for name in ("./", "./a/", "./a/b.txt", "./c.txt"):
+            info = tarfile.TarInfo(name)
+            info.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+            info.size = 0 if name.endswith("/") else len(name)
+            archive.addfile(info, io.BytesIO(name.encode()))
+    assert contents(path, lambda name: name == "c.txt") == ({"a/b.txt": 9, "c.txt": 7}, {"c.txt": b"./c.txt"})
+    unpack(path, tmp_path / "out", {"a/b.txt": "x/y"})
+    assert {p.name: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()} == {"y": b"./a/b.txt"}
+
+
+def test_space(tmp_path: Path) -> None:
+    check_space(10, tmp_path, "copying")
+    with pytest.raises(UserError, match="copying needs .* are free: make room"):
+        check_space(10**18, tmp_path, "copying")
+    assert [size_text(n) for n in (0, 999, 1000, 37_103_894, 1_100_000_000)] == [
+        "0 bytes", "999 bytes", "1.0 KB", "37.1 MB", "1.1 GB",
+    ]  # fmt: skip

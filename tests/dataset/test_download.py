@@ -1,0 +1,241 @@
+"""Downloads survive a connection that breaks, and are what was asked for or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.dataset import download
+from workflow_scripts.dataset.download import fetch, join
+
+CONTENT = np.random.default_rng(0).bytes(1_000_000)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@dataclass
+class Server:
+    """What the test server does: it cuts answers after ``cut`` bytes, ``failing`` times."""
+
+    address: str = ""
+    content: bytes = CONTENT
+    etag: str | None = '"one"'
+    cut: int = 300_000
+    failing: int = 0
+    ranges: bool = True
+    length: bool = True
+    status: int = 200
+    asked: list[str | None] = field(default_factory=list)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.headers["Range"])
+            if state.status != 200 and state.failing:
+                state.failing -= 1
+                self.send_error(state.status)
+                return
+            begin = 0
+            asked = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
+            if asked and state.ranges and self.headers["If-Range"] in (None, state.etag):
+                begin = int(asked[1])
+            if asked and state.ranges and begin >= len(state.content):
+                self.send_response(416)
+                self.send_header("Content-Range", f"bytes */{len(state.content)}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            self.send_response(206 if begin else 200)
+            body = state.content[begin:]
+            if begin:
+                self.send_header("Content-Range", f"bytes {begin}-{len(state.content) - 1}/{len(state.content)}")
+            if state.length:
+                self.send_header("Content-Length", str(len(body)))
+            if state.etag:
+                self.send_header("ETag", state.etag)
+            self.end_headers()
+            if state.failing and state.status == 200:
+                state.failing -= 1
+                body = body[: state.cut]
+            self.wfile.write(body)
+            self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.address = f"http://127.0.0.1:{httpd.server_port}/data/birds%201.tgz"
+    thread = Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    yield state
+    httpd.shutdown()
+    httpd.server_close()
+
+
+@pytest.fixture
+def lines() -> Iterator[list[str]]:
+    """The lines of the log."""
+    found: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(record.getMessage())
+
+    handler = Keep()
+    download.log.addHandler(handler)
+    level = download.log.level
+    download.log.setLevel(logging.DEBUG)
+    yield found
+    download.log.removeHandler(handler)
+    download.log.setLevel(level)
+
+
+def test_a_broken_download_is_resumed(tmp_path: Path, server: Server, lines: list[str]) -> None:
+    server.failing = 2
+    path = fetch(server.address, tmp_path, SHA256, pause=0)
+    assert path.read_bytes() == CONTENT and path.name == "birds_1.tgz"
+    assert server.asked == [None, "bytes=300000-", "bytes=600000-"]
+    assert any("downloading 1.0 MB" in line and "free" in line for line in lines)
+    assert any("interrupted after 300.0 KB" in line for line in lines)
+    assert sorted(p.name for p in path.parent.iterdir()) in (["birds_1.tgz"], ["birds_1.tgz", "birds_1.tgz.lock"])
+
+
+def test_a_second_run_continues_the_first(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    server.failing = 1
+    with pytest.raises(UserError, match="300.0 KB are kept: run again to resume"):
+        fetch(server.address, tmp_path, SHA256, pause=0)
+    assert not [p for p in tmp_path.rglob("*.tgz")]
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=300000-"]
+    # Whole, it is not asked for again.
+    fetch(server.address, tmp_path, SHA256, pause=0)
+    assert len(server.asked) == 2
+
+
+def test_a_server_that_ignores_ranges_sends_all_again(tmp_path: Path, server: Server, lines: list[str]) -> None:
+    server.failing, server.ranges = 1, False
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=300000-"]
+    assert sum("does not resume" in line for line in lines) == 1
+
+
+def test_a_file_that_has_changed_is_not_mixed_with_its_old_part(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    server.failing = 1
+    with pytest.raises(UserError):
+        fetch(server.address, tmp_path, pause=0)
+    server.content, server.etag = CONTENT[::-1], '"two"'
+    assert fetch(server.address, tmp_path, pause=0).read_bytes() == CONTENT[::-1]
+
+
+@pytest.mark.parametrize("etag", [None, 'W/"weak"'])
+def test_without_a_version_a_part_is_not_continued(tmp_path: Path, server: Server, etag: str | None) -> None:
+    server.failing, server.etag = 1, etag
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+    assert server.asked == [None, None]
+
+
+def test_a_part_that_is_whole_is_taken(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    server.failing = 1
+    with pytest.raises(UserError):
+        fetch(server.address, tmp_path, pause=0)
+    (part,) = tmp_path.rglob("*.part")
+    part.write_bytes(CONTENT)
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+
+
+def test_a_part_that_is_too_long_is_begun_anew(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.failing = 1
+    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    with pytest.raises(UserError):
+        fetch(server.address, tmp_path, pause=0)
+    (part,) = tmp_path.rglob("*.part")
+    part.write_bytes(CONTENT + b"more")
+    monkeypatch.setattr(download, "ATTEMPTS", 3)
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+
+
+def test_a_busy_server_is_asked_again(tmp_path: Path, server: Server) -> None:
+    server.status, server.failing = 503, 3
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+    assert len(server.asked) == 4
+
+
+def test_a_refusal_is_final(tmp_path: Path, server: Server) -> None:
+    server.status, server.failing = 404, 9
+    with pytest.raises(UserError, match="answers 404 Not Found: check the address"):
+        fetch(server.address, tmp_path, pause=0)
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_keeps_failing_is_given_up(tmp_path: Path, server: Server) -> None:
+    server.status, server.failing = 503, 99
+    with pytest.raises(UserError, match="6 attempts brought nothing more"):
+        fetch(server.address, tmp_path, pause=0)
+    assert len(server.asked) == download.ATTEMPTS
+
+
+def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with pytest.raises(UserError, match="run again to resume") as error:
+        fetch("http://127.0.0.1:9/x.tgz", tmp_path, pause=0)
+    assert "\n" not in str(error.value)
+
+
+def test_a_wrong_sum_removes_the_download(tmp_path: Path, server: Server) -> None:
+    with pytest.raises(UserError, match=f"sha256 is {SHA256}, expected 0000"):
+        fetch(server.address, tmp_path, "0" * 64, pause=0)
+    assert not [p for p in tmp_path.rglob("*.tgz")]
+
+
+def test_unknown_size(tmp_path: Path, server: Server, lines: list[str]) -> None:
+    server.length = False
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+    assert any("of unknown size" in line for line in lines)
+
+
+def test_local_files(tmp_path: Path) -> None:
+    path = tmp_path / "a b.tgz"
+    path.write_bytes(CONTENT)
+    for address in (str(path), f"file://{path}", path.as_uri()):
+        assert fetch(address, tmp_path / "cache", SHA256) == path
+    assert not (tmp_path / "cache").exists()
+    with pytest.raises(UserError, match="a b.tgz: sha256 is"):
+        fetch(str(path), tmp_path, "0" * 64)
+    assert path.exists()
+    for address, message in [
+        (str(tmp_path / "none"), "no such file"),
+        (str(tmp_path), "no such file"),
+        ("file://data/x", "three slashes"),
+        ("ftp://host/x", "unknown kind of address"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            fetch(address, tmp_path)
+
+
+def test_join() -> None:
+    assert join("https://host/a/", "b.tgz") == "https://host/a/b.tgz"
+    assert join("../data", "b.tgz") == "../data/b.tgz"
+    assert join("/", "b.tgz") == "/b.tgz"
+    assert join("../data", "https://host/b.tgz") == "https://host/b.tgz"
+    assert join("../data", "/abs/b.tgz") == "/abs/b.tgz"

@@ -1,0 +1,113 @@
+"""The division of the images."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.split.split_worlds import pairs_table, rank, world
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import check_table
+from workflow_scripts.common.tables import SPLIT
+from workflow_scripts.split.heldout import pair_names
+from workflow_scripts.split.make_splits import draw_seen, make_splits, seen_target
+
+
+def made(seed: int, heldout_seed: int):
+    data = world(seed, images=40, captions=2)
+    names = pair_names(data.ranking).tolist()
+    heldout = [names[heldout_seed % len(names)]]
+    result = make_splits(
+        data.captions["image_id"], data.pairs, data.ranking, heldout, "auto", heldout_seed, "d", "color"
+    )
+    return data, heldout, *result
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_what_the_splits_promise(seed: int, other: int) -> None:
+    try:
+        data, heldout, splits, summary = made(seed, other)
+    except UserError:
+        return
+    check_table(splits, SPLIT, "splits")
+    assert splits["image_id"].tolist() == sorted(data.captions["image_id"].unique())
+    split = splits.set_index("image_id")["split"]
+    of_pair = data.pairs.assign(pair=pair_names(data.pairs), split=data.pairs["image_id"].map(split))
+    # Whatever the relation, a held-out pair sends its image to test_unseen, and nothing else does.
+    held = set(of_pair.loc[of_pair["pair"].isin(heldout), "image_id"])
+    assert held == set(splits.loc[splits["split"] == "test_unseen", "image_id"])
+    # Every pair of test_seen is in train, surely.
+    seen = set(of_pair.loc[of_pair["split"] == "test_seen", "pair"]) & set(pair_names(data.ranking))
+    train = of_pair[(of_pair["split"] == "train") & (of_pair["relation"] != "disputed")]
+    assert seen <= set(train["pair"])
+    sizes = splits["split"].value_counts()
+    assert sizes["test_seen"] <= min(len(held), 0.12 * len(splits))
+    assert summary["sizes"] == {name: int(sizes.get(name, 0)) for name in ("train", "test_seen", "test_unseen")}
+    # The order of the rows decides nothing.
+    shuffled = data.pairs.sample(frac=1, random_state=3)
+    again, _ = make_splits(
+        data.captions["image_id"].sample(frac=1, random_state=4), shuffled, data.ranking, heldout, "auto", other,
+        "d", "color",
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(splits, again)
+
+
+def test_other_seeds_draw_other_images() -> None:
+    data = world(1)
+    heldout = pair_names(data.ranking).tolist()[8:9]
+    drawn = {
+        tuple(
+            make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, "auto", s, "d", "c")[0]["split"]
+        )
+        for s in range(5)
+    }
+    assert len(drawn) == 5
+
+
+def test_an_image_that_alone_holds_a_pair_stays_in_train() -> None:
+    occurrences = pd.DataFrame(
+        [("a", "p"), ("b", "q"), ("c", "q"), ("d", "r"), ("e", "q")], columns=["image_id", "pair"]
+    ).assign(disputed=False)
+    # a and d are alone with p and r; of the three with q, one must stay.
+    assert draw_seen(list("abcdef"), occurrences, 6) == (["b", "c", "f"], ["a", "d", "e"])
+    assert draw_seen(list("abcdef"), occurrences, 2) == (["b", "c"], ["a"])
+
+
+def test_a_disputed_occurrence_does_not_teach() -> None:
+    occurrences = pd.DataFrame([("a", "p", False), ("b", "p", True)], columns=["image_id", "pair", "disputed"])
+    assert draw_seen(["a", "b"], occurrences, 2) == (["b"], ["a"])
+    assert draw_seen(["b", "a"], occurrences, 2) == (["b"], ["a"])
+
+
+def test_auto_is_as_many_as_unseen_and_at_most_twelve_percent() -> None:
+    assert seen_target(30, 1000, "auto") == 30
+    assert seen_target(500, 1000, "auto") == 120
+    assert seen_target(500, 1000, 70) == 70
+
+
+def simple(held_images: int, images: int = 100):
+    """Of ``images`` images with blue wings, ``held_images`` have a red bill too."""
+    rows = [(f"i{i:03d}", 0, "blue", "wing", 0, 4, 5, 9, "adjacent") for i in range(images)]
+    rows += [(f"i{i:03d}", 0, "red", "bill", 10, 13, 14, 18, "shared") for i in range(held_images)]
+    pairs = pairs_table(rows)
+    return [f"i{i:03d}" for i in range(images)], pairs, rank(pairs), ["red_bill"], "auto", 0, "d", "color"
+
+
+def test_warns_under_forty_percent_and_refuses_under_twenty() -> None:
+    assert make_splits(*simple(20))[1]["warnings"] == []
+    _, summary = make_splits(*simple(50))
+    assert summary["shares"]["train"] == 0.38
+    assert "38%" in summary["warnings"][0] and "red_bill (50)" in summary["warnings"][0]
+    with pytest.raises(UserError, match=r"train keeps 13% of the images, under 20%; .*red_bill \(75\)"):
+        make_splits(*simple(75))
+
+
+def test_nothing_to_test() -> None:
+    arguments = simple(20)
+    with pytest.raises(UserError, match="no image holds a held-out pair"):
+        make_splits(*arguments[:3], ["red_wing"], *arguments[4:])
+    with pytest.raises(UserError, match="6 images are too few for a test_seen"):
+        make_splits(*simple(1, images=6))

@@ -1,0 +1,385 @@
+"""The table of scores and the comparisons, from what the stage ``score`` wrote; prints the readable table.
+
+A row of ``table.csv`` is one score: a generator's images of one split, by one judge. ``prompts``: ``pairs`` (captions
+with a pair) or ``all``, as the config says, and ``swapped`` for captions that were swapped: all of test_swapped, and
+of test_seen, beside the rest, those that test_swapped swaps. ``sampled_mean`` and ``sampled_std`` are not balanced.
+``balanced`` weighs the entries of test_swapped; where there are too few pairs to cut any it equals ``exact``, and
+the readable tables say so.
+
+A row of ``comparisons.csv`` is a minus b by the trained judge, with original distractors. Generators of one split
+are compared on the entries that both have (n of them); ``G test_swapped`` against ``G test_seen`` on the same
+captions; ``G test_unseen`` against ``G test_seen``, which are of different images, unpaired (n: entries of a).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json, read_table, write_text
+from workflow_scripts.common.seeds import rng
+from workflow_scripts.common.tables import SCORES, TESTS
+from workflow_scripts.score import interval
+from workflow_scripts.score.interval import Estimate
+from workflow_scripts.score.precision import sampled
+
+COLUMNS = [
+    "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",
+    "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
+    "candidates", "class_rule", "distractors", "seed",
+]  # fmt: skip
+COMPARISONS = ["dataset", "composition", "a", "b", "split", "difference", "low", "high", "n"]
+KEYS = ["image_id", "caption_id", "draw"]
+DIGITS = 6
+# What score_oracle calls its judge.
+ORACLE = "oracle"
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One score: what its summary says of it, its generator's whole summary, and its entries."""
+
+    about: dict[str, Any]
+    summary: dict[str, Any]
+    entries: pd.DataFrame
+
+    @property
+    def trained(self) -> bool:
+        return self.summary["judge"] != ORACLE
+
+    @property
+    def main(self) -> bool:
+        """Whether it is compared with others: the trained judge, all prompts, original distractors."""
+        whole = self.about["split"] == "test_swapped" or self.about["prompts"] != "swapped"
+        return self.trained and whole and self.about["distractors"] == "original"
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What two judges' scores of the same entries share, generators aside."""
+        return self.about["split"], self.about["prompts"], self.about["distractors"]
+
+
+def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
+    """The scores in a folder that the stage ``score`` wrote. swapped: image_id, caption_id of swapped captions.
+
+    Raises UserError where a table does not hold the entries that its summary counts.
+    """
+    summary = read_json(folder / "summary.json")
+    result = []
+    for about in summary["scores"]:
+        file = folder / f"{about['set']}.parquet"
+        entries = read_table(file, SCORES)
+        if about["split"] == "test_seen" and about["prompts"] == "swapped":
+            names = pd.MultiIndex.from_frame(swapped)
+            entries = entries[pd.MultiIndex.from_frame(entries[["image_id", "caption_id"]]).isin(names)]
+        if len(entries) != about["judged"]:
+            raise UserError(f"{file}: {len(entries)} entries, but summary.json counts {about['judged']}: score anew")
+        result.append(Scored(about, summary, entries.reset_index(drop=True)))
+    return result
+
+
+def estimate(scored: Scored, weights: np.ndarray, resamples: int) -> Estimate | None:
+    """The exact score and its interval; None without entries. All generators' images are resampled alike."""
+    if scored.entries.empty:
+        return None
+    about = scored.summary
+    stream = rng(about["seed"], "interval", about["dataset"], about["composition"], *scored.place)
+    entries = scored.entries
+    return interval.mean(
+        entries["image_id"].to_numpy(), entries["expected_top1"].to_numpy(), weights, resamples, stream
+    )
+
+
+def table_row(scored: Scored, chunks: int, resamples: int) -> dict[str, Any]:
+    """A row of ``table.csv``, by COLUMNS."""
+    about, summary, entries = scored.about, scored.summary, scored.entries
+    exact = estimate(scored, np.ones(len(entries)), resamples)
+    balanced = None
+    if about["split"] == "test_swapped":
+        balanced = estimate(scored, entries["weight"].to_numpy(), resamples)
+    means = sampled(entries["hit"], chunks, summary["seed"])
+    return {
+        **{name: summary[name] for name in ("dataset", "composition", "generator")},
+        **{name: about[name] for name in ("split", "prompts")},
+        "n": len(entries),
+        "images": entries["image_id"].nunique(),
+        **_three("exact", exact),
+        "sampled_mean": means[0] if means else None,
+        "sampled_std": means[1] if means else None,
+        **_three("balanced", balanced),
+        "blind_control": about.get("blind_control"),
+        **{name: summary[name] for name in ("judge", "judge_hash", "candidates", "class_rule")},
+        "distractors": about["distractors"],
+        "seed": summary["seed"],
+    }
+
+
+def _three(name: str, found: Estimate | None) -> dict[str, float | None]:
+    return {
+        name: found.value if found else None,
+        f"{name}_low": found.low if found else None,
+        f"{name}_high": found.high if found else None,
+    }
+
+
+def comparison(a: Scored, b: Scored, names: tuple[str, str], resamples: int) -> dict[str, Any]:
+    """A row of ``comparisons.csv``: paired on the entries of both, unless they are of different splits of images."""
+    about = a.summary
+    stream = rng(about["seed"], "difference", about["dataset"], about["composition"], *a.place, *b.place)
+    found, n = None, 0
+    if {a.about["split"], b.about["split"]} == {"test_seen", "test_unseen"}:
+        n = len(a.entries)
+        if n and len(b.entries):
+            parts = [s.entries[c].to_numpy() for s in (a, b) for c in ("image_id", "expected_top1")]
+            found = interval.unpaired_difference(*parts, resamples, stream)
+    else:
+        both = a.entries.merge(b.entries, on=KEYS, suffixes=("_a", "_b"))
+        n = len(both)
+        if n:
+            values = both["expected_top1_a"].to_numpy(), both["expected_top1_b"].to_numpy()
+            found = interval.paired_difference(both["image_id"].to_numpy(), *values, resamples, stream)
+    return {
+        **{name: about[name] for name in ("dataset", "composition")},
+        "a": names[0],
+        "b": names[1],
+        "split": a.about["split"],
+        **dict(zip(("difference", "low", "high"), _three("", found).values(), strict=True)),
+        "n": n,
+    }
+
+
+def comparisons(scores: Sequence[Scored], resamples: int) -> list[dict[str, Any]]:
+    """All comparisons of one composition: generators by split, then each generator's splits against seen."""
+    chosen = {(s.summary["generator"], s.about["split"]): s for s in scores if s.main}
+    generators = list(dict.fromkeys(generator for generator, _ in chosen))
+    rows = []
+    for split in TESTS:
+        for one, other in combinations([g for g in generators if (g, split) in chosen], 2):
+            rows.append(comparison(chosen[one, split], chosen[other, split], (one, other), resamples))
+    for generator in generators:
+        seen = chosen.get((generator, "test_seen"))
+        for split in ("test_swapped", "test_unseen"):
+            score = chosen.get((generator, split))
+            if seen and score:
+                names = f"{generator} {split}", f"{generator} test_seen"
+                rows.append(comparison(score, seen, names, resamples))
+    return rows
+
+
+def as_csv(rows: Sequence[dict[str, Any]], columns: list[str]) -> str:
+    """Floats with six decimals, null as nothing."""
+    table = pd.DataFrame(rows, columns=columns)
+    for name in columns:
+        if not table[name].map(lambda value: isinstance(value, float) or value is None).all():
+            continue
+        # -0.0000001 is 0.
+        table[name] = table[name].astype(float).round(DIGITS) + 0.0
+    return table.to_csv(index=False, float_format=f"%.{DIGITS}f", lineterminator="\n")
+
+
+def percent(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """``61.2 [58.9, 63.4]``, or without the interval where there is none; a dash without a value."""
+    if value is None:
+        return "–"
+    ends = "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{100 * value:.1f}{ends}"
+
+
+HEAD = ["generator", "split", "prompts", "n", "R-precision", "sampled", "balanced", "blind", "oracle"]
+
+
+def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]]) -> list[list[str]]:
+    """The cells under HEAD of one composition; the oracle's score stands beside the trained judge's."""
+    oracle = {(row["generator"], *s.place): row for s, row in rows if not s.trained}
+    result = []
+    for scored, row in rows:
+        if not scored.trained:
+            continue
+        cut = scored.about.get("balance")
+        balanced = percent(row["balanced"], row["balanced_low"], row["balanced_high"])
+        if cut and not cut["cut"] and row["n"]:
+            balanced += " (no cut)"
+        other = oracle.get((row["generator"], *scored.place))
+        prompts = row["prompts"] + (", swapped distractors" if row["distractors"] == "swapped" else "")
+        deviation = "" if row["sampled_std"] is None else f" ± {100 * row['sampled_std']:.1f}"
+        result.append(
+            [
+                row["generator"],
+                row["split"].removeprefix("test_"),
+                prompts,
+                f"{row['n']:,}",
+                percent(row["exact"], row["exact_low"], row["exact_high"]),
+                percent(row["sampled_mean"]) + deviation,
+                balanced,
+                percent(row["blind_control"]),
+                percent(other["exact"], other["exact_low"], other["exact_high"]) if other else "–",
+            ]
+        )
+    # A column that says nothing anywhere is left out by the caller.
+    return result
+
+
+def notes(scores: Sequence[Scored]) -> list[str]:
+    """What a reader of one composition's table must know, a line each."""
+    trained = [s for s in scores if s.trained]
+    about = trained[0].summary
+    seen = {
+        "train": "has seen train alone",
+        "half": "has seen train and the half of the test images that is not judged",
+        "all": "has seen all images, the judged ones too",
+    }[about["train_on"]]
+    lines = [
+        f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}. R-precision is in percent, exact, with"
+        f" 95 % bootstrap intervals over images; {about['candidates']} candidates; ties"
+        f" {'are broken at random' if about['ties'] == 'random' else 'count as won'}.",
+    ]
+    if about["images_without_class"]:
+        lines.append(
+            f"{about['images_without_class']} judged images have no class: each is its own, and distractors may be true"
+            " of the image."
+        )
+    for score in trained:
+        where = f"{score.summary['generator']}, {score.about['split'].removeprefix('test_')}"
+        if score.about["distractors"] == "swapped":
+            where += ", swapped distractors"
+        cut = score.about.get("balance")
+        if cut and score.about["judged"] and not cut["cut"]:
+            lines.append(f"{where}: not balanced ({cut['rule']}).")
+        elif cut and score.about["judged"]:
+            parts = ", ".join(f"{pair} {n['of']} to {n['kept']}" for pair, n in cut["cut"].items())
+            lines.append(f"{where}: balanced, {cut['rule']}: {parts}.")
+        for kind in ("missing", "unreadable"):
+            if names := score.about[kind]:
+                lines.append(f"{where}: {len(names):,} images are {kind} and not scored; see summary.json.")
+        few = score.about["pool"]["entries_with_fewer_than_candidates"]
+        if few and not (score.about["split"] == "test_seen" and score.about["prompts"] == "swapped"):
+            lines.append(
+                f"{where}: {few:,} entries have fewer than {about['candidates'] - 1} eligible captions (at least"
+                f" {score.about['pool']['eligible_least']:,})."
+            )
+    if cut := about.get("truncated_captions"):
+        lines.append(f"{cut:,} captions are longer than the judge reads, and cut.")
+    return lines
+
+
+def columns_to_show(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Numbers of the columns of HEAD that say something in some row."""
+    return [c for c in range(len(HEAD)) if any(row[c] != "–" for row in rows)]
+
+
+def as_markdown(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str], against: Sequence[str]) -> str:
+    shown = columns_to_show(rows)
+    cells = [[row[c] for c in shown] for row in [HEAD, *rows]]
+    width = [max(len(row[c]) for row in cells) for c in range(len(shown))]
+    right = [HEAD[c] not in ("generator", "split", "prompts") for c in shown]
+
+    def line(row: Sequence[str]) -> str:
+        parts = [v.rjust(w) if r else v.ljust(w) for v, w, r in zip(row, width, right, strict=True)]
+        return "| " + " | ".join(parts) + " |"
+
+    rule = "|" + "|".join("-" * (w + 1) + (":" if r else "-") for w, r in zip(width, right, strict=True)) + "|"
+    body = "\n".join([line(cells[0]), rule, *map(line, cells[1:])])
+    listed = "\n".join(f"- {text}" for text in [*against, *lines])
+    return f"## {title}\n\n{body}\n\n{listed}\n"
+
+
+def as_latex(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str]) -> str:
+    """A table for ``\\usepackage{booktabs}``; a rule between generators."""
+    shown = columns_to_show(rows)
+    escape = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "±": r"$\pm$", "–": "--"}
+
+    def tex(text: str) -> str:
+        return "".join(escape.get(letter, letter) for letter in text)
+
+    align = "".join("l" if HEAD[c] in ("generator", "split", "prompts") else "r" for c in shown)
+    body: list[str] = []
+    for number, row in enumerate(rows):
+        if number and row[0] != rows[number - 1][0]:
+            body.append(r"\midrule")
+        body.append(" & ".join(tex(row[c]) for c in shown) + r" \\")
+    head = " & ".join(tex(HEAD[c]) for c in shown) + r" \\"
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{tex(title)}. {tex(lines[0])}}}",
+            rf"\begin{{tabular}}{{{align}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def against_seen(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Lines on how far each generator falls from seen."""
+    result = []
+    for row in rows:
+        generator, _, split = row["a"].partition(" ")
+        if split and row["difference"] is not None:
+            kind = "the same captions of seen" if split == "test_swapped" else "seen"
+            points = percent(row["difference"], row["low"], row["high"])
+            result.append(f"{generator}: {split.removeprefix('test_')} minus {kind}: {points}.")
+    return result
+
+
+def main(options: argparse.Namespace) -> None:
+    table: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
+    markdown: list[str] = []
+    latex: list[str] = []
+    for composition in options.compositions:
+        folder = options.results / options.dataset / composition
+        swapped = pd.read_parquet(folder / "swapped.parquet", columns=["image_id", "caption_id"])
+        scores: list[Scored] = []
+        for generator in options.generators:
+            found = load_scores(folder / "scores" / generator, swapped)
+            if generator in options.oracle:
+                found += load_scores(folder / "scores_oracle" / generator, swapped)
+            # By split; the sort is stable, so that the trained judge stays before the oracle.
+            scores += sorted(found, key=lambda s: (TESTS.index(s.about["split"]), s.place[1] == "swapped", s.place[2]))
+        rows = [table_row(score, options.chunks, options.bootstrap) for score in scores]
+        differences_here = comparisons(scores, options.bootstrap)
+        table += rows
+        differences += differences_here
+        title = f"{options.dataset}, {composition}"
+        cells, lines = readable_rows(list(zip(scores, rows, strict=True))), notes(scores)
+        markdown.append(as_markdown(title, cells, lines, against_seen(differences_here)))
+        latex.append(as_latex(title, cells, lines))
+    readable = "\n".join(markdown)
+    write_text(as_csv(table, COLUMNS), options.output / "table.csv")
+    write_text(as_csv(differences, COMPARISONS), options.output / "comparisons.csv")
+    write_text("\n".join(latex), options.output / "table.tex")
+    write_text(readable, options.output / "table.md")
+    print(readable, end="")
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = cli.parser(__doc__)
+    parser.add_argument("--results", type=Path, required=True, help="folder of the artifacts")
+    parser.add_argument("--dataset", required=True)
+    parser.add_argument("--compositions", nargs="+", required=True)
+    parser.add_argument("--generators", nargs="+", required=True, help="in the order of the rows")
+    parser.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
+    parser.add_argument("--chunks", type=int, default=10, help="of the sampled score")
+    parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of an interval")
+    parser.add_argument("--output", type=Path, required=True, help="folder of table.csv, .md, .tex and comparisons.csv")
+    return parser
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())
