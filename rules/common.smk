@@ -86,6 +86,19 @@ def check_heldout():
 check_heldout()
 
 
+# judge
+
+
+def judge_files():
+    """The files, outside installed packages, that decide what the judge starts from."""
+    return CONFIG.judge.files()
+
+
+def judge_gpus():
+    """How many GPUs a scheduler is asked for; a machine without one trains all the same."""
+    return 0 if CONFIG.judge.device == "cpu" else 1
+
+
 # generate
 
 
@@ -196,6 +209,30 @@ def all_scores(wildcards):
     place = [f"{RESULTS}/{DATASET}/{composition}" for composition in CONFIG.compositions]
     trained = [f"{folder}/scores/{name}" for folder in place for name in GENERATORS]
     return trained + [f"{folder}/scores_oracle/{name}" for folder in place for name in oracle_generators()]
+
+
+PAGE_READS_OF_DATASET = ["captions.parquet", "images.parquet", "images", "pairs.parquet", "dataset.json", "pairs.json"]
+PAGE_READS_OF_COMPOSITION = [
+    "ranking.parquet", "heldout.json", "splits.parquet", "splits.json", "swapped.parquet", "swapped.json",
+    "prompts.parquet", "prompts.json", "audit.json", "judge", "adjective_choice.json",
+]  # fmt: skip
+PAGE_READS_OF_GENERATOR = [
+    "generated/{generator}/manifest.parquet",
+    "generated/{generator}/images",
+    "generated/{generator}/summary.json",
+    "scores/{generator}",
+]
+
+
+def figure(name):
+    """A figure of a composition, shown in Snakemake's report too."""
+    return report(
+        f"{RESULTS}/figures/{{dataset}}_{{composition}}_{name}.svg",
+        caption=f"../workflow_scripts/report/captions/{name}.rst",
+        category="Figures",
+        subcategory="{composition}",
+        labels={"figure": name.replace("_", " ")},
+    )
 
 
 def all_figures(wildcards):

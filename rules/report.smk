@@ -12,19 +12,20 @@ rule make_table:
         scores=all_scores,
         swapped=expand(RESULTS + "/{dataset}/{composition}/swapped.parquet", **ALL_COMPOSITIONS),
     output:
-        csv=RESULTS + "/table.csv",
+        csv=report(
+            RESULTS + "/table.csv",
+            caption="../workflow_scripts/report/captions/table.rst",
+            category="Scores",
+            labels={"table": "every score"},
+        ),
         md=RESULTS + "/table.md",
         tex=RESULTS + "/table.tex",
-        comparisons=RESULTS + "/comparisons.csv",
-    params:
-        code=code_hash("workflow_scripts.report.make_table"),
-        dataset=DATASET,
-        compositions=CONFIG.compositions,
-        generators=list(GENERATORS),
-        oracle=oracle_generators(),
-        chunks=CONFIG.score.chunks,
-        bootstrap=CONFIG.score.bootstrap,
-        results=RESULTS,
+        comparisons=report(
+            RESULTS + "/comparisons.csv",
+            caption="../workflow_scripts/report/captions/comparisons.rst",
+            category="Scores",
+            labels={"table": "differences"},
+        ),
     log:
         LOGS + "/make_table.log",
     benchmark:
@@ -34,7 +35,109 @@ rule make_table:
     threads: 1
     resources:
         mem_mb=2000,
+    params:
+        code=code_hash("workflow_scripts.report.make_table"),
+        dataset=DATASET,
+        compositions=CONFIG.compositions,
+        generators=list(GENERATORS),
+        oracle=oracle_generators(),
+        chunks=CONFIG.score.chunks,
+        bootstrap=CONFIG.score.bootstrap,
+        results=RESULTS,
     shell:
         "python -m workflow_scripts.report.make_table --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
         " --chunks {params.chunks} --bootstrap {params.bootstrap} --output {params.results:q} --log {log:q}"
+
+
+rule draw_figures:
+    """Draw what the splits hold, the scores, the differences and the judge's training."""
+    input:
+        pairs=RESULTS + "/{dataset}/pairs.parquet",
+        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
+        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
+        judge=RESULTS + "/{dataset}/{composition}/judge",
+        table=RESULTS + "/table.csv",
+        comparisons=RESULTS + "/comparisons.csv",
+    output:
+        scores=figure("scores"),
+        gaps=figure("gaps"),
+        comparisons=figure("comparisons"),
+        loss=figure("loss"),
+        swapped_pairs=figure("swapped_pairs"),
+        adjectives=figure("adjectives"),
+        nouns=figure("nouns"),
+    log:
+        LOGS + "/{dataset}/{composition}/draw_figures.log",
+    benchmark:
+        LOGS + "/{dataset}/{composition}/draw_figures.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        code=code_hash("workflow_scripts.report.draw_figures"),
+        dominant=CONFIG.score.balance.dominant,
+        ratio=CONFIG.score.balance.ratio,
+        seed=CONFIG.seed,
+        results=RESULTS,
+    shell:
+        "python -m workflow_scripts.report.draw_figures --results {params.results:q} --dataset {wildcards.dataset:q}"
+        " --composition {wildcards.composition:q} --dominant {params.dominant} --ratio {params.ratio}"
+        " --seed {params.seed} --log {log:q}"
+
+
+rule make_page:
+    """Write the page that shows all of it: one file, with examples."""
+    input:
+        table=RESULTS + "/table.csv",
+        comparisons=RESULTS + "/comparisons.csv",
+        figures=all_figures,
+        dataset=expand(RESULTS + "/{dataset}/{name}", dataset=DATASET, name=PAGE_READS_OF_DATASET),
+        composition=expand(
+            RESULTS + "/{dataset}/{composition}/{name}", **ALL_COMPOSITIONS, name=PAGE_READS_OF_COMPOSITION
+        ),
+        generators=expand(
+            RESULTS + "/{dataset}/{composition}/{name}",
+            **ALL_COMPOSITIONS,
+            name=expand(PAGE_READS_OF_GENERATOR, generator=GENERATORS),
+        ),
+        oracle=expand(
+            RESULTS + "/{dataset}/{composition}/scores_oracle/{generator}",
+            **ALL_COMPOSITIONS,
+            generator=oracle_generators(),
+        ),
+        templates=["workflow_scripts/report/templates/report.html.j2", "workflow_scripts/report/templates/style.css"],
+    output:
+        report(
+            RESULTS + "/report.html",
+            caption="../workflow_scripts/report/captions/page.rst",
+            category="Scores",
+            labels={"table": "the page to read"},
+        ),
+    log:
+        LOGS + "/make_page.log",
+    benchmark:
+        LOGS + "/make_page.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.report.make_page"),
+        dataset=DATASET,
+        compositions=CONFIG.compositions,
+        generators=list(GENERATORS),
+        oracle=oracle_generators(),
+        examples=CONFIG.report.examples,
+        settings=shown_settings(),
+        seed=CONFIG.seed,
+        results=RESULTS,
+    shell:
+        "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
+        " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
+        " --examples {params.examples} --settings {params.settings:q} --seed {params.seed} --log {log:q}"

@@ -69,6 +69,7 @@ rule swap_adjectives:
         heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
         splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
         adjectives=adjective_lexicons,
+        nouns=noun_lexicon,
     output:
         swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
         summary=RESULTS + "/{dataset}/{composition}/swapped.json",
@@ -87,7 +88,7 @@ rule swap_adjectives:
     shell:
         "python -m workflow_scripts.split.swap_adjectives --captions {input.captions:q} --pairs {input.pairs:q}"
         " --heldout {input.heldout:q} --splits {input.splits:q} --adjectives {input.adjectives:q}"
-        " --seed {params.seed} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --nouns {input.nouns:q} --seed {params.seed} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.swapped:q} --summary {output.summary:q} --log {log:q}"
 
 

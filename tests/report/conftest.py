@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,7 @@ def _tables(root: Path, data: Path) -> None:
         differences.append({"a": "faithful", "b": "memorizer", "split": split, "difference": 0.15})
     for name in GENERATORS:
         for split in SERVES.get(name, tables.TESTS)[1:]:
-            differences.append({"a": split, "b": "test_seen", "split": name, "difference": -0.02})
+            differences.append({"a": f"{name} {split}", "b": f"{name} test_seen", "split": split, "difference": -0.1})
     frame = pd.DataFrame(differences).assign(dataset=DATASET, composition=COMPOSITION, n=12)
     frame["low"], frame["high"] = frame["difference"] - 0.04, frame["difference"] + 0.05
     names = ["dataset", "composition", "a", "b", "split", "difference", "low", "high", "n"]
@@ -121,12 +122,19 @@ def _summaries(data: Path, place: Path) -> None:
     )
     write_json({"captions": 240, "without_pairs": 60}, data / "pairs.json")
     write_json({"pairs": list(HELD), "window": [25, 75], "fraction": 0.1, "seed": 0}, place / "heldout.json")
-    for name in ("splits", "swapped", "prompts"):
+    for name in ("splits", "swapped"):
         write_json({"seed": 0, "warnings": []}, place / f"{name}.json")
+    counts = {"images_in_split": 12, "images_not_judged": 6, "images_without_prompt": 1}
+    write_json({"splits": dict.fromkeys(tables.TESTS, counts)}, place / "prompts.json")
     for name in GENERATORS:
         write_json({"generator": name}, place / "generated" / name / "summary.json")
-        write_json({"generator": name}, place / "scores" / name / "summary.json")
-    write_json({"n": 100, "accuracy": 0.91}, place / "adjective_choice.json")
+        balance = {"rule": "the most frequent pair", "cut": {"green_wing": {"of": 20, "kept": 12}}}
+        score = {"split": "test_swapped", "judged": 25, "balance": balance, "true_distractors": 0.04}
+        score["pool"] = {"entries_with_fewer_than_candidates": 7}
+        for kind in ("scores", "scores_oracle"):
+            write_json({"generator": name, "scores": [score]}, place / kind / name / "summary.json")
+    choice = {"n": 40, "right": 0.9, "low": 0.85, "high": 0.95, "adjectives": {"green": {"n": 40, "right": 0.9}}}
+    write_json(choice, place / "adjective_choice.json")
     example = {"image_id": "x", "caption_id": 0, "split": "train", "text": "a green and red bird <i>wing</i>"}
     write_json(
         {
@@ -235,6 +243,12 @@ def make_results(root: Path, *, classes: bool = True) -> Path:
     write_json({**judge, "truncated_captions": 3}, place / "judge" / "manifest.json")
     _summaries(data, place)
     return root
+
+
+@pytest.fixture(scope="session")
+def make() -> Callable[..., Path]:
+    """``make(folder)`` fills a folder of a test's own."""
+    return make_results
 
 
 @pytest.fixture(scope="session")

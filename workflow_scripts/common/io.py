@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.common.errors import UserError
 
-
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
@@ -28,7 +28,10 @@ def image_size(path: Path) -> tuple[int, int]:
                 image.load()
     except FileNotFoundError:
         raise
+    except UnidentifiedImageError as error:
+        raise BrokenImage("no image of a known format") from error
     # Pillow's decoders raise nearly anything on damaged files.
     except Exception as error:
-        raise BrokenImage(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+        # Without the folder: the message goes into artifacts.
+        raise BrokenImage(" ".join(str(error).replace(str(path), path.name).split())[:200]) from error
     return size

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.common.errors import UserError
 
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+_HALF = re.compile("[\ud800-\udfff]")
 Row = tuple[str, dict[str, Any] | str]
 
 
@@ -64,6 +66,8 @@ def _as_text(name: str, value: Any) -> str | None:
     if value is None or value != value:
         return None
     if isinstance(value, str):
+        if _HALF.search(value):
+            raise ValueError(f"{name} holds half a character")
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name} is {str(value)[:40]!r}, not a text")

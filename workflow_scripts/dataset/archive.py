@@ -65,19 +65,25 @@ def _tar_entries(path: Path) -> Iterator[Entry]:
             tarfile.data_filter(info, "/nowhere")
             if info.isfile():
                 yield name, info.size, lambda info=info: archive.extractfile(info)
+        # tar ends before the compressed stream does, whose last bytes are its checksum.
+        while archive.fileobj.read(1 << 20):
+            pass
 
 
 @contextmanager
 def _entries(path: Path) -> Iterator[Iterator[Entry]]:
     """Name, size in bytes and opener of every file, in the archive's order; damage becomes one line."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such archive")
     try:
         if zipfile.is_zipfile(path):
             yield _zip_entries(path)
         else:
             yield _tar_entries(path)
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such archive") from error
-    except _DAMAGE as error:
+    except (*_DAMAGE, OSError) as error:
+        # Decompressors raise an OSError without a number; the others are the disk's.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{path}: truncated, damaged or no archive ({reason}): get it again") from error
 

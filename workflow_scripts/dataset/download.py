@@ -38,7 +38,7 @@ def join(root: str, name: str) -> str:
     """``name`` below ``root``, a folder or an address; ``name`` alone where it is an address or absolute itself."""
     if "://" in name or Path(name).is_absolute():
         return name
-    return f"{root.rstrip('/') or '/'}/{name}"
+    return f"{root.rstrip('/')}/{name}"
 
 
 def fetch(address: str, cache: Path, sha256: str | None = None, pause: float = 1.0) -> Path:

@@ -46,7 +46,7 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
     if (classes > 1).any():
         raise UserError(f"{source}: image {classes.index[classes > 1][0]!r} has captions of two classes: keep one")
     # A caption is a line in several exports, so it must be one here.
-    captions = captions.assign(text=captions["text"].str.replace(r"[\x00-\x1f\x7f\u2028\u2029]+", " ", regex=True))
+    captions = captions.assign(text=captions["text"].str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True))
     captions["text"] = captions["text"].str.strip()
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
     empty = captions["text"] == ""
@@ -148,13 +148,13 @@ def main(options: argparse.Namespace) -> None:
     summary = {
         "source": options.source,
         "limit": options.limit or None,
+        **loaded.summary,
         "images": len(images),
         "images_with_file": int(images["path"].notna().sum()),
         "images_with_box": int(images["bbox_w"].notna().sum()),
         "captions": len(captions),
         "captions_distinct": int(captions["text"].nunique()),
         "classes": int(captions["class_id"].nunique()),
-        **loaded.summary,
         **left_out,
     }
     write_table(captions, place / "captions.parquet", tables.CAPTIONS)

@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
 from workflow_scripts.common import seeds, tables
 from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic, read_table
+from workflow_scripts.common.io import read_table
 from workflow_scripts.common.progress import track
 from workflow_scripts.dataset.sketch.draw import draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
-from workflow_scripts.generate.generator import Context, Generated
+from workflow_scripts.generate.generator import KEYS, Context, Generated, manifest
 
 SPLITS = tables.TESTS
+TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,6 @@ Painter = Callable[[Sequence[Statement], Scene, Dice], Scene]
 def can_have(attribute: str, value: str) -> bool:
     """Whether there is a way to draw it: `curved eye` has none."""
     return value in ATTRIBUTES.get(attribute, ())
-
-
-def _table(context: Context, name: str) -> pd.DataFrame:
-    if name not in context.tables:
-        raise UserError(f"generate: needs {name}.parquet, which only the data set sketch has")
-    return pd.read_parquet(context.tables[name])
 
 
 def prompt_statements(
@@ -88,7 +81,7 @@ def train_birds(context: Context) -> list[Scene]:
     """The scenes of the images of train, in the order of their ids."""
     splits = read_table(context.tables["splits"], tables.SPLIT)
     train = set(splits.image_id[splits.split == "train"])
-    scenes = _table(context, "scenes")
+    scenes = pd.read_parquet(context.tables["scenes"])
     rows = scenes[scenes.image_id.isin(train)].sort_values("image_id")[list(ATTRIBUTES)]
     rows = rows.astype(object).where(rows.notna(), None)
     return rows.to_dict("records")
@@ -108,34 +101,29 @@ def train_pairs(context: Context) -> Counter[tuple[str, str]]:
 
 def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> Generated:
     """Draw each prompt with ``painter`` into ``context.folder``, at the size of the data set's images."""
-    facts, swapped = _table(context, "facts"), read_table(context.tables["swapped"], tables.SWAPPED)
+    facts, swapped = pd.read_parquet(context.tables["facts"]), read_table(context.tables["swapped"], tables.SWAPPED)
     size = int(read_table(context.tables["images"], tables.IMAGES, ["width"]).width.max())
     statements = prompt_statements(prompts, facts, swapped, context.composition)
     birds = train_birds(context)
     undrawable: Counter[str] = Counter()
-    manifest, scenes = [], []
-    rows = zip(prompts.image_id, prompts.caption_id, prompts.split, prompts.draw, prompts.file_name, strict=True)
-    for stated, row in zip(statements, track(rows, len(prompts), "drawings"), strict=True):
-        image_id, caption_id, split, draw, file_name = row
-        keys = (image_id, int(caption_id), int(draw))
+    scenes = []
+    for stated, row in zip(statements, track(prompts.itertuples(), len(prompts), "drawings"), strict=True):
+        keys = (row.image_id, int(row.caption_id), int(row.draw))
         dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
         start, pose = dice.pick(birds), draw_pose(dice)
         undrawable.update(f"{s.value}_{s.part}" for s in stated if not s.drawable)
         chance = Dice(seeds.rng(context.seed, "sketch", "painter", *keys))
         scene = painter([s for s in stated if s.drawable], start, chance)
-        _write(context.folder / file_name, png(paint(scene, pose, size)))
-        manifest.append((image_id, caption_id, split, draw, f"{context.place}/{file_name}", "ok"))
-        scenes.append({"image_id": image_id, "caption_id": caption_id, "split": split, "draw": draw, **scene})
+        file = context.folder / row.file_name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(png(paint(scene, pose, size)))
+        scenes.append(scene)
     if undrawable:
-        named = ", ".join(f"{pair} ({n})" for pair, n in undrawable.most_common())
-        log.warning("%d statements of prompts cannot be drawn and were left out: %s", undrawable.total(), named)
-    columns = ["image_id", "caption_id", "split", "draw", "path", "status"]
+        log.warning("%d statements of prompts cannot be drawn and were left out", undrawable.total())
     return Generated(
-        pd.DataFrame(manifest, columns=columns),
-        pd.DataFrame(scenes, columns=["image_id", "caption_id", "split", "draw", *ATTRIBUTES]),
+        manifest=manifest(prompts, [f"{context.place}/{name}" for name in prompts.file_name]),
+        scenes=pd.concat(
+            [prompts[KEYS].reset_index(drop=True), pd.DataFrame(scenes, columns=list(ATTRIBUTES))], axis=1
+        ),
+        summary={"undrawable": dict(undrawable.most_common())},
     )
-
-
-def _write(path: Path, content: bytes) -> None:
-    with atomic(path) as temporary:
-        temporary.write_bytes(content)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
+from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.section import Section
+
+MODELS = ROOT / "workflow_scripts" / "judge" / "models"
+
+
+def model_file(model: str) -> Path | None:
+    """The model config of a path, or of a name in ``models/``; None for what is left to open_clip."""
+    path = Path(model) if model.endswith(".json") else MODELS / f"{model}.json"
+    return path if path.is_file() else None
 
 
 class Tower(Section):
@@ -37,3 +47,14 @@ class JudgeConfig(Section):
     precision: Literal["fp32", "amp_bf16", "amp_fp16"] = "fp32"
     crop: float | None = Field(0.75, gt=0, description="half side of the crop, in longer sides of the bounding box")
     device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    def files(self) -> list[str]:
+        """The files, outside installed packages, that decide what the judge starts from."""
+        tower = [self.tower.weights, self.tower.rename] if self.tower else []
+        named = [Path(name) for name in (self.pretrained, *tower) if name]
+        own = model_file(self.model)
+        return [_shown(path) for path in ([own] if own else []) + named if path.is_file()]
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)

@@ -29,7 +29,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_json, write_json
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.vision import import_torchvision
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import MODELS, JudgeConfig, model_file
 from workflow_scripts.judge.networks import IMAGE_TOWERS, TEXT_TOWERS
 from workflow_scripts.judge.pixels import Item, Preprocess
 from workflow_scripts.judge.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
@@ -41,7 +41,6 @@ import open_clip  # noqa: E402
 from open_clip.model import CLIP, CustomTextCLIP, _build_text_tower, _build_vision_tower  # noqa: E402
 from open_clip.transform import PreprocessCfg, merge_preprocess_dict  # noqa: E402
 
-MODELS = Path(__file__).parent / "models"
 WEIGHTS, MODEL, VOCABULARY = "weights.safetensors", "model.json", "vocabulary.json"
 
 
@@ -74,25 +73,25 @@ def _tower(
     return own[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
 
 
-def find_model(name: str) -> tuple[dict[str, Any], Path | None]:
-    """The open_clip model config of a path, of a file in ``models/``, or of open_clip; and its file, if ours.
+def find_model(name: str) -> dict[str, Any]:
+    """The open_clip model config of a path, of a file in ``models/``, or of open_clip.
 
     Raises UserError for a name that is none of these.
     """
-    path = Path(name) if name.endswith(".json") else MODELS / f"{name}.json"
-    if path.is_file():
+    path = model_file(name)
+    if path is not None:
         cfg = read_json(path)
         if not isinstance(cfg, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(cfg):
             raise UserError(f"{path}: not an open_clip model config: it needs embed_dim, vision_cfg and text_cfg")
-        return cfg, path
-    cfg = None if name.endswith(".json") else open_clip.get_model_config(name)
+        return cfg
+    cfg = open_clip.get_model_config(name)
     if cfg is None:
         own = ", ".join(sorted(p.stem for p in MODELS.glob("*.json")))
         raise UserError(
-            f"judge.model: unknown {name!r}; the project's own: {own}; a path to a model config (.json); or one that"
-            f" `python -m workflow_scripts.judge.model` lists of open_clip's {len(open_clip.list_models())}"
+            f"judge.model: unknown {name!r}; the project's own: {own}; a path to a model config (.json); or one of"
+            f" open_clip's {len(open_clip.list_models())}, which `python -m workflow_scripts.judge.model` lists"
         )
-    return cfg, None
+    return cfg
 
 
 def construct(model_cfg: dict[str, Any]) -> nn.Module:
@@ -131,8 +130,7 @@ class Built:
 
 def build(config: JudgeConfig, captions: Sequence[str], seed: int) -> Built:
     """The model that a config names, before it is trained on ``captions``, which give a word tower its words."""
-    model_cfg, _ = find_model(config.model)
-    model_cfg = deepcopy(model_cfg)
+    model_cfg = find_model(config.model)
     preprocess_cfg = asdict(PreprocessCfg())
     weights, tag = _pretrained(config)
     if tag:

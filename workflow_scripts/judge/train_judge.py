@@ -26,7 +26,7 @@ from workflow_scripts.common.io import atomic, read_table, write_json
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import Judge, build, find_device, find_model, save_judge, settle
+from workflow_scripts.judge.model import Judge, build, find_device, save_judge, settle
 from workflow_scripts.judge.pixels import Item, Preprocess
 from workflow_scripts.judge.tokens import get_tokenizer, tokenize
 from workflow_scripts.judge.training import Examples, choose_trainable, frozen_trunk, in_batch_accuracy, train
@@ -104,12 +104,9 @@ def trunk_features(trunk: torch.nn.Module, pixels: np.ndarray, preprocess: Prepr
 def work_key(options: argparse.Namespace, config: JudgeConfig, items: Sequence[Item], texts: Sequence[str]) -> str:
     """32 hex digits over all that a training depends on: code, settings, machine kind, captions, images, weights."""
     digest = hashlib.blake2b(digest_size=16)
-    _, model_file = find_model(config.model)
-    files: list[Path] = [model_file] if model_file else []
-    if config.pretrained and Path(config.pretrained).is_file():
-        files.append(Path(config.pretrained))
+    files = config.files()
     if config.tower:
-        files += [find_weights(config.tower.weights), *([Path(config.tower.rename)] if config.tower.rename else [])]
+        files.append(str(find_weights(config.tower.weights)))
     for path, box in [*((file, None) for file in files), *items]:
         digest.update(hashlib.blake2b(Path(path).read_bytes()).digest() + repr(box).encode())
     return cache.key(

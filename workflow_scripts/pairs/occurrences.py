@@ -32,15 +32,13 @@ def occurrences(doc: Doc, vocabulary: Vocabulary) -> list[Occurrence]:
     if not any(word.part is Part.ADJECTIVE for word in words):
         return []
     at = spans(words)
-    compound = {at[t.i] for t in doc if t.dep_ in ("compound", "nmod") and t.head.i > t.i and at[t.head.i] != at[t.i]}
     found: dict[tuple[int, int], str] = {}
-    by_surface: set[int] = set()
-    for link in surface.find(words, compound):
+    links, nowhere = surface.find(words)
+    for link in links:
         found.setdefault((link.adjective, link.noun), link.relation)
-        by_surface.add(link.adjective)
+    settled = nowhere | {adjective for adjective, _ in found}
     for link in parse.find(doc, words, at):
-        relation = "disputed" if link.adjective in by_surface else link.relation
-        found.setdefault((link.adjective, link.noun), relation)
+        found.setdefault((link.adjective, link.noun), "disputed" if link.adjective in settled else link.relation)
     result = []
     for (a, n), relation in sorted(found.items()):
         adjective, noun = words[a], words[n]

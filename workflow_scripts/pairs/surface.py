@@ -1,17 +1,15 @@
-"""Pairs by the order of words alone: an adjective belongs to the nearest noun that follows it in its run.
+"""Pairs by the order of words alone.
 
-A run is a stretch of adjectives, nouns, conjunctions and what stands inside a phrase. On captions without
-commas it is surer than a parse: `white belly grey back` is a white belly and a gray back.
+An adjective belongs to the nearest noun that follows it in its run: a stretch of adjectives, nouns, conjunctions
+and what stands inside a phrase. On captions without commas that is surer than a parse: `white belly grey back`
+is a white belly and a gray back. A predicate belongs to the noun before its verb: `the belly is white`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workflow_scripts.pairs.words import EDGED, VAGUE, WHOLE, Part, Word
-
-# What is named after another noun and is what the adjective is about: `breast feathers`, `cheek patch`.
-CARRIERS = frozenset("feather patch spot stripe eyering wingbar bar ring marking mark streak band line tip".split())
+from workflow_scripts.pairs.words import CARRIERS, CARRIERS_OF, EDGED, MARKS, VAGUE, WHOLE, Part, Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,100 +21,236 @@ class Link:
     relation: str
 
 
-def _heads(words: list[Word], nouns: list[int], compound: set[int]) -> list[int]:
+def find(words: list[Word]) -> tuple[list[Link], set[int]]:
+    """The pairs that the order of words shows, and the adjectives of which it says that they have none.
+
+    Relations: adjacent, attributive (further left in a stack), predicative, and shared for coordinated nouns.
+    """
+    links: list[Link] = []
+    run = _Run(words, links)
+    i = 0
+    while i < len(words):
+        if words[i].part is not Part.BE:
+            i = run.take(i)
+            continue
+        run.end()
+        adjectives, following = _predicate(words, i)
+        subjects = _subjects(words, i, adjectives) if adjectives else []
+        for position, noun in enumerate(subjects):
+            links.extend(Link(adjective, noun, "shared" if position else "predicative") for adjective in adjectives)
+        i = following if subjects else i + 1
+    return links, set(run.nowhere)
+
+
+class _Run:
+    """A stretch of words in which adjectives wait for their noun."""
+
+    def __init__(self, words: list[Word], links: list[Link]) -> None:
+        self.words, self.links = words, links
+        self.nowhere: list[int] = []  # adjectives that are about no noun of the caption
+        self.end()
+
+    def end(self) -> None:
+        self.pending: list[int] = []  # adjectives still without a noun
+        self.joined: set[int] = set()  # of these, the ones that a conjunction ties to the one before
+        self.last: list[int] = []  # adjectives of the noun just passed, which a coordinated noun shares
+        self.conjunction = False
+
+    def take(self, i: int) -> int:
+        """Take the word at ``i``, and the nouns that follow a noun; returns the position of the next."""
+        word = self.words[i]
+        if word.part is Part.ADJECTIVE:
+            if word.lower in EDGED and self.pending:
+                # `black tipped wings`: the tips are black.
+                unit = self._unit()
+                self.nowhere.extend(self.pending[unit:])
+                del self.pending[unit:]
+            if self.conjunction and self.pending:
+                self.joined.add(i)
+            self.pending.append(i)
+            self.conjunction = False
+        elif word.part is Part.NOUN:
+            nouns = [i]
+            while i + 1 < len(self.words) and self.words[i + 1].part is Part.NOUN:
+                i += 1
+                nouns.append(i)
+            self._nouns(nouns[0], _heads(self.words, nouns), _has_predicate(self.words, i))
+            self.conjunction = False
+        elif word.part is Part.AND:
+            self.conjunction = True
+        elif word.part is not Part.MODIFIER:
+            self.end()
+        return i + 1
+
+    def _unit(self) -> int:
+        """Where the last adjectives that belong together begin: coordinated ones, or two of one lexicon."""
+        words, pending = self.words, self.pending
+        start = len(pending) - 1
+        while start and (
+            pending[start] in self.joined or words[pending[start]].group == words[pending[start - 1]].group != ""
+        ):
+            start -= 1
+        return start
+
+    def _nouns(self, begin: int, heads: list[int], has_predicate: bool) -> None:
+        """Nouns that follow one another from ``begin``: the first takes the adjectives, the others share them."""
+        first, others = heads[0], heads[1:]
+        own = not self.words[begin].group and self.words[first].group != ""  # `and amber belly`
+        if self.pending:
+            # `red headed bird`, `white belly bird`: what stands before `red` is about the bird.
+            inner = self.words[first].lower.endswith("ed") or bool(others and self.words[others[0]].lower in WHOLE)
+            cut = self._unit() if inner else 0
+            outer, taken = self.pending[:cut], self.pending[cut:]
+            self._link(taken, first)
+            if inner:
+                self._link(outer, others[0]) if others else None
+                self.pending = [] if others else outer
+                self.last = [] if others else taken
+            else:
+                self.pending, self.last = [], taken
+                self._share(others[:-1] if has_predicate else others)
+            self.joined &= set(self.pending)
+        elif self.conjunction and self.last and not own:
+            self._share(heads[:-1] if has_predicate else heads)
+        else:
+            self.last = []
+
+    def _link(self, adjectives: list[int], noun: int) -> None:
+        for position, adjective in enumerate(adjectives):
+            direct = all(later in self.joined for later in adjectives[position + 1 :])
+            self.links.append(Link(adjective, noun, "adjacent" if direct else "attributive"))
+
+    def _share(self, nouns: list[int]) -> None:
+        self.links.extend(Link(adjective, noun, "shared") for noun in nouns for adjective in self.last)
+
+
+def _heads(words: list[Word], nouns: list[int]) -> list[int]:
     """Which of a stretch of nouns are things of their own: `breast feathers` is one, `crown nape` two."""
-    heads: list[int] = []
-    for position, n in enumerate(nouns):
-        following = nouns[position + 1] if position + 1 < len(nouns) else None
+    heads = []
+    for n, following in zip(nouns, [*nouns[1:], None], strict=True):
         if following is not None:
             after = words[following]
-            vague = after.lower in VAGUE or after.lower in WHOLE
-            if not (words[n].group and vague) and (
-                after.canonical in CARRIERS
-                or not words[n].group
-                or (n in compound and not after.group)
-                or words[n].canonical in ("primary", "secondary")
-            ):
+            if not words[n].group or words[n].canonical in ("primary", "secondary") or _carries(words[n], after):
                 continue
+            if after.lower in VAGUE:
+                heads.append(n)
+                break
         heads.append(n)
     return heads
 
 
-def find(words: list[Word], compound: set[int]) -> list[Link]:
-    """The pairs of relation adjacent, attributive (further left in a stack) and shared.
+def _carries(noun: Word, after: Word) -> bool:
+    """Whether the two are a compound that is about the second."""
+    if noun.canonical in CARRIERS_OF.get(after.canonical, ()):
+        return True
+    return after.canonical in CARRIERS and noun.canonical not in MARKS
 
-    Args:
-        words: the caption
-        compound: words that the parse takes for the first part of a compound noun
-    """
-    links: list[Link] = []
-    pending: list[int] = []  # adjectives still without a noun
-    joined: set[int] = set()  # of these, the ones that a conjunction ties to the one before
-    last: list[int] = []  # adjectives of the noun just passed, which a coordinated noun may share
-    conjunction = False
-    i = 0
-    while i < len(words):
-        word = words[i]
-        if word.part is Part.ADJECTIVE:
-            if word.lower in EDGED and pending:
-                # `black tipped wings`: the tips are black.
-                del pending[_unit(words, pending, joined) :]
-            if conjunction and pending:
-                joined.add(i)
-            pending.append(i)
-            conjunction = False
-        elif word.part is Part.NOUN:
-            nouns = [i]
-            while i + 1 < len(words) and words[i + 1].part is Part.NOUN:
-                i += 1
-                nouns.append(i)
-            heads = _heads(words, nouns, compound)
-            if pending:
-                last = _attach(words, pending, joined, heads, links)
-                pending = [p for p in pending if p not in last] if _inner(words, heads) else []
-                joined &= set(pending)
-            elif conjunction and last and not _own_predicate(words, i):
-                links.extend(Link(adjective, heads[0], "shared") for adjective in last)
-            else:
-                last = []
-            conjunction = False
-        elif word.part is Part.AND:
-            conjunction = True
-        elif word.part is not Part.MODIFIER:
-            pending, joined, last, conjunction = [], set(), [], False
+
+def _has_predicate(words: list[Word], i: int) -> bool:
+    """Whether the noun at ``i`` has a predicate of its own: `black head and wings that are white`."""
+    return i + 1 < len(words) and words[i + 1].part in (Part.BE, Part.THAT)
+
+
+def _begins_clause(words: list[Word], i: int) -> bool:
+    """Whether the nouns from ``i`` on are the subject of what follows: `belly and breast are white`."""
+    while i < len(words) and words[i].part in (Part.NOUN, Part.AND):
         i += 1
-    return links
+    return i < len(words) and words[i].part is Part.BE and words[i - 1].part is Part.NOUN
 
 
-def _inner(words: list[Word], heads: list[int]) -> bool:
-    """`red headed` before a further noun: what stands before `red` is about that noun."""
-    return words[heads[0]].lower.endswith("ed") or len(heads) > 1 and words[heads[1]].lower in WHOLE
+def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
+    """The adjectives that the copula at ``be`` predicates, and where the next phrase begins.
+
+    `is short and black and white belly`: the last adjective before a noun belongs to the noun.
+    """
+    i = be + 1
+    article = i < len(words) and words[i].lower in ("a", "an")
+    i += article
+    groups: list[list[int]] = [[]]  # adjectives between conjunctions
+    begins = [i]
+    while i < len(words) and words[i].part in (Part.ADJECTIVE, Part.AND, Part.MODIFIER):
+        if words[i].part is Part.ADJECTIVE:
+            groups[-1].append(i)
+        elif words[i].part is Part.AND and groups[-1]:
+            groups.append([])
+            begins.append(i)
+        i += 1
+    flat = [a for group in groups for a in group]
+    if i == len(words) or words[i].part is not Part.NOUN or words[i].lower in VAGUE:
+        return flat, i
+    if article or not flat:
+        return [], be + 1
+    if not groups[-1] or len(flat) == 1 and not _begins_clause(words, i):
+        # `is black and wings`, `is brown feathers`.
+        return (flat, begins[-1]) if not groups[-1] else ([], be + 1)
+    if _begins_clause(words, i):
+        return flat, i
+    if len(groups) > 1:
+        last = len(groups) - 1
+        said = [words[group[0]].canonical for group in groups]
+        if last > 1 and said[last - 1] in said[: last - 1]:
+            last -= 1  # `is black and black and white wingbars`
+        return [a for group in groups[:last] for a in group], begins[last]
+    return flat[:1], flat[1]
 
 
-def _unit(words: list[Word], pending: list[int], joined: set[int]) -> int:
-    """Where the last adjectives that belong together begin: coordinated ones, or two of one lexicon."""
-    start = len(pending) - 1
-    while start and (pending[start] in joined or words[pending[start]].group == words[pending[start - 1]].group != ""):
+def _subjects(words: list[Word], be: int, adjectives: list[int]) -> list[int]:
+    """The nouns that the copula at ``be`` says these adjectives of, the nearest first; none for a pronoun."""
+    n = be - 1
+    that = False
+    while n >= 0 and words[n].part in (Part.THAT, Part.MODIFIER):
+        that |= words[n].part is Part.THAT
+        n -= 1
+    if n < 0 or words[n].part is not Part.NOUN:
+        return []
+    plural = {"are": True, "were": True, "is": False, "was": False, "s": False}.get(words[be].lower)
+    governor = _governor(words, n)
+    if governor is not None:
+        # `spots on its wings are white`: the spots; `bird with spots on its head that is red`: the head.
+        first, second = (n, governor) if that else (governor, n)
+        agree = plural is None or words[first].plural == plural or words[second].plural != plural
+        n = first if agree else second
+    return [n, *_coordinated(words, n, adjectives, that, plural is True and not words[n].plural)]
+
+
+def _start_of_phrase(words: list[Word], n: int) -> int:
+    """Where the noun phrase with the noun at ``n`` begins."""
+    while n and words[n - 1].part in (Part.ADJECTIVE, Part.MODIFIER):
+        n -= 1
+    while n and words[n - 1].part is Part.START:
+        n -= 1
+    return n
+
+
+def _governor(words: list[Word], n: int) -> int | None:
+    """The noun that the phrase of the noun at ``n`` is a place of: `spots` in `spots on its wings`."""
+    before = _start_of_phrase(words, n) - 1
+    if before < 1 or words[before].part is not Part.PLACE:
+        return None
+    if words[before].lower == "to":
+        before -= 1  # `compared to its body`
+    if before < 1 or words[before - 1].part is not Part.NOUN:
+        return None
+    further = _governor(words, before - 1)
+    return before - 1 if further is None else further
+
+
+def _coordinated(words: list[Word], n: int, adjectives: list[int], that: bool, many: bool) -> list[int]:
+    """Further subjects before the noun at ``n``: `crown nape and back are black`.
+
+    A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Nor is the object of
+    another phrase, unless the verb's number says that there must be another subject (``many``).
+    """
+    start = n
+    while start and words[start - 1].part in (Part.ADJECTIVE, Part.MODIFIER, *((Part.START,) if many else ())):
         start -= 1
-    return start
-
-
-def _attach(words: list[Word], pending: list[int], joined: set[int], heads: list[int], links: list[Link]) -> list[int]:
-    """Link the adjectives to the first of the nouns, and say which of them it took."""
-    taken = pending[_unit(words, pending, joined) :] if _inner(words, heads) else list(pending)
-    for position, adjective in enumerate(taken):
-        direct = all(later in joined for later in taken[position + 1 :])
-        links.append(Link(adjective, heads[0], "adjacent" if direct else "attributive"))
-    if not _inner(words, heads):
-        for other in heads[1:]:
-            links.extend(Link(adjective, other, "shared") for adjective in taken)
-    elif len(heads) > 1:
-        rest = pending[: len(pending) - len(taken)]
-        links.extend(Link(adjective, heads[1], "attributive") for adjective in rest)
-    return taken
-
-
-def _own_predicate(words: list[Word], i: int) -> bool:
-    """Whether the noun has a predicate of its own: `black head and wings that are white`."""
-    after = words[i + 1 : i + 3]
-    return bool(after) and (after[0].part is Part.BE or after[0].part is Part.THAT)
+    if start < 2 or words[start - 1].part is not Part.AND or words[start - 2].part is not Part.NOUN:
+        return []
+    others = [start - 2]
+    while others[-1] and words[others[-1] - 1].part is Part.NOUN:
+        others.append(others[-1] - 1)
+    begin = _start_of_phrase(words, others[-1])
+    free = begin == 0 or words[begin - 1].part not in (Part.OTHER, Part.PLACE)
+    groups = {words[a].group for a in adjectives}
+    own = any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]])
+    return others if not own and (many or free and not that) else []

@@ -28,6 +28,7 @@ class Part(Enum):
     BE = "copula"
     THAT = "relative pronoun"
     START = "determiner"  # a, the, its: a phrase begins
+    PLACE = "preposition"  # the nouns before and after are two things
     OTHER = "other"  # prepositions, verbs: a phrase ends
 
 
@@ -40,6 +41,7 @@ class Word:
         start, end: characters of the text, end exclusive
         first, last: its tokens in the parsed caption, both inclusive
         lower: its first token, lower case
+        plural: by its ending
     """
 
     part: Part
@@ -50,6 +52,7 @@ class Word:
     first: int
     last: int
     lower: str
+    plural: bool
 
 
 class Entry(NamedTuple):
@@ -60,66 +63,77 @@ class Entry(NamedTuple):
     group: str
 
 
-# Transparent words: `brown colored wings` are brown wings, a `small sized bird` is a small bird.
-TRANSPARENT = frozenset(
-    "colored coloured color-ed sized shaped looking toned hued shaded tinted appearing like ish size in-color".split()
-)
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Transparent: `brown colored wings` are brown wings, a `small sized bird` is a small bird.
+TRANSPARENT = _set("colored coloured sized size shaped looking toned hued shaded tinted appearing like ish")
 # With a color before them they say what color the edge or the tip is, not the whole.
-EDGED = frozenset("tipped edged rimmed ringed lined trimmed tinged bordered fringed outlined accented flecked".split())
-# Nouns that name a place or a color of what stands before them: a `belly area` is a belly.
-VAGUE = frozenset("area areas region regions section color colors coloring coloration colour colours".split())
-# The whole: in `white belly bird` the belly is white.
-WHOLE = frozenset("bird birds duck ducks gull gulls".split())
-COPULAS = frozenset("look looks appear appears seem seems".split())
-RELATIVE = frozenset("that which thats".split())
-CONJUNCTIONS = frozenset(("and", "or", "but", "yet", "&", "n", "nd", "ans", ",", "/", "plus"))
-# Tagged as adjectives, they point or count.
-NOT_ADJECTIVES = frozenset(
-    "such other many several own same few much more most less least certain various multiple another all some".split()
+EDGED = _set(
+    "tipped edged rimmed ringed lined trimmed tinged bordered fringed outlined accented flecked tufted crested clawed"
 )
-WORDS_BACK_IS_ADVERB_AFTER = frozenset("swept pointed pulled laid folded going goes leading swooping slicked".split())
+# What is named after another noun and is what the adjective is about: `breast feathers`, `wing tips`.
+CARRIERS = _set(
+    "feather feathering patch spot stripe eyering wingbar bar ring marking mark streak band line tip end edge"
+    " covering brow span guard pattern"
+)
+# As CARRIERS, behind these nouns alone: a `crown crest` is two things.
+CARRIERS_OF = {"covert": _set("wing tail"), "crest": _set("head")}
+# Carriers that carry nothing themselves: a `cheek patch stripe` is two things.
+MARKS = _set("patch spot stripe eyering wingbar")
+# Nouns that name a place, or a look, of what stands before them: a `belly area` is a belly.
+VAGUE = _set("area areas region regions section sections color colors coloring coloration colour colours")
+# Nouns that shade the color behind them.
+SHADES = _set(
+    "baby blood brick burgundy canary charcoal chocolate coal coffee copper cream emerald forest jet lemon lime"
+    " mahogany midnight mustard navy neon ocean olive pitch powder rose royal ruby russet rust sand sea sky slate"
+    " snow steel teal"
+)
+# Birds' eyebrows, which the tagger takes for adjectives.
+EYEBROWS = _set("superciliary superciliaries supercilliary supercillary supercilary supercilium")
+# The whole: in `white belly bird` the belly is white.
+WHOLE = _set("bird birds duck ducks gull gulls")
+COPULAS = _set("look looks appear appears seem seems")
+RELATIVE = _set("that which thats")
+CONJUNCTIONS = _set("and or but yet & n nd ans , / plus")
+# Tagged as adjectives, they point or count.
+POINTERS = _set(
+    "such other many several own same few much more most less least certain various multiple another all some both"
+)
+# `swept back` is an adverb.
+BACKWARDS = _set("swept pulled laid folded going goes leading swooping slicked brushed combed")
+PLACES = _set("of on in at around near over under from along above below across through to by behind between")
+
+
+def _is_plural(lower: str) -> bool:
+    return lower in ("feet", "tarsi") or lower.endswith("s") and not lower.endswith(("ss", "us"))
 
 
 def _token_part(token: Token) -> Part:
+    """The part of a word that no lexicon lists, by its tags."""
     lower, tag, pos = token.lower_, token.tag_, token.pos_
-    if lower in TRANSPARENT:
+    if lower in TRANSPARENT or lower in POINTERS or token.text == "-":
         return Part.MODIFIER
     if lower in CONJUNCTIONS:
         return Part.AND
     if lower in RELATIVE and tag != "DT":
         return Part.THAT
-    if lower in COPULAS and pos in ("VERB", "AUX") or token.lemma_ == "be" and pos in ("AUX", "VERB"):
+    if (lower in COPULAS and pos == "VERB") or (token.lemma_ == "be" and pos in ("AUX", "VERB")):
         return Part.BE
-    if lower in NOT_ADJECTIVES:
-        return Part.MODIFIER
+    if lower in EYEBROWS:
+        return Part.NOUN
     if tag in ("JJ", "JJR", "JJS"):
         return Part.ADJECTIVE
     if pos in ("NOUN", "PROPN"):
         return Part.NOUN
-    if tag in ("VBN", "VBD", "VBG") and _is_participle(token):
-        return Part.ADJECTIVE
-    if pos == "ADV":
+    if pos == "ADV" or tag == "RP" or lower in ("down", "up", "downward", "upward"):
         return Part.MODIFIER
-    if tag in ("DT", "PRP$", "CD", "POS", "PDT"):
+    if tag in ("DT", "PRP$", "CD", "POS", "PDT", "WP$"):
         return Part.START
-    if token.text == "-":
-        return Part.MODIFIER
+    if lower in PLACES:
+        return Part.PLACE
     return Part.OTHER
-
-
-def _is_participle(token: Token) -> bool:
-    """Whether a participle stands where an adjective stands: `a pointed bill`, `is pointed`."""
-    if token.dep_ in ("amod", "acomp"):
-        return True
-    if token.tag_ == "VBG":
-        return False
-    head = token.head
-    if token.dep_ == "conj" and head.tag_.startswith("JJ"):
-        return True
-    if any(child.dep_ == "auxpass" for child in token.children):
-        return not any(child.dep_ in ("agent", "prep") for child in token.children)
-    following = token.doc[token.i + 1] if token.i + 1 < len(token.doc) else None
-    return following is not None and following.pos_ in ("NOUN", "PROPN") and following.dep_ != "dobj"
 
 
 class Vocabulary:
@@ -163,29 +177,60 @@ class Vocabulary:
         i = 0
         while i < len(doc):
             token = doc[i]
+            length, group = 1, ""
             match = self._match(lowers, i)
             if match:
                 length, (part, canonical, group) = match
-                if part is Part.NOUN:
-                    part = self._noun_part(doc, i)
+                if lowers[i] == "back" and token.pos_ in ("ADV", "PART") and i and lowers[i - 1] in BACKWARDS:
+                    part = Part.MODIFIER
             else:
-                length, group = 1, ""
-                part = _token_part(token)
+                part = self._part(doc, i)
                 canonical = self._fold(token, part)
             last = doc[i + length - 1]
-            result.append(
-                Word(part, canonical, group, token.idx, last.idx + len(last), i, i + length - 1, token.lower_)
-            )
+            end = last.idx + len(last)
+            result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], _is_plural(last.lower_)))
             i += length
         return result
 
-    def _noun_part(self, doc: Doc, i: int) -> Part:
-        """A listed noun, save where its word is an adverb (`swept back`)."""
+    def _part(self, doc: Doc, i: int) -> Part:
+        """The part of a token that no lexicon lists, by its tags and its neighbours."""
         token = doc[i]
-        before = doc[i - 1].lower_ if i else ""
-        if token.lower_ == "back" and token.pos_ in ("ADV", "PART") and before in WORDS_BACK_IS_ADVERB_AFTER:
-            return Part.MODIFIER
-        return Part.NOUN
+        part = _token_part(token)
+        following = doc[i + 1] if i + 1 < len(doc) else None
+        if following is None:
+            return Part.ADJECTIVE if part is Part.OTHER and self._is_participle(token, None) else part
+        entry = self.entries.get(following.lower_)
+        if part is Part.OTHER and self._is_participle(token, following):
+            return Part.ADJECTIVE
+        if part is Part.NOUN and following.lower_ in TRANSPARENT:
+            return Part.MODIFIER  # `cone shaped`
+        if part is Part.NOUN and entry and entry.part is Part.ADJECTIVE and token.lower_ not in WHOLE:
+            # `mustard yellow breast`
+            return Part.MODIFIER if token.lower_ in SHADES or token.head.i == i + 1 else part
+        if part is Part.PLACE and token.lower_ in ("under", "upper") and i and entry and entry.part is Part.NOUN:
+            before = self.entries.get(doc[i - 1].lower_)
+            return Part.MODIFIER if before and before.part is Part.ADJECTIVE else part
+        return part
+
+    def _is_participle(self, token: Token, following: Token | None) -> bool:
+        """Whether a verb's form stands where an adjective stands: `a pointed bill`, `is pointed`."""
+        if token.tag_ not in ("VBN", "VBD", "VBG"):
+            return False
+        if token.dep_ in ("amod", "acomp"):
+            return True
+        if token.tag_ == "VBG":
+            return False
+        if any(child.dep_ == "auxpass" for child in token.children):
+            return not any(child.dep_ in ("agent", "prep") for child in token.children)
+        if token.i == 0 or following is None:
+            return False
+        before = token.doc[token.i - 1]
+        inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._is_adjective(before)
+        return inside and (following.pos_ in ("NOUN", "PROPN", "ADJ") or following.lower_ in self.entries)
+
+    def _is_adjective(self, token: Token) -> bool:
+        entry = self.entries.get(token.lower_)
+        return entry is not None and entry.part is Part.ADJECTIVE
 
     def _fold(self, token: Token, part: Part) -> str:
         """A word that no lexicon lists: a noun by its lemma, an adjective as it stands.

@@ -20,7 +20,16 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import atomic, read_table
 from workflow_scripts.common.tables import PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
-from workflow_scripts.report.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, main_rows, pair_words
+from workflow_scripts.report.labels import (
+    SPLIT_COLORS,
+    SPLIT_MARKS,
+    SPLIT_NAMES,
+    against_seen,
+    between_generators,
+    main_rows,
+    pair_words,
+)
+from workflow_scripts.report.make_table import ORACLE
 from workflow_scripts.score.balance import Cut, cut_dominant
 
 # Inches. As wide as a phone shows at full size: wider would shrink the words.
@@ -164,7 +173,7 @@ def draw_scores(table: pd.DataFrame) -> Figure:
     table: the rows of one data set and composition.
     """
     rows = main_rows(table)
-    trained, oracle = rows[rows["judge"] != "oracle"], rows[rows["judge"] == "oracle"]
+    trained, oracle = rows[rows["judge"] != ORACLE], rows[rows["judge"] == ORACLE]
     # A generator's name stands above its lines, as a line of its own.
     lines: list[tuple[str, tuple[str, str, str] | None]] = []
     for generator in trained["generator"].drop_duplicates():
@@ -225,27 +234,53 @@ def draw_scores(table: pd.DataFrame) -> Figure:
     return figure
 
 
+def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colors: Sequence[str]) -> None:
+    """A dot with its interval for each row, hollow where the interval holds 0."""
+    for y, (row, color) in enumerate(zip(rows.itertuples(), colors, strict=True)):
+        axes.hlines(y, 100 * row.low, 100 * row.high, color=color, linewidth=2)
+        clear = row.low > 0 or row.high < 0
+        axes.plot(
+            100 * row.difference, y, "o", color=color, markersize=5.5, markerfacecolor=color if clear else "white"
+        )
+    axes.axvline(0, color="#333333", linewidth=1)
+    _rows(axes, names)
+
+
+def draw_gaps(gaps: pd.DataFrame, seed: int) -> Figure:
+    """Unseen and swapped against seen, for each generator. gaps: as ``labels.against_seen`` gives them."""
+    if gaps.empty:
+        return _empty("No generator serves seen and another split.")
+    names, colors = zip(
+        *[
+            (f"{row.generator}: {SPLIT_NAMES[row.split]} − seen", SPLIT_COLORS[row.split])
+            for row in gaps.itertuples()
+        ], strict=True,
+    )  # fmt: skip
+    figure = Figure(figsize=_size(len(gaps), 0.28, 1.1))
+    axes = figure.add_subplot()
+    _draw_differences(axes, gaps, names, colors)
+    axes.set_xlabel("percentage points (line: 95 % interval)")
+    _note(
+        figure,
+        "difference of exact R-precision; hollow: the interval holds 0; swapped − seen is paired\n"
+        f"on the same captions, unseen − seen is of different images; seed {seed}",
+    )
+    return figure
+
+
 def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
-    """Dots with 95 % intervals: paired differences of the exact score, grouped by split."""
+    """Generators against each other, by split. comparisons: as ``labels.between_generators`` gives them."""
     if comparisons.empty:
-        return _empty("Nothing could be compared.")
+        return _empty("There is one generator, and nothing to compare it with.")
     groups = list(comparisons.groupby("split", sort=False))
-    names = [[f"{row.a} − {row.b}" for row in part.itertuples()] for _, part in groups]
-    figure = Figure(figsize=_size(len(comparisons), 0.24, 0.75 * len(groups) + 0.9))
+    figure = Figure(figsize=_size(len(comparisons), 0.24, 0.5 * len(groups) + 1.0))
     all_axes = figure.subplots(
-        len(groups), 1, sharex=True, squeeze=False, height_ratios=[len(part) for _, part in groups]
+        len(groups), 1, sharex=True, squeeze=False, height_ratios=[len(part) + 0.2 for _, part in groups]
     )[:, 0]
-    for axes, (split, part), rows in zip(all_axes, groups, names, strict=True):
-        y = np.arange(len(part))
-        clear = ((part["low"] > 0) | (part["high"] < 0)).to_numpy()
-        color = SPLIT_COLORS.get(split, "#555555")
-        axes.hlines(y, 100 * part["low"], 100 * part["high"], color=color, linewidth=2)
-        difference = 100 * part["difference"].to_numpy()
-        axes.plot(difference[clear], y[clear], "o", color=color, markersize=5.5)
-        axes.plot(difference[~clear], y[~clear], "o", color=color, markersize=5.5, markerfacecolor="white")
-        axes.axvline(0, color="#333333", linewidth=1)
-        axes.set_title(SPLIT_NAMES.get(split, split))
-        _rows(axes, rows)
+    for axes, (split, part) in zip(all_axes, groups, strict=True):
+        names = [f"{row.a} − {row.b}" for row in part.itertuples()]
+        _draw_differences(axes, part, names, [SPLIT_COLORS[split]] * len(part))
+        axes.set_title(SPLIT_NAMES[split])
     all_axes[-1].set_xlabel("percentage points (line: 95 % interval)")
     _note(
         figure,
@@ -310,12 +345,14 @@ def main(options: argparse.Namespace) -> None:
             "nouns": draw_words(occurrences, "noun", seed),
             "swapped_pairs": draw_swapped_pairs(drawn, cut_dominant(drawn, options.dominant, options.ratio), seed),
             "scores": draw_scores(rows("table.csv")),
-            "comparisons": draw_comparisons(rows("comparisons.csv"), seed),
+            "gaps": draw_gaps(against_seen(rows("comparisons.csv")), seed),
+            "comparisons": draw_comparisons(between_generators(rows("comparisons.csv")), seed),
             "loss": draw_loss(pd.read_csv(ours / "judge" / "log.csv"), seed),
         }
+        folder = options.results / "figures"
         for name, figure in figures.items():
-            save(figure, options.out / f"{options.dataset}_{options.composition}_{name}.svg")
-    log.info("%s/%s: %d figures in %s", options.dataset, options.composition, len(figures), options.out)
+            save(figure, folder / f"{options.dataset}_{options.composition}_{name}.svg")
+    log.info("%s/%s: %d figures in %s", options.dataset, options.composition, len(figures), folder)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -326,7 +363,6 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--dominant", type=int, default=1, help="score.balance.dominant (default: %(default)s)")
     result.add_argument("--ratio", type=float, default=1.25, help="score.balance.ratio (default: %(default)s)")
     result.add_argument("--seed", type=int, default=0, help="of the run, named in the figures")
-    result.add_argument("--out", type=Path, required=True, help="a folder")
     return result
 
 

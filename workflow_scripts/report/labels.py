@@ -37,3 +37,14 @@ def main_rows(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of table.csv that stand for a split: all its prompts, original captions as distractors."""
     part = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
     return table[~part & (table["distractors"] == "original")]
+
+
+def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The rows of comparisons.csv that set a generator's split against its own seen, with a column ``generator``."""
+    own = comparisons[comparisons["a"].str.contains(" ") & comparisons["difference"].notna()]
+    return own.assign(generator=own["a"].str.split(" ").str[0])
+
+
+def between_generators(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The rows of comparisons.csv that set one generator against another."""
+    return comparisons[~comparisons["a"].str.contains(" ") & comparisons["difference"].notna()]

@@ -33,7 +33,16 @@ from workflow_scripts.common.tables import (
     TESTS,
 )
 from workflow_scripts.report.examples import data_uri, read_made, swapped_examples, unseen_examples
-from workflow_scripts.report.labels import SPLIT_NAMES, interval, main_rows, pair_words, percent
+from workflow_scripts.report.labels import (
+    SPLIT_NAMES,
+    against_seen,
+    between_generators,
+    interval,
+    main_rows,
+    pair_words,
+    percent,
+)
+from workflow_scripts.report.make_table import ORACLE
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Names of things left out that are shown; the summaries hold more of them.
@@ -43,7 +52,8 @@ UNSEEN_OF_THREE = 1
 
 FIGURES = {
     "scores": "Exact R-precision of each generator on each split.",
-    "comparisons": "Paired differences between generators, and between splits.",
+    "gaps": "How far each generator falls from seen.",
+    "comparisons": "Generators against each other, on each split.",
     "loss": "The judge's training.",
     "swapped_pairs": "How often each swapped pair is prompted, before and after balancing.",
     "adjectives": "Adjectives in each split.",
@@ -58,31 +68,57 @@ SCORE_COLUMNS = (
 )
 
 
+def number(row: Mapping[str, Any], column: str, low: str, high: str, *, bold: bool = False) -> dict[str, Any]:
+    """A value with its interval as people read them."""
+    return {"value": percent(row[column]), "interval": interval(row[low], row[high]), "bold": bold}
+
+
+def difference(row: Mapping[str, Any]) -> dict[str, Any]:
+    """As ``number``, bold where the interval leaves out 0."""
+    return number(row, "difference", "low", "high", bold=bool(row["low"] > 0 or row["high"] < 0))
+
+
 def score_lines(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """One line a generator: its score and interval in each of ``SCORE_COLUMNS``, as people read them.
+    """One line a generator: its score in each of ``SCORE_COLUMNS``, None where it has none.
 
     rows: those of the table that stand for a split, for one judge.
     """
     lines = []
     for generator in rows["generator"].drop_duplicates():
         own = rows[rows["generator"] == generator].set_index("split")
-        cells = []
-        for _, split, column in SCORE_COLUMNS:
-            if split not in own.index or pd.isna(own.at[split, column]):
-                cells.append(None)
-                continue
-            row = own.loc[split]
-            # Without brackets: four of them must fit a phone.
-            reach = f"{percent(row[f'{column}_low'])}–{percent(row[f'{column}_high'])}"
-            cells.append({"score": percent(row[column]), "interval": reach})
+        cells = [
+            number(own.loc[split], column, f"{column}_low", f"{column}_high")
+            if split in own.index and pd.notna(own.at[split, column])
+            else None
+            for _, split, column in SCORE_COLUMNS
+        ]
         lines.append({"generator": generator, "cells": cells})
     return lines
 
 
-def blind_range(rows: pd.DataFrame) -> str:
-    """The blind control's least and greatest value, in per cent."""
-    low, high = percent(rows["blind_control"].min()), percent(rows["blind_control"].max())
+def reach(values: Sequence[float | None]) -> str:
+    """The least and the greatest of ``values``, in per cent; a dash where there is none."""
+    known = [value for value in values if value is not None and pd.notna(value)]
+    if not known:
+        return "–"
+    low, high = percent(min(known)), percent(max(known))
     return low if low == high else f"{low} to {high}"
+
+
+def true_range(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """How many distractors are true of the image, by the oracle. summaries: scores_oracle/G/summary.json."""
+    return reach([score["true_distractors"] for summary in summaries for score in summary["scores"]])
+
+
+def balance_line(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """How the swapped scores were balanced, by the first generator that has any. summaries: scores/G/summary.json."""
+    for score in (score for summary in summaries for score in summary["scores"]):
+        if "balance" not in score:
+            continue
+        cut = [f"{pair_words(p)} from {c['of']:,} to {c['kept']:,}" for p, c in score["balance"]["cut"].items()]
+        rule = score["balance"]["rule"]
+        return f"Balancing cuts {rule} ({', '.join(cut)})." if cut else f"Swapped is not balanced ({rule})."
+    return ""
 
 
 def full_table(table: pd.DataFrame, constant: Sequence[str]) -> dict[str, Any]:
@@ -108,19 +144,22 @@ def full_table(table: pd.DataFrame, constant: Sequence[str]) -> dict[str, Any]:
 
 
 def comparison_lines(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
-    """Each difference with its interval and whether that holds 0."""
+    """Each difference between generators."""
+    rows = between_generators(comparisons).to_dict("records")
     return [
-        {
-            "split": SPLIT_NAMES.get(row.split, row.split),
-            "a": SPLIT_NAMES.get(row.a, row.a),
-            "b": SPLIT_NAMES.get(row.b, row.b),
-            "difference": percent(row.difference),
-            "interval": interval(row.low, row.high),
-            "clear": row.low > 0 or row.high < 0,
-            "n": row.n,
-        }
-        for row in comparisons.itertuples()
+        {"split": SPLIT_NAMES[r["split"]], "names": f"{r['a']} − {r['b']}", "n": r["n"], **difference(r)} for r in rows
     ]
+
+
+def gap_lines(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
+    """One line a generator: unseen minus seen, swapped minus seen; None where it does not serve both."""
+    gaps = against_seen(comparisons)
+    lines = []
+    for generator in gaps["generator"].drop_duplicates():
+        own = gaps[gaps["generator"] == generator].set_index("split")
+        cells = [difference(own.loc[s]) if s in own.index else None for s in ("test_unseen", "test_swapped")]
+        lines.append({"generator": generator, "cells": cells})
+    return lines
 
 
 def split_sizes(splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame) -> list[dict[str, Any]]:
@@ -157,14 +196,12 @@ def left_out(
     ranking: pd.DataFrame,
     splits: pd.DataFrame,
     swapped: pd.DataFrame,
-    prompts: pd.DataFrame,
     manifests: Mapping[str, pd.DataFrame],
-    dataset: Mapping[str, Any],
-    judge: Mapping[str, Any],
+    summaries: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     """What of the data is not in the scores: lines of what, count, of, names; without those that count 0.
 
-    dataset, judge: dataset.json and the judge's manifest.json; the others are the tables of these names.
+    summaries: the contents of the JSON files dataset, prompts, judge (its manifest), scores (a list, one a generator).
     """
     lines: list[dict[str, Any]] = []
 
@@ -173,7 +210,7 @@ def left_out(
             lines.append({"what": what, "count": count, "of": of, "names": list(names[:NAMES])})
 
     key = ["image_id", "caption_id"]
-    for name, value in dataset.items():
+    for name, value in summaries["dataset"].items():
         if isinstance(value, dict) and {"count", "names"} <= set(value):
             add(name.replace("_", " "), value["count"], None, value["names"])
     ranked = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
@@ -181,16 +218,23 @@ def left_out(
     disputed = int((ranked["relation"] == "disputed").sum())
     add("pairs on which parse and surface disagree: held out, not ranked or swapped", disputed, len(ranked))
     add("captions of seen without a swap", *_without(captions, splits, swapped))
-    for split in ("test_seen", "test_unseen"):
-        images = int((splits["split"] == split).sum())
-        drawn = prompts.loc[prompts["split"] == split, "image_id"].nunique()
-        add(f"images of {SPLIT_NAMES[split]} not judged", images - drawn, images)
+    for split, counts in summaries["prompts"]["splits"].items():
+        if split != "test_swapped":
+            name, of = SPLIT_NAMES[split], counts["images_in_split"]
+            add(f"images of {name} without a file or that the judge learns from", counts["images_not_judged"], of)
+            add(f"images of {name} without a prompt", counts["images_without_prompt"], of)
     for generator, manifest in manifests.items():
         for status in ("missing", "unreadable"):
             lost = manifest[manifest["status"] == status]
             names = [f"{r.image_id}, caption {r.caption_id} ({SPLIT_NAMES[r.split]})" for r in lost.itertuples()]
             add(f"images of {generator} that are {status}", len(lost), len(manifest), names)
-    add("captions longer than the judge reads, cut", judge.get("truncated_captions", 0), judge.get("captions"))
+    for summary in summaries["scores"]:
+        for score in summary["scores"]:
+            few = score["pool"]["entries_with_fewer_than_candidates"]
+            what = f"images of {summary['generator']}, {SPLIT_NAMES[score['split']]}, with too few eligible distractors"
+            add(what, few, score["judged"])
+    judge = summaries["judge"]
+    add("captions longer than the judge reads, cut", judge["truncated_captions"], judge["captions"])
     return lines
 
 
@@ -247,6 +291,7 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
     judge = read_json(ours / "judge" / "manifest.json")
     audit = read_json(ours / "audit.json")
     manifests = {g: read_table(ours / "generated" / g / "manifest.parquet", MANIFEST) for g in options.generators}
+    scores = [read_json(ours / "scores" / g / "summary.json") for g in options.generators]
     made = [
         read_made(
             name,
@@ -254,7 +299,7 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
             {
                 split: read_table(ours / "scores" / name / f"{split}.parquet", SCORES)
                 for split in TESTS
-                if (manifest["split"] == split).any()
+                if (ours / "scores" / name / f"{split}.parquet").is_file()
             },
         )
         for name, manifest in manifests.items()
@@ -266,7 +311,7 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
 
     table, comparisons = rows("table.csv"), rows("comparisons.csv")
     main = main_rows(table)
-    trained, oracle = main[main["judge"] != "oracle"], main[main["judge"] == "oracle"]
+    trained, oracle = main[main["judge"] != ORACLE], main[main["judge"] == ORACLE]
     paths = {row.image_id: row.path for row in images.itertuples() if isinstance(row.path, str)}
     draw = rng(options.seed, "make_page", "examples", options.dataset, composition)
     unseen = options.examples * UNSEEN_OF_THREE // 3
@@ -278,9 +323,14 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
         "name": composition,
         "lines": score_lines(trained),
         "oracle_lines": score_lines(oracle),
-        "blind": blind_range(trained) if len(trained) else "–",
+        "blind": reach(trained["blind_control"].tolist()),
+        "balance": balance_line(scores),
+        "true_distractors": true_range(
+            [read_json(ours / "scores_oracle" / g / "summary.json") for g in options.oracle]
+        ),
         "candidates": int(trained["candidates"].iloc[0]) if len(trained) else None,
         "table": full_table(table, ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")),
+        "gaps": gap_lines(comparisons),
         "comparisons": comparison_lines(comparisons),
         "judge": judge,
         "choice": read_json(ours / "adjective_choice.json"),
@@ -295,7 +345,8 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
             {
                 "caption": caption,
                 "source": data_uri(
-                    (options.figures / f"{options.dataset}_{composition}_{name}.svg").read_bytes(), "svg+xml"
+                    (options.results / "figures" / f"{options.dataset}_{composition}_{name}.svg").read_bytes(),
+                    "svg+xml",
                 ),
             }
             for name, caption in FIGURES.items()
@@ -303,7 +354,18 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
         "swapped": swapped_examples(swapped, prompts, options.examples - unseen, made, paths, options.results, draw),
         "unseen": unseen_examples(pairs, prompts, unseen, made, paths, options.results, draw),
         "left_out": left_out(
-            captions, pairs, ranking, splits, swapped, prompts, manifests, read_json(place / "dataset.json"), judge
+            captions,
+            pairs,
+            ranking,
+            splits,
+            swapped,
+            manifests,
+            {
+                "dataset": read_json(place / "dataset.json"),
+                "prompts": read_json(ours / "prompts.json"),
+                "judge": judge,
+                "scores": scores,
+            },
         ),
         "class_line": class_line(captions),
         "summaries": [(str(f.relative_to(options.results)), flat(read_json(f))) for f in summaries],
@@ -316,6 +378,8 @@ def render(context: dict[str, Any]) -> str:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["percent"] = percent
+    environment.globals["interval"] = interval
     return environment.get_template("report.html.j2").render(context)
 
 
@@ -330,9 +394,10 @@ def main(options: argparse.Namespace) -> None:
             "seed": options.seed,
         }
     )
-    write_text(page, options.out)
+    file = options.results / "report.html"
+    write_text(page, file)
     shown = sum(len(c["swapped"]) + len(c["unseen"]) for c in compositions)
-    log.info("%s: %d examples, %.1f MB", options.out, shown, len(page.encode()) / 1e6)
+    log.info("%s: %d examples, %.1f MB", file, shown, len(page.encode()) / 1e6)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -341,11 +406,10 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--dataset", required=True)
     result.add_argument("--compositions", nargs="+", required=True)
     result.add_argument("--generators", nargs="+", required=True)
-    result.add_argument("--figures", type=Path, required=True, help="the folder of draw_figures")
+    result.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
     result.add_argument("--examples", type=int, default=12, help="captions shown for each composition")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
     result.add_argument("--seed", type=int, default=0)
-    result.add_argument("--out", type=Path, required=True, help="report.html")
     return result
 
 

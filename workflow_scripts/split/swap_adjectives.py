@@ -23,19 +23,7 @@ from workflow_scripts.common.lexicon import load_lexicon
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
 from workflow_scripts.split.heldout import read_heldout, split_pair
-from workflow_scripts.split.wording import Caption, article, cased, contradicts, objection
-
-
-@dataclass(frozen=True)
-class Mention:
-    """An occurrence of a pair in a caption; the numbers are characters of its text."""
-
-    adjective: str
-    noun: str
-    start: int
-    end: int
-    noun_start: int
-    relation: str
+from workflow_scripts.split.wording import Caption, Mention, article, cased, contradicts, objection
 
 
 @dataclass(frozen=True)
@@ -52,15 +40,20 @@ class Candidate:
 
 
 def candidates_of(
-    text: str, mentions: Sequence[Mention], partners: dict[str, list[str]], forms: dict[str, str], why: Counter[str]
+    text: str,
+    mentions: Sequence[Mention],
+    partners: dict[str, list[str]],
+    adjectives: dict[str, str],
+    nouns: Collection[str],
+    why: Counter[str],
 ) -> list[Candidate]:
     """The changes that a caption offers, in the order of the text.
 
-    mentions: all of the caption, of any adjective. partners: a noun's held-out adjectives. forms: the surface
-    forms of the composition's adjectives. ``why`` counts the reasons for which mentions were left alone.
+    mentions: all of the caption, of any adjective. partners: a noun's held-out adjectives. adjectives, nouns:
+    surface forms, as ``wording.objection`` takes them. ``why`` counts the reasons for which mentions were left alone.
     """
     caption = Caption(text)
-    ours = set(forms.values())
+    ours = set(adjectives.values())
     bearers: dict[int, set[int]] = defaultdict(set)
     by_noun: dict[str, list[Mention]] = defaultdict(list)
     for mention in mentions:
@@ -88,7 +81,7 @@ def candidates_of(
                 if any(contradicts(new, other) for other in others):
                     why["contradiction"] += 1
                     continue
-                objections = [objection(caption, m.start, m.end, m.adjective, new, forms) for m in group]
+                objections = [objection(caption, m, new, adjectives, nouns) for m in group]
                 if any(objections):
                     why[next(o for o in objections if o)] += 1
                     continue
@@ -157,15 +150,16 @@ def swap_adjectives(
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
     heldout: Collection[str],
-    forms: dict[str, str],
+    adjectives: dict[str, str],
+    nouns: Collection[str],
     seed: int,
     dataset: str,
     composition: str,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """``(swapped, summary)``: columns of ``tables.SWAPPED``, sorted by image and caption, and counts for people.
 
-    captions: those of test_seen; pairs: their occurrences, of all adjectives (others are ignored). forms: surface
-    forms of the composition's adjectives to canonical words.
+    captions: those of test_seen; pairs: their occurrences, of all adjectives (others are ignored). adjectives: surface
+    forms of the composition's adjectives to canonical words. nouns: surface forms of nouns, or none.
     """
     partners: dict[str, list[str]] = defaultdict(list)
     for pair in sorted(heldout):
@@ -176,14 +170,23 @@ def swap_adjectives(
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
     inside = pairs[pairs["image_id"].isin(captions["image_id"])]
     inside = inside.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
-    columns = ["image_id", "caption_id", "adjective", "noun", "adjective_start", "adjective_end", "noun_start"]
+    columns = [
+        "image_id",
+        "caption_id",
+        "adjective",
+        "noun",
+        "adjective_start",
+        "adjective_end",
+        "noun_start",
+        "noun_end",
+    ]
     for image, number, *rest in inside[[*columns, "relation"]].itertuples(index=False):
         mentions[image, number].append(Mention(*rest))
 
     why: Counter[str] = Counter()
     rows, offers = [], []
     for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
-        offer = candidates_of(text, mentions[image, number], partners, forms, why)
+        offer = candidates_of(text, mentions[image, number], partners, adjectives, nouns, why)
         if offer:
             rows.append((image, number, text))
             offers.append(offer)
@@ -223,6 +226,7 @@ def main(options: argparse.Namespace) -> None:
         read_table(options.pairs, PAIRS),
         read_heldout(options.heldout),
         load_lexicon(options.adjectives).forms,
+        load_lexicon(options.nouns).forms if options.nouns else (),
         options.seed,
         options.dataset,
         options.composition,
@@ -248,6 +252,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--heldout", type=Path, required=True)
     result.add_argument("--splits", type=Path, required=True)
     result.add_argument("--adjectives", type=Path, required=True, help="the composition's lexicon")
+    result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon, where there is one")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)

@@ -7,8 +7,10 @@ one's own gets those that apply to its words.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -59,13 +61,35 @@ STACKING = frozenset().union(*CONTRADICTIONS)
 COMPARISONS = word_set(
     "than compared comparison comparatively comparing relative relatively proportion proportionate proportional "
     "proportionally disproportionately ratio same similar matching matches match contrast contrasting contrasts "
-    "different opposite"
+    "different opposite relation unlike oversized"
 )
+POSSESSIVES = word_set("it its it's his her their the a such")
+MEASURES = (["in", "size"], ["in", "length"], ["in", "width"])
 # How many words from one of these an adjective may be part of the comparison.
 REACH = 6
 # An adverb that only degrees take, or a measure: `medium long`, `more pointed`.
 NO_SWAP_AFTER = word_set("more most less least medium so too as half not no non without")
+# `curved down`, `large in size`.
+NO_SWAP_BEFORE = word_set(
+    "down downward downwards up upward upwards inward outward inwards outwards forward size sized"
+)
+PLACES = word_set("on around at along over under underneath beneath above below across near throughout through between")
+COPULAS = word_set("is are was were be being looks appears seems")
+STARTS = word_set("a an the its his her their with has have and or but some of in on")
 JOINS = frozenset({"and", "or", "&", "with", "to", "but", "n", "nd"})
+
+
+@dataclass(frozen=True)
+class Mention:
+    """An occurrence of a pair in a caption; the numbers are characters of its text."""
+
+    adjective: str
+    noun: str
+    start: int
+    end: int
+    noun_start: int
+    noun_end: int
+    relation: str
 
 
 @dataclass(frozen=True)
@@ -125,30 +149,57 @@ def contradicts(a: str, b: str) -> bool:
     return frozenset((a, b)) in CONTRADICTIONS
 
 
-def objection(caption: Caption, start: int, end: int, old: str, new: str, forms: dict[str, str]) -> str | None:
-    """Why the adjective at ``start:end`` (canonical ``old``) cannot become ``new``; None where it can.
+def objection(
+    caption: Caption, mention: Mention, new: str, adjectives: dict[str, str], nouns: Collection[str]
+) -> str | None:
+    """Why a mention's adjective cannot become ``new`` (canonical); None where it can.
 
-    ``forms``: surface forms of the composition's adjectives, to their canonical words.
+    ``adjectives``: surface forms of the composition's adjectives, to their canonical words; ``nouns``: surface
+    forms of nouns (none: what stands between adjective and noun is not looked at).
     """
-    place = caption.at(start, end)
-    if place is None or forms.get(caption.text[start:end].lower()) != old:
+    old = mention.adjective
+    place = caption.at(mention.start, mention.end)
+    noun = caption.at(mention.noun_start, mention.noun_end)
+    if place is None or noun is None or adjectives.get(caption.text[mention.start : mention.end].lower()) != old:
         return "not a plain word"
     first, last = place
     before, after = caption.beside(first, -1), caption.beside(last, 1)
-    if before in FIXED_BEFORE or before in NO_SWAP_AFTER:
+    if before in FIXED_BEFORE or before in NO_SWAP_AFTER or after in NO_SWAP_BEFORE:
         return "part of a phrase"
     if before in CLASHES and new in CLASHES[before]:
         return "shade clashes"
     if old not in STACKING:
         for word in (before, after):
-            if word is not None and (word.endswith("ish") or word in forms or word in SHADES):
+            if word is not None and (word.endswith("ish") or word in adjectives or word in SHADES):
                 return "beside another"
         # `black and black wings`.
-        if new in {forms.get(word) for word in coordinated(caption, first, last)}:
+        if new in {adjectives.get(word) for word in coordinated(caption, first, last)}:
             return "beside another"
-    if compared(caption, first, last):
+    if [w.text for w in caption.words[last + 1 : last + 3]] in MEASURES or compared(caption, first, last):
         return "comparison"
+    if _may_be_of_another(caption, first, last, noun, nouns):
+        return "may be of another noun"
     return None
+
+
+def _may_be_of_another(caption: Caption, first: int, last: int, noun: tuple[int, int], nouns: Collection[str]) -> bool:
+    """Whether the adjective may be about another noun than the words at the indices ``noun``."""
+    words = [w.text for w in caption.words]
+    if noun[0] <= last:
+        # `a white breast and brown on its side`: a color as a noun.
+        return last + 1 < len(words) and words[last + 1] in PLACES
+    if words[noun[1]].endswith("ed"):
+        # `black headed and tailed bird`.
+        rest = words[noun[1] + 1 : noun[1] + 3]
+        return len(rest) == 2 and rest[0] in JOINS and rest[1].endswith("ed")
+    # `an eyering that is black and small feet`.
+    if (first and words[first - 1] in COPULAS) or (
+        first > 1 and words[first - 2] in COPULAS and words[first - 1] not in STARTS
+    ):
+        return True
+    # `white eye medium length beak`: a noun comes sooner.
+    between = [word in nouns for word in words[last + 1 : noun[0]]]
+    return any(between) and not all(between[between.index(True) :])
 
 
 def coordinated(caption: Caption, first: int, last: int) -> list[str]:
@@ -169,5 +220,8 @@ def compared(caption: Caption, first: int, last: int) -> bool:
     """Whether the words may be part of a comparison: `longer than`, `as long as`, `long compared to`."""
     words = [w.text for w in caption.words]
     if COMPARISONS.intersection(words[max(0, first - REACH) : last + 1 + REACH]):
+        return True
+    # `a long tail for its size`.
+    if any(pair[0] == "for" and pair[1] in POSSESSIVES for pair in pairwise(words[last + 1 : last + 2 + REACH])):
         return True
     return "as" in words[max(0, first - 3) : first] and "as" in words[last + 1 : last + 5]

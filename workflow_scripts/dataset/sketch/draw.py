@@ -21,18 +21,18 @@ GRID = 96
 FINER = 2
 
 RGB: dict[str, tuple[int, int, int]] = {
-    "black": (28, 28, 32),
+    "black": (24, 24, 28),
     "blue": (38, 92, 220),
-    "brown": (112, 66, 28),
-    "gray": (138, 142, 148),
+    "brown": (120, 70, 25),
+    "gray": (122, 128, 138),
     "green": (40, 156, 60),
-    "orange": (246, 132, 18),
-    "pink": (250, 150, 196),
-    "purple": (130, 44, 172),
+    "orange": (250, 128, 10),
+    "pink": (255, 136, 194),
+    "purple": (140, 30, 190),
     "red": (210, 26, 34),
-    "tan": (214, 182, 134),
+    "tan": (208, 172, 112),
     "white": (250, 250, 250),
-    "yellow": (248, 222, 36),
+    "yellow": (248, 228, 40),
 }
 BACKGROUNDS = ((176, 208, 224), (190, 214, 178), (206, 200, 222), (222, 206, 194), (160, 190, 190), (198, 204, 206))
 
@@ -143,19 +143,19 @@ BELLY: dict[str | None, Points] = {
     "flat": ((22, 60), (62, 60), (62, 68.5), (22, 68.5)),
     "large": (*_arc(42, 58, 22, 18, 10, 170), (30, 61), (54, 61)),
     "pointed": ((23, 60), (61, 60), (53, 68), (43, 80), (33, 68)),
-    "small": _arc(42, 63.5, 8, 4.5),
+    "small": _arc(42, 63.5, 7.5, 4.5),
 }
 EYE: dict[str | None, tuple[Points, Points]] = {
     None: (_arc(66, 28.5, 5.2, 5.2), _arc(66.5, 28.5, 1.8, 1.8, n=12)),
     "large": (_arc(65, 29, 8.2, 8.2), _arc(66.5, 29, 2.6, 2.6, n=12)),
-    "small": (_arc(66, 28.5, 3, 3), _arc(66.5, 28.5, 0.9, 0.9, n=8)),
+    "small": (_arc(66, 28.5, 3.3, 3.3), _arc(66.5, 28.5, 0.9, 0.9, n=8)),
     "thin": (_arc(65, 28.5, 8.5, 2.7), _arc(67, 28.5, 1.4, 1.4, n=12)),
 }
 # Each leg from the hip down, with the depth at which its foot stands.
 LEG: dict[str | None, tuple[Points, float]] = {
     None: (_strip(((0, 0), (0, 12)), (4.4, 4.4)), 12),
     "long": (_strip(((0, 0), (0, 20)), (4.4, 4.4)), 20),
-    "short": (_strip(((0, 0), (0, 5)), (4.4, 4.4)), 5),
+    "short": (_strip(((0, 0), (0, 6.5)), (4.4, 4.4)), 6.5),
     "thick": (_strip(((0, 0), (0, 12)), (10, 10)), 12),
     "thin": (_strip(((0, 0), (0, 12)), (1.8, 1.8)), 12),
     "curved": (_strip(((2, 0), (-4, 3), (-5, 7), (-2, 11), (2, 13)), (4.4, 4.4, 4.4, 4.4, 4.4)), 12),
@@ -216,7 +216,7 @@ def _lit(rgb: tuple[int, int, int], pose: Pose) -> tuple[int, int, int]:
 
 def _edge(rgb: tuple[int, int, int]) -> tuple[int, int, int]:
     """An outline that shows on a neighbour of the same color: darker, or lighter where that cannot be."""
-    return (92, 92, 98) if sum(rgb) < 130 else tuple(v * 11 // 20 for v in rgb)  # type: ignore[return-value]
+    return (76, 76, 84) if sum(rgb) < 130 else tuple(v * 11 // 20 for v in rgb)  # type: ignore[return-value]
 
 
 def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:

@@ -6,6 +6,7 @@ visibly have, or ordinary (null), which no caption mentions: that keeps a stated
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -41,12 +42,11 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     **{f"{part}:shape": shapes for part, shapes in SHAPES.items()},
 }
 
-# How often a value occurs, from the part's most common to its rarest: three colors share most of the
-# birds, so that a caption tells them apart; the others share little, so that a held-out pair costs few images.
-COMMON_COLORS = (0.325, 0.305, 0.265)
-ORDINARY_SHAPE = 0.4
-TAIL_EXPONENT = 1.2
-SHAPE_EXPONENT = 1.8
+# How often a value occurs, from the part's most common to its rarest. Three colors share most of the birds, so
+# that a caption tells them apart; the others share little, so that a held-out pair costs few images. A shape
+# takes what the shapes before it leave; what is left at the end is ordinary.
+COLOR_SHARES = (0.325, 0.305, 0.265, 0.035, 0.02, 0.013, 0.01, 0.008, 0.006, 0.005, 0.004, 0.004)
+SHAPE_SHARES = (0.35, 0.09, 0.05, 0.035, 0.025, 0.02, 0.016, 0.014)
 # Of the attributes of an individual, the share that is its species' own, and the share that is anything at all.
 LOYAL = 0.7
 STRAY = 0.03
@@ -104,31 +104,28 @@ class World:
     habits: tuple[Scene, ...]
 
 
-def _zipf(n: int, exponent: float) -> list[float]:
-    weights = [(rank + 1) ** -exponent for rank in range(n)]
-    return [w / sum(weights) for w in weights]
-
-
-def _shares(kind: str, n: int) -> list[float]:
-    """The shares of ``n`` values in order of frequency; of a shape, the ordinary one first."""
-    if kind == "color":
-        rare = 1 - sum(COMMON_COLORS)
-        return [*COMMON_COLORS, *(rare * w for w in _zipf(n - len(COMMON_COLORS), TAIL_EXPONENT))]
-    return [ORDINARY_SHAPE, *((1 - ORDINARY_SHAPE) * w for w in _zipf(n - 1, SHAPE_EXPONENT))]
+def _spread(n: int, dice: Dice) -> list[float]:
+    """``n`` numbers from 0 to 1 in random order, one in each ``n``-th: habits follow the shares closely."""
+    return [(place + dice.unit()) / n for place in dice.several(range(n), [1.0] * n, n)]
 
 
 def make_world(seed: int, species: int) -> World:
-    """Which values are common on which part, and each species' habits, drawn from those frequencies."""
+    """Which values are common on which part, and each species' habits, spread by those shares."""
     dice = Dice(seeds.rng(seed, "sketch", "world"))
     values: dict[str, tuple[str | None, ...]] = {}
     shares: dict[str, tuple[float, ...]] = {}
+    habits: list[Scene] = [{} for _ in range(species)]
     for name, known in ATTRIBUTES.items():
-        kind = name.partition(":")[2]
         order: list[str | None] = [*dice.several(known, [1.0] * len(known), len(known))]
-        values[name] = tuple(order if kind == "color" else [None, *order])
-        shares[name] = tuple(accumulate(_shares(kind, len(values[name]))))
-    habits = tuple({name: dice.weighted(values[name], shares[name]) for name in ATTRIBUTES} for _ in range(species))
-    return World(values, shares, habits)
+        if name.endswith(":shape"):
+            order.append(None)
+            shares[name] = (*accumulate(SHAPE_SHARES[: len(known)]), 1.0)
+        else:
+            shares[name] = tuple(accumulate(COLOR_SHARES))
+        values[name] = tuple(order)
+        for habit, mark in zip(habits, _spread(species, dice), strict=True):
+            habit[name] = order[min(bisect(shares[name], mark), len(order) - 1)]
+    return World(values, shares, tuple(habits))
 
 
 def draw_scene(world: World, species: int, dice: Dice) -> Scene:

@@ -9,13 +9,14 @@ import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.common import seeds
-from workflow_scripts.common.io import atomic
 from workflow_scripts.common.progress import track
 from workflow_scripts.common.section import Section
 from workflow_scripts.dataset.sketch.captions import write_caption
 from workflow_scripts.dataset.sketch.draw import draw_pose, paint, png, pose_columns
 from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
 from workflow_scripts.dataset.source import Loaded
+
+TABLES = ("scenes", "facts")
 
 
 class Settings(Section):
@@ -45,24 +46,19 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         dice = Dice(seeds.rng(seed, "sketch", "image", index))
         scene = draw_scene(world, species, dice)
         pose = draw_pose(dice)
-        with atomic(folder / f"{image_id}.png") as file:
-            file.write_bytes(png(paint(scene, pose, settings.size)))
+        (folder / f"{image_id}.png").write_bytes(png(paint(scene, pose, settings.size)))
         scenes.append({"image_id": image_id, **scene, **pose_columns(pose)})
         for caption_id in range(settings.captions):
             caption = write_caption(scene, dice)
             captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
             facts += [(image_id, caption_id, f.part, f.kind, f.value, f.start, f.end) for f in caption.facts]
     ids = [row["image_id"] for row in scenes]
-    images = pd.DataFrame({"image_id": ids, "path": [f"{i}.png" for i in ids]})
-    images["width"] = images["height"] = pd.array([settings.size] * count, dtype="Int64")
-    for column in ("bbox_x", "bbox_y", "bbox_w", "bbox_h"):
-        images[column] = pd.Series([None] * count, dtype="float64")
     return Loaded(
         captions=pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"]),
-        images=images,
+        images=pd.DataFrame({"image_id": ids, "path": [f"{i}.png" for i in ids]}),
         tables={
             "scenes": pd.DataFrame(scenes),
             "facts": pd.DataFrame(facts, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"]),
         },
-        summary={"images": count, "captions": len(captions), "facts": len(facts), "species": settings.species},
+        summary={"facts": len(facts)},
     )

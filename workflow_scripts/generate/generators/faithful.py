@@ -12,6 +12,8 @@ from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated
 
 SPLITS = sketching.SPLITS
+TABLES = sketching.TABLES
+SCENES = True
 
 
 class Settings(Section):

@@ -41,9 +41,8 @@ class Settings(Section):
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when the manifest does, or the names or sizes of the files beside it."""
-    path = Path(settings.path)
-    return fingerprint_of(path, path.parent if path.is_file() else None)
+    """Changes when the manifest does, or the names or sizes of the files in the folder."""
+    return fingerprint_of(settings.path)
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:

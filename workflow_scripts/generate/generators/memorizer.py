@@ -13,6 +13,8 @@ from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated
 
 SPLITS = sketching.SPLITS
+TABLES = (*sketching.TABLES, "pairs")
+SCENES = True
 
 
 class Settings(Section):

@@ -15,6 +15,8 @@ from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated
 
 SPLITS = sketching.SPLITS
+TABLES = sketching.TABLES
+SCENES = True
 
 # What it costs to put an adjective on a part that is not named, and nowhere: more than all chance together.
 ELSEWHERE = 100.0

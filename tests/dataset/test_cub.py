@@ -1,0 +1,112 @@
+"""The cub source reads the published layout, from a small copy of it and from the real archives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.conftest import BIRDS, jpeg, tar, zipped
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.dataset.load_dataset import check_captions, check_images
+from workflow_scripts.dataset.source import Loaded
+from workflow_scripts.dataset.sources import cub
+
+
+def load(root: Path | str, folder: Path, limit: int | None = None, **settings: str | None) -> Loaded:
+    folder.mkdir(exist_ok=True)
+    return cub.load(cub.Settings(root=str(root), **settings), seed=0, limit=limit, folder=folder, cache=folder)
+
+
+@pytest.mark.parametrize("as_address", [False, True])
+def test_small_archives(cub_archives: Path, tmp_path: Path, as_address: bool) -> None:
+    loaded = load(cub_archives.as_uri() if as_address else cub_archives, tmp_path / "images")
+    captions = loaded.captions.set_index(["image_id", "caption_id"])
+    assert len(captions) == 8
+    assert captions.loc[(BIRDS[2], 1), "text"] == "its bill is short 2"
+    assert captions.loc[(BIRDS[2], 1), "class_id"] == "182"
+    images = loaded.images.set_index("image_id")
+    assert list(images.index) == sorted(BIRDS)
+    assert images.loc[BIRDS[0], "path"] == f"{BIRDS[0]}.jpg"
+    assert list(images.loc[BIRDS[2], ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]]) == [3.0, 2.0, 20.0, 10.5]
+    # No photograph: no path, and no box either, though one is listed.
+    assert images.loc[BIRDS[3]].isna().all()
+    assert (tmp_path / "images" / f"{BIRDS[2]}.jpg").read_bytes() == jpeg(2)
+    assert len([p for p in (tmp_path / "images").rglob("*") if p.is_file()]) == 3
+    assert loaded.summary["photographs_without_captions"] == {
+        "count": 1,
+        "names": ["003.Sooty_Albatross/Sooty_Albatross_0001_1"],
+    }
+    assert loaded.summary["listed_but_not_in_archive"] == {"count": 1, "names": [BIRDS[3]]}
+
+
+def test_captions_alone(cub_archives: Path, tmp_path: Path) -> None:
+    loaded = load(cub_archives, tmp_path / "images", images=None)
+    assert len(loaded.captions) == 8 and loaded.images["path"].isna().all()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 99])
+def test_a_first_try_takes_images_that_have_photographs(cub_archives: Path, tmp_path: Path, limit: int) -> None:
+    loaded = load(cub_archives, tmp_path / "images", limit)
+    assert len(loaded.images) == min(limit, 3) and loaded.images["path"].notna().all()
+    assert set(loaded.captions["image_id"]) == set(loaded.images["image_id"])
+    if limit == 2:
+        assert loaded.captions["class_id"].nunique() == 2
+
+
+def test_lines_of_captions(tmp_path: Path) -> None:
+    texts = {
+        "x/text_c10/001.A/one.txt": b"first\r\n\r\nthird\r\n\r\n",
+        "x/text_c10/001.A/two.txt": "\ufefffirst\nno\xe9l".encode("latin-1", "replace") + b"\xff",
+        "x/text_c10/001.A/none.txt": b"\n",
+        "x/word_c10/001.A/one.txt": b"not this",
+        "x/text_c10/001.A/._one.txt": b"nor this",
+    }
+    captions, undecodable = cub.read_captions(zipped(tmp_path / "c.zip", texts))
+    one = captions[captions["image_id"] == "001.A/one"]
+    assert list(one["text"]) == ["first", "", "third"] and list(one["caption_id"]) == [0, 1, 2]
+    assert undecodable == ["x/text_c10/001.A/two.txt"]
+    assert set(captions["image_id"]) == {"001.A/one", "001.A/two", "001.A/none"}
+
+
+def test_what_is_missing_or_wrong_is_said(cub_archives: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="none.tgz: no such file"):
+        load(cub_archives, tmp_path / "i", images="none.tgz")
+    with pytest.raises(UserError, match="cub_captions.zip: sha256 is"):
+        load(cub_archives, tmp_path / "i", captions_sha256="0" * 64)
+    with pytest.raises(UserError, match="holds no text/<class>/<name>.txt: is it the captions' archive"):
+        load(cub_archives, tmp_path / "i", captions="CUB_200_2011.tgz")
+    with pytest.raises(UserError, match="holds no images/<class>/<name>.jpg"):
+        load(cub_archives, tmp_path / "i", images="cub_captions.zip")
+    image = {"images/001.A/one.jpg": jpeg()}
+    for lists, message in [
+        ({}, "holds no images.txt"),
+        ({"images.txt": b"1 001.A/one.jpg"}, "holds no bounding_boxes.txt"),
+        ({"images.txt": b"1", "bounding_boxes.txt": b""}, "images.txt: line 1: 1 words, expected 2"),
+        ({"images.txt": b"1 a.jpg\n1 b.jpg", "bounding_boxes.txt": b""}, "line 2: number 1 stands twice"),
+        ({"images.txt": b"1 a.jpg", "bounding_boxes.txt": b"1 1 x 1 1"}, "bounding_boxes.txt: image 1: could not"),
+        ({"images.txt": b"", "bounding_boxes.txt": b""}, "none of its photographs has a caption"),
+    ]:
+        tar(cub_archives / "other.tgz", image | lists)
+        with pytest.raises(UserError, match=message):
+            load(cub_archives, tmp_path / "i", images="other.tgz")
+
+
+def test_the_real_archives(cub_root: Path, tmp_path: Path) -> None:
+    loaded = load(cub_root, tmp_path / "images")
+    captions, empty = check_captions(loaded.captions, "cub")
+    images, report = check_images(captions, loaded.images, tmp_path / "images", "cub")
+    assert len(captions) == 117_880 and captions["text"].nunique() == 96_481 and not empty
+    assert len(images) == 11_788 and captions["class_id"].nunique() == 200
+    assert images["path"].notna().sum() == images["bbox_w"].notna().sum() == 2_889
+    assert report["images_without_file"]["count"] == 11_788 - 2_889
+    assert {k: v["count"] for k, v in report.items() if k != "images_without_file"} == {
+        "images_broken": 0,
+        "images_without_captions": 0,
+        "boxes_outside_image": 0,
+    }
+    assert captions["caption_id"].max() == 9
+    # The boxes were scaled with the photographs; two pass the edge in the published list already.
+    there = images.dropna(subset="path")
+    assert ((there["bbox_x"] + there["bbox_w"] > there["width"] + 1).sum()) == 2
+    assert ((there["bbox_y"] + there["bbox_h"] > there["height"] + 1).sum()) <= 2

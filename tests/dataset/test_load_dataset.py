@@ -1,0 +1,243 @@
+"""What the step lets through, what it leaves out by name, what it refuses; and that it is whole or not there."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.dataset.conftest import jpeg
+from workflow_scripts.common import tables
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.dataset.load_dataset import check_boxes, check_captions, check_images, main
+from workflow_scripts.dataset.source import spread
+
+
+def captions(*rows: tuple) -> pd.DataFrame:
+    """From image_id, caption_id, text and optionally class_id."""
+    return pd.DataFrame([(*r, None)[:4] for r in rows], columns=["image_id", "caption_id", "text", "class_id"])
+
+
+def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limit: int = 0) -> Path:
+    """The step on a CSV table and, unless None, a folder of images; gives the dataset's folder."""
+    (tmp_path / "t.csv").write_text(table, encoding="utf-8")
+    settings = {"file": str(tmp_path / "t.csv")}
+    if images is not None:
+        settings["images"] = str(tmp_path / "pictures")
+        for name, content in images.items():
+            path = tmp_path / "pictures" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    options = argparse.Namespace(
+        source="table", settings=json.dumps(settings), limit=limit, seed=0, dataset="mine",
+        results=tmp_path / "results", cache=tmp_path / "cache",
+    )  # fmt: skip
+    main(options)
+    return tmp_path / "results" / "mine"
+
+
+def test_no_captions() -> None:
+    with pytest.raises(UserError, match="^x: no captions$"):
+        check_captions(captions(), "x")
+    with pytest.raises(UserError, match="x: no captions, 2 are empty"):
+        check_captions(captions(("a", 0, ""), ("a", 1, " \t")), "x")
+
+
+def test_duplicate_captions() -> None:
+    with pytest.raises(UserError, match="caption 0 of image 'a' stands twice"):
+        check_captions(captions(("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")), "x")
+
+
+def test_two_classes() -> None:
+    with pytest.raises(UserError, match="image 'a' has captions of two classes"):
+        check_captions(captions(("a", 0, "x", "1"), ("a", 1, "y", "2")), "x")
+
+
+@pytest.mark.parametrize("climbing", ["../a", "/a", "a/../../b", ""])
+def test_an_id_that_climbs(tmp_path: Path, climbing: str) -> None:
+    with pytest.raises(UserError, match="image_id"):
+        check_captions(captions((climbing, 0, "x")), "x")
+    with pytest.raises(UserError, match="image_id"):
+        check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": [climbing], "path": ["a"]}), tmp_path, "x")
+
+
+def test_empty_captions_leave_the_other_ids_as_they_were() -> None:
+    found, empty = check_captions(captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, "")), "x")
+    assert found[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "zero"], ["a", 2, "two"]]
+    assert empty == ["a 1", "b 0"]
+
+
+@given(st.text())
+def test_a_caption_is_one_line(text: str) -> None:
+    found, _ = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x")
+    for kept in found["text"][1:]:
+        assert kept and kept == kept.strip() and len(kept.splitlines()) == 1 and "\t" not in kept
+
+
+def test_ordinary_captions_are_not_touched() -> None:
+    texts = ["a bird  with two spaces", "ein grüner Vogel", "鳥", "it's \"red\", isn't it?"]
+    found, _ = check_captions(captions(*(("a", n, t) for n, t in enumerate(texts))), "x")
+    assert list(found["text"]) == texts
+
+
+def test_images(tmp_path: Path) -> None:
+    (tmp_path / "good.jpg").write_bytes(jpeg(1, (40, 30)))
+    (tmp_path / "silent.jpg").write_bytes(jpeg(1))
+    whole = jpeg(2, (300, 300))
+    for name, content in [("cut", whole[: len(whole) // 2]), ("text", b"<html>"), ("empty", b"")]:
+        (tmp_path / f"{name}.jpg").write_bytes(content)
+    ids = ["good", "cut", "text", "empty", "lost", "none"]
+    images = pd.DataFrame({"image_id": [*ids, "silent"], "path": [*(f"{i}.jpg" for i in ids[:5]), None, "silent.jpg"]})
+    found, report = check_images(captions(*((i, 0, "x") for i in [*ids, "unknown"])), images, tmp_path, "x")
+    there = found.set_index("image_id")
+    assert list(there.index) == sorted([*ids, "unknown"])
+    assert list(there.loc["good", ["path", "width", "height"]]) == ["good.jpg", 40, 30]
+    assert there.drop(index="good")[["path", "width", "height"]].isna().all(axis=None)
+    assert report["images_broken"]["count"] == 3
+    assert [n.split(":")[0] for n in report["images_broken"]["names"]] == ["cut", "empty", "text"]
+    assert report["images_without_file"] == {"count": 3, "names": ["lost", "none", "unknown"]}
+    assert report["images_without_captions"] == {"count": 1, "names": ["silent"]}
+    # Broken files, and those that nothing will read, are gone.
+    assert [p.name for p in tmp_path.iterdir()] == ["good.jpg"]
+
+
+def test_no_image_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"no")
+    with pytest.raises(UserError, match="none of 1 images can be read: a: "):
+        check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": ["a"], "path": ["a.jpg"]}), tmp_path, "x")
+
+
+def test_duplicate_images(tmp_path: Path) -> None:
+    images = pd.DataFrame({"image_id": ["a", "a"], "path": [None, None]})
+    with pytest.raises(UserError, match="image 'a' stands twice"):
+        check_images(captions(("a", 0, "x")), images, tmp_path, "x")
+
+
+@pytest.mark.parametrize(
+    ("box", "inside"),
+    [
+        ((0, 0, 40, 30), True),
+        ((-5, -5, 10, 10), True),
+        ((39, 29, 10, 10), True),
+        ((-5, -5, 5, 5), False),
+        ((40, 0, 5, 5), False),
+        ((3, 3, 0, 5), False),
+        ((3, 3, -2, 5), False),
+        ((3, None, 2, 5), False),
+    ],
+)
+def test_boxes(box: tuple, inside: bool) -> None:
+    row = {"image_id": "a", "path": "p", "width": 40, "height": 30} | dict(
+        zip(("bbox_x", "bbox_y", "bbox_w", "bbox_h"), box, strict=True)
+    )
+    found, outside = check_boxes(pd.DataFrame([row]))
+    assert found["bbox_x"].notna().all() == inside
+    assert outside == ([] if inside else ["a"])
+
+
+def test_the_artifacts(tmp_path: Path) -> None:
+    table = "image_id,caption,class_id\nb/2,a red bird,1\n007,blue wings,2\n007,,2\nb/2,gray,1\n3,no image,2\n"
+    place = run(tmp_path, table, {"007.jpg": jpeg(), "b/2.PNG": jpeg(1), "3.jpg": b"broken"})
+    found = read_table(place / "captions.parquet", tables.CAPTIONS)
+    assert found[["image_id", "caption_id"]].values.tolist() == [["007", 0], ["3", 0], ["b/2", 0], ["b/2", 1]]
+    images = read_table(place / "images.parquet", tables.IMAGES)
+    assert images["path"].fillna("").tolist() == ["mine/images/007.jpg", "", "mine/images/b/2.png"]
+    assert all((tmp_path / "results" / p).is_file() for p in images["path"].dropna())
+    assert not (place / "images" / "3.jpg").exists()
+    summary = read_json(place / "dataset.json")
+    assert (summary["images"], summary["images_with_file"], summary["captions"]) == (3, 2, 4)
+    assert summary["captions_empty"] == {"count": 1, "names": ["007 1"]}
+    assert summary["images_broken"]["count"] == 1
+    # Nothing of this machine is in an artifact.
+    assert all(str(tmp_path).encode() not in p.read_bytes() for p in place.glob("*.*"))
+
+
+def test_equal_work_gives_equal_bytes(tmp_path: Path) -> None:
+    table = "image_id,caption\n" + "".join(f"{n % 7},a bird {n}\n" for n in range(40))
+    images = {f"{n}.jpg": jpeg(n) for n in range(7)}
+    places = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        places.append(run(tmp_path / name, table, images, limit=4))
+    files = [sorted(p.relative_to(place) for p in place.rglob("*") if p.is_file()) for place in places]
+    assert files[0] == files[1] and len(files[0]) == 7
+    assert all((places[0] / f).read_bytes() == (places[1] / f).read_bytes() for f in files[0])
+
+
+def test_captions_alone(tmp_path: Path) -> None:
+    place = run(tmp_path, "image_id,caption\na,a red bird\n")
+    assert read_table(place / "images.parquet", tables.IMAGES)["path"].isna().all()
+    assert list((place / "images").iterdir()) == []
+
+
+def test_a_failure_leaves_the_artifacts_before_it(tmp_path: Path) -> None:
+    place = run(tmp_path, "image_id,caption\na,a red bird\n", {"a.jpg": jpeg()})
+    before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
+    with pytest.raises(UserError, match="stands twice"):
+        run(tmp_path, "image_id,caption_id,caption\na,0,a red bird\na,0,a blue bird\n", {})
+    assert {p: p.read_bytes() for p in place.rglob("*") if p.is_file()} == before
+
+
+@given(
+    st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40),
+    st.integers(1, 45),
+    st.integers(0, 3),
+)
+def test_a_first_try_is_spread_over_the_classes(classes: list[str | None], limit: int, seed: int) -> None:
+    images = pd.DataFrame({"image_id": [f"{n:02}" for n in range(len(classes))], "class_id": classes})
+    chosen = spread(images, limit, seed)
+    assert len(chosen) == min(limit, len(classes))
+    assert chosen == spread(images.sample(frac=1, random_state=1), limit, seed)
+    assert chosen <= spread(images, limit + 1, seed)
+    taken = images[images["image_id"].isin(chosen)]["class_id"].fillna("").value_counts()
+    whole = images["class_id"].fillna("").value_counts()
+    # No class is passed by more than one image, unless it has no more.
+    for name, size in whole.items():
+        assert taken.get(name, 0) >= min(size, taken.max() - 1)
+
+
+def step(tmp_path: Path, *arguments: str, most: int | None = None) -> subprocess.CompletedProcess:
+    """The step as a user calls it; no file may grow past ``most`` bytes."""
+
+    def limit_files() -> None:
+        if most is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    command = [sys.executable, "-B", "-m", "workflow_scripts.dataset.load_dataset"]
+    command += ["--results", str(tmp_path / "results"), "--cache", str(tmp_path / "cache"), "--dataset", "mine"]
+    return subprocess.run(
+        [*command, *arguments], cwd=ROOT, capture_output=True, text=True, preexec_fn=limit_files, check=False
+    )
+
+
+def test_a_disk_that_fills(tmp_path: Path) -> None:
+    rows = "".join(f"{n * 7919 % 9973},a bird {n * 31337 % 9973}\n" for n in range(9000))
+    (tmp_path / "t.csv").write_text("image_id,caption\n" + rows)
+    settings = json.dumps({"file": str(tmp_path / "t.csv")})
+    done = step(tmp_path, "--source", "table", "--settings", settings, most=20_000)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: ") and "make room" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / "t.csv"]
+    assert step(tmp_path, "--source", "table", "--settings", settings).returncode == 0
+
+
+def test_mistakes_on_the_command_line_are_one_line(tmp_path: Path) -> None:
+    for arguments, message in [
+        (["--source", "nope"], "unknown 'nope'; allowed: cub, sketch, table"),
+        (["--source", "table", "--settings", "{}"], "--settings: "),
+        (["--source", "cub", "--settings", '{"root": "/nowhere"}'], "/nowhere/cub_captions.zip: no such file"),
+    ]:
+        done = step(tmp_path, *arguments)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+        assert message in done.stderr

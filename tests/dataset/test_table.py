@@ -1,0 +1,221 @@
+"""A user's own table and folder: every format, and every mistake that can be foreseen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.dataset.conftest import jpeg
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.dataset.source import Loaded
+from workflow_scripts.dataset.sources import table
+
+ROWS = [
+    {"image_id": "007", "caption": "a red bird", "class_id": "01"},
+    {"image_id": "b/8", "caption": 'a "blue", long bill', "class_id": "2"},
+    {"image_id": "007", "caption": "rote Flügel", "class_id": "01"},
+]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    frame = pd.DataFrame(rows)
+    match path.suffix:
+        case ".csv":
+            frame.to_csv(path, index=False)
+        case ".tsv":
+            frame.to_csv(path, index=False, sep="\t")
+        case ".json":
+            path.write_text(json.dumps(rows), encoding="utf-8")
+        case ".jsonl":
+            path.write_text("\n".join(map(json.dumps, rows)) + "\n\n", encoding="utf-8")
+        case ".parquet":
+            frame.to_parquet(path)
+    return path
+
+
+def load(file: Path, images: Path | None, out: Path, limit: int | None = None) -> Loaded:
+    out.mkdir(exist_ok=True)
+    chosen = table.Settings(file=str(file), images=None if images is None else str(images))
+    return table.load(chosen, seed=0, limit=limit, folder=out, cache=out)
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    (folder / "b").mkdir(parents=True)
+    (folder / "007.JPG").write_bytes(jpeg(7))
+    (folder / "b" / "8.jpeg").write_bytes(jpeg(8))
+    return folder
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".parquet"])
+def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
+    loaded = load(write(tmp_path / f"t{suffix}", ROWS), pictures, tmp_path / "out")
+    found = loaded.captions[["image_id", "caption_id", "class_id", "text"]].values.tolist()
+    assert found == [
+        ["007", 0, "01", "a red bird"],
+        ["b/8", 0, "2", 'a "blue", long bill'],
+        ["007", 1, "01", "rote Flügel"],
+    ]
+    assert loaded.images.values.tolist() == [["007", "007.jpg"], ["b/8", "b/8.jpeg"]]
+    assert (tmp_path / "out" / "007.jpg").read_bytes() == jpeg(7)
+    assert all(value["count"] == 0 for value in loaded.summary.values())
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True),
+            st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_every_format_says_the_same(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    found = []
+    for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet"):
+        file = write(tmp_path / f"t{suffix}", [{"image_id": i, "caption": c} for i, c in rows])
+        captions, _, bad = table.read_captions(file)
+        assert not bad and captions["class_id"].isna().all()
+        found.append(captions[["image_id", "text"]].values.tolist())
+    assert all(f == [list(r) for r in rows] for f in found)
+
+
+def test_numbers_become_text_without_change(tmp_path: Path) -> None:
+    rows = [{"image_id": 7, "caption": "a"}, {"image_id": 8.0, "caption": "b"}, {"image_id": "09", "caption": "c"}]
+    captions, _, _ = table.read_captions(write(tmp_path / "t.json", rows))
+    assert list(captions["image_id"]) == ["7", "8", "09"]
+    captions, _, _ = table.read_captions(write(tmp_path / "t.parquet", [{"image_id": 7, "caption": "a"}]))
+    assert list(captions["image_id"]) == ["7"]
+
+
+def test_captions_alone(tmp_path: Path) -> None:
+    loaded = load(write(tmp_path / "t.csv", ROWS), None, tmp_path / "out")
+    assert loaded.images["path"].isna().all() and len(loaded.images) == 2
+
+
+def test_bad_rows_are_counted_and_named(tmp_path: Path) -> None:
+    csv = tmp_path / "t.csv"
+    csv.write_text('image_id,caption\na,one\nb\n\n,none\na,"two\nlines"\na,\nc,x,y\n')
+    loaded = load(csv, None, tmp_path / "out")
+    assert loaded.captions[["image_id", "caption_id", "text"]].values.tolist() == [
+        ["a", 0, "one"],
+        ["a", 1, "two\nlines"],
+        ["a", 2, ""],
+    ]
+    assert loaded.summary["rows_unreadable"]["names"] == [
+        "line 3: 1 values, the header has 2 columns",
+        "line 9: 3 values, the header has 2 columns",
+        "line 5: no image_id",
+    ]
+    jsonl = tmp_path / "t.jsonl"
+    lines = [
+        '{"image_id": "a", "caption": "one"}',
+        "[1]",
+        '{"image_id": "a", "capt',
+        '{"image_id": {}, "caption": "x"}',
+        '{"image_id": "a", "caption": "\\ud800"}',
+    ]
+    jsonl.write_text("\n".join(lines))
+    _, _, bad = table.read_captions(jsonl)
+    assert [b.split(" ")[1] for b in bad] == ["2:", "3:", "4:", "5:"]
+
+
+def test_stated_caption_ids(tmp_path: Path) -> None:
+    rows = [{"image_id": "a", "caption_id": n, "caption": "x"} for n in ("5", "2", "two", None)]
+    captions, _, bad = table.read_captions(write(tmp_path / "t.json", rows))
+    assert list(captions["caption_id"]) == [5, 2]
+    assert bad == ["record 3: caption_id is no whole number", "record 4: caption_id is no whole number"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"id,text\na,b\n", "no column 'image_id'; its columns: 'id', 'text'"),
+        ("t.csv", b"image_id;caption\na;b\n", "its columns: 'image_id;caption'"),
+        ("t.csv", b"", "its columns: none"),
+        ("t.csv", b"image_id,caption\n", "no captions"),
+        ("t.csv", b"image_id,caption\na,b,c\n", "no captions; 1 rows cannot be read, first line 2: 3 values"),
+        ("t.csv", b"image_id,caption,caption\na,b,c\n", "column 'caption' stands twice"),
+        ("t.csv", "image_id,caption\na,b\nc,é".encode("latin-1"), "line 3: byte 0xe9 is not UTF-8"),
+        ("t.csv", "image_id,caption\na,b".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
+        ("t.csv", b'image_id,caption\na,b\nc,"d\ne,f\n', "from line 3: unexpected end of data: mend the quotes"),
+        ("t.csv", b"image_id,caption\n../../etc/x,b\n", "line 2: image_id '../../etc/x': cannot be a path"),
+        ("t.csv", b"image_id,caption\n/etc/x,b\n", "cannot be a path"),
+        ("t.json", b'{"image_id": "a"}', "must be a list of objects"),
+        ("t.json", b'[{"image_id": "a", "capt', "not JSON"),
+        ("t.json", b"[1, 2]", "no column 'image_id'; its columns: none"),
+        ("t.jsonl", b'{"image_id": "a"}', "no column 'caption'; its columns: 'image_id'"),
+        ("t.parquet", b"PAR1", "not a readable Parquet file"),
+        ("t.xlsx", b"", "unknown format '.xlsx'; allowed: .csv"),
+        ("t.csv", b"image_id,caption,path\na,b,x.jpg\na,c,y.jpg\n", "line 3: image 'a' has a second path, 'y.jpg'"),
+    ],
+)
+def test_one_line_for_each_mistake(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError) as error:
+        load(tmp_path / name, None, tmp_path / "out")
+    assert message in str(error.value) and name in str(error.value) and "\n" not in str(error.value)
+
+
+def test_missing_places(tmp_path: Path, pictures: Path) -> None:
+    file = write(tmp_path / "t.csv", ROWS)
+    with pytest.raises(UserError, match="none.csv: no such file"):
+        load(tmp_path / "none.csv", None, tmp_path / "out")
+    with pytest.raises(UserError, match="none: no such folder of images"):
+        load(file, tmp_path / "none", tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="looked for 2, the first as 007.jpg; it holds 0 images"):
+        load(file, tmp_path / "empty", tmp_path / "out")
+    with pytest.raises(UserError, match="it holds 2 images, for example 007.JPG"):
+        load(write(tmp_path / "u.csv", [{"image_id": "x", "caption": "y"}]), pictures, tmp_path / "out")
+
+
+def test_stated_paths(tmp_path: Path, pictures: Path) -> None:
+    rows = [
+        {"image_id": "x", "caption": "a", "path": "b/8.jpeg"},
+        {"image_id": "y", "caption": "a", "path": "none.png"},
+    ]
+    loaded = load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out")
+    assert loaded.images.values.tolist()[0] == ["x", "x.jpeg"] and pd.isna(loaded.images["path"][1])
+    assert loaded.summary["files_without_captions"] == {"count": 1, "names": ["007.JPG"]}
+    (tmp_path / "secret.jpg").write_bytes(jpeg())
+    for climbing in ("../secret.jpg", str(tmp_path / "secret.jpg")):
+        rows[0]["path"] = climbing
+        with pytest.raises(UserError, match="leaves the folder of images"):
+            load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out")
+
+
+def test_several_files_of_one_image(tmp_path: Path, pictures: Path) -> None:
+    (pictures / "007.png").write_bytes(b"")
+    loaded = load(write(tmp_path / "t.csv", ROWS), pictures, tmp_path / "out")
+    assert loaded.images["path"][0] == "007.jpg"
+    assert loaded.summary["images_with_several_files"] == {"count": 1, "names": ["007"]}
+
+
+def test_a_first_try(tmp_path: Path, pictures: Path) -> None:
+    rows = [{"image_id": f"no{n}", "caption": "x"} for n in range(50)] + ROWS
+    loaded = load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out", limit=2)
+    assert list(loaded.images["path"]) == ["007.jpg", "b/8.jpeg"]
+    assert len(load(write(tmp_path / "t.csv", rows), None, tmp_path / "out", limit=20).images) == 20
+
+
+def test_new_images_and_new_rows_change_the_fingerprint(tmp_path: Path, pictures: Path) -> None:
+    file = write(tmp_path / "t.csv", ROWS)
+    chosen = table.Settings(file=str(file), images=str(pictures))
+    first = table.fingerprint(chosen)
+    assert table.fingerprint(chosen) == first
+    (pictures / "9.png").write_bytes(b"9")
+    second = table.fingerprint(chosen)
+    file.write_text(file.read_text().replace("red", "tan"))
+    assert len({first, second, table.fingerprint(chosen)}) == 3
+    file.unlink()
+    assert table.fingerprint(chosen) != second

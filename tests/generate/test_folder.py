@@ -1,0 +1,146 @@
+"""Somebody's images are found by their names or a manifest; what is missing or broken is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from tests.generate.conftest import Place, make_prompts, picture
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.generate.generators import folder
+
+
+def make(root: Path, names: list[str]) -> Path:
+    for number, name in enumerate(names):
+        picture(root / name, number + 100)
+    return root
+
+
+def test_the_files_that_prompts_ask_for(place: Place) -> None:
+    mine = make(place.root / "made", list(place.prompts["file_name"]))
+    manifest, summary = place.generate("folder", path=str(mine))
+    assert (manifest["status"] == "ok").all() and set(manifest["split"]) == set(place.prompts["split"])
+    for row, prompt in zip(manifest.itertuples(), place.prompts.itertuples(), strict=True):
+        assert row.path == f"mine/color/generated/it/images/{prompt.file_name}"
+        assert (place.root / "results" / row.path).read_bytes() == (mine / prompt.file_name).read_bytes()
+    assert summary["files_without_prompt"]["count"] == 0
+
+
+def test_missing_and_unreadable_files_are_named(place: Place) -> None:
+    mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
+    (mine / "test_seen/s/1/0.png").write_bytes(b"no image")
+    whole = (mine / "test_seen/s/1/1.png").read_bytes()
+    (mine / "test_seen/s/1/1.png").write_bytes(whole[: len(whole) // 2])
+    make(mine, ["test_seen/s/1/7.png", "test_seen/other/0.png", "elsewhere/s/2/0.png"])
+    (mine / "test_seen" / "notes.txt").write_text("not an image")
+    manifest, summary = place.generate("folder", path=str(mine))
+    assert manifest["status"].value_counts().to_dict() == {"missing": 14, "unreadable": 2, "ok": 2}
+    assert manifest["path"].isna().sum() == 16
+    assert summary["unreadable"]["names"] == ["test_seen s/1 0 0", "test_seen s/1 1 0"]
+    assert summary["missing"]["count"] == 14
+    assert summary["splits"]["test_unseen"] == {"ok": 0, "missing": 6, "unreadable": 0}
+    assert summary["files_without_prompt"]["names"] == ["test_seen/other/0.png", "test_seen/s/1/7.png"]
+    assert len([p for p in (place.target / "images").rglob("*") if p.is_file()]) == 2
+
+
+def test_nothing_at_all(place: Place) -> None:
+    mine = make(place.root / "made", ["a.png", "s/x/0.png"])
+    with pytest.raises(UserError, match="the first is looked for as test_seen/s/1/0.png; there are 1 files"):
+        place.generate("folder", path=str(mine))
+    with pytest.raises(UserError, match="none: no such folder or manifest"):
+        place.generate("folder", path=str(place.root / "none"))
+    with pytest.raises(UserError, match="path: Field required|--settings"):
+        place.generate("folder")
+
+
+@pytest.mark.parametrize("ending", [".png", ".jpg", ".JPEG", ".webp"])
+def test_endings_and_draws(place: Place, ending: str) -> None:
+    prompts = make_prompts({"test_unseen": ["u/1"]}, captions=1, draws=2)
+    mine = make(place.root / "made", [f"test_unseen/u/1/0{ending}", f"test_unseen/u/1/0_1{ending}"])
+    manifest, _ = place.generate("folder", prompts, path=str(mine))
+    assert list(manifest["status"]) == ["ok", "ok"]
+    assert list(manifest["path"].str.rsplit("/", n=1).str[-1]) == [f"0_0{ending.lower()}", f"0_1{ending.lower()}"]
+    assert all(Image.open(place.root / "results" / p).size == (30, 20) for p in manifest["path"])
+
+
+def test_a_flat_folder_serves_splits_that_do_not_meet(place: Place) -> None:
+    prompts = make_prompts({"test_seen": ["s/1"], "test_unseen": ["u/1"]})
+    mine = make(place.root / "made", ["s/1/0.png", "s/1/1_0.png", "u/1/0.png"])
+    manifest, _ = place.generate("folder", prompts, path=str(mine))
+    assert list(manifest["status"]) == ["ok", "ok", "ok", "missing"]
+    assert manifest["path"][1].endswith("images/test_seen/s/1/1.png")
+
+
+def test_a_flat_folder_cannot_serve_a_caption_and_its_swap(place: Place) -> None:
+    mine = make(place.root / "made", ["s/1/0.png"])
+    with pytest.raises(UserError, match="s/1 caption 0: test_seen and test_swapped ask for different images") as error:
+        place.generate("folder", path=str(mine))
+    assert "folders named test_seen, test_unseen, test_swapped" in str(error.value)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_manifest(place: Place, suffix: str) -> None:
+    file = place.root / "made" / f"list{suffix}"
+    make(file.parent, ["x/1.png", "2.png", "unused.png"])
+    rows = pd.DataFrame(
+        {
+            "image_id": ["s/1", "s/1", "u/1", "gone", ""],
+            "caption_id": [0, 0, 1, 0, 0],
+            "split": ["test_seen", "test_swapped", "test_unseen", "test_seen", "test_seen"],
+            "path": ["x/1.png", "2.png", "lost.png", "2.png", "2.png"],
+        }
+    )
+    match suffix:
+        case ".csv":
+            rows.to_csv(file, index=False)
+        case ".jsonl":
+            rows.to_json(file, orient="records", lines=True)
+        case ".parquet":
+            rows.to_parquet(file)
+    manifest, summary = place.generate("folder", path=str(file))
+    there = manifest[manifest["status"] == "ok"]
+    assert there[["image_id", "caption_id", "split"]].values.tolist() == [
+        ["s/1", 0, "test_seen"],
+        ["s/1", 0, "test_swapped"],
+    ]
+    assert summary["rows_unreadable"]["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("image_id,caption_id\ns/1,0\n", "no column 'path'"),
+        ("image_id,caption_id,path\ns/1,0,a.png\ns/1,0,b.png\n", "line 3: a second image for image s/1 caption 0"),
+        ("image_id,caption_id,path\ns/1,0,../../a.png\n", "no image of the"),
+        ("image_id,caption_id,path\ns/1,0,a.png\n", "test_seen and test_swapped ask for different images"),
+    ],
+)
+def test_manifests_that_cannot_be_served(place: Place, rows: str, message: str) -> None:
+    file = make(place.root / "made", ["a.png", "b.png"]) / "list.csv"
+    picture(place.root / "a.png")
+    file.write_text(rows)
+    with pytest.raises(UserError, match=message):
+        place.generate("folder", path=str(file))
+
+
+def test_rows_that_are_left_out(place: Place) -> None:
+    file = make(place.root / "made", ["a.png"]) / "list.csv"
+    file.write_text(
+        "image_id,caption_id,split,draw,path\n"
+        "s/1,0,test_seen,0,a.png\ns/1,x,test_seen,0,a.png\ns/1,1,train,0,a.png\ns/2,0,test_seen,0,/a.png\ns/3\n"
+    )
+    _, summary = place.generate("folder", path=str(file))
+    assert [n.split(":")[0] for n in summary["rows_unreadable"]["names"]] == ["line 6", "line 3", "line 4", "line 5"]
+    assert summary["splits"]["test_seen"]["ok"] == 1
+
+
+def test_new_files_change_the_fingerprint(place: Place) -> None:
+    mine = make(place.root / "made", ["a.png"])
+    chosen = folder.Settings(path=str(mine))
+    before = folder.fingerprint(chosen)
+    assert before == folder.fingerprint(chosen)
+    make(mine, ["b.png"])
+    assert folder.fingerprint(chosen) != before

@@ -1,0 +1,82 @@
+"""Photographs are the prompts' own images; shuffled ones are never, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+from tests.generate.conftest import Place, make_prompts
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.generate.generate_images import summarise
+from workflow_scripts.generate.generators.shuffled import partners
+
+
+def test_photographs(place: Place) -> None:
+    manifest, summary = place.generate("photographs")
+    assert set(manifest["split"]) == {"test_seen", "test_unseen"} and len(manifest) == 14
+    there = manifest[manifest["status"] == "ok"]
+    assert (there["path"] == "mine/images/" + there["image_id"] + ".png").all()
+    assert set(manifest["image_id"][manifest["status"] == "missing"]) == {"s/none"}
+    assert summary["splits"]["test_seen"] == {"ok": 6, "missing": 2, "unreadable": 0}
+    assert summary["missing"] == {"count": 2, "names": ["test_seen s/none 0 0", "test_seen s/none 1 0"]}
+    assert list((place.target / "images").iterdir()) == []
+
+
+def test_the_manifest_is_in_the_order_of_the_prompts(place: Place) -> None:
+    manifest, _ = place.generate("photographs")
+    served = place.prompts[place.prompts["split"] != "test_swapped"]
+    keys = ["image_id", "caption_id", "draw", "split"]
+    pd.testing.assert_frame_equal(manifest[keys], served[keys].reset_index(drop=True))
+
+
+def test_no_file_at_all(place: Place) -> None:
+    with pytest.raises(UserError, match="generator it: no image for any of 2 prompts"):
+        place.generate("photographs", make_prompts({"test_seen": ["s/none"]}))
+    with pytest.raises(UserError, match="no prompts of test_seen, test_unseen"):
+        place.generate("photographs", make_prompts({"test_swapped": ["s/1"]}))
+    assert not place.target.exists() or list(place.target.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shuffled(place: Place, seed: int) -> None:
+    manifest, _ = place.generate("shuffled", make_prompts({"test_seen": ["s/1", "s/2", "s/3"], "test_unseen": [
+        "u/1", "u/2", "u/3"]}, captions=3, draws=3), seed=seed)  # fmt: skip
+    assert (manifest["status"] == "ok").all()
+    given = manifest["path"].str.removeprefix("mine/images/").str.removesuffix(".png")
+    assert (given != manifest["image_id"]).all()
+    # Of the same split, and every image as often as any other.
+    assert (given.str[0] == manifest["image_id"].str[0]).all()
+    assert set(Counter(given).values()) == {9}
+    # One partner for an image and draw, another one for another draw.
+    partner = manifest.assign(given=given).groupby(["image_id", "draw"])["given"].unique().map(list)
+    assert (partner.map(len) == 1).all()
+    assert (partner.unstack()[0] != partner.unstack()[1]).all()
+
+
+def test_a_single_image_cannot_be_shuffled(place: Place) -> None:
+    manifest, _ = place.generate("shuffled", make_prompts({"test_seen": ["s/1"], "test_unseen": ["u/1", "u/2"]}))
+    assert set(manifest["status"][manifest["split"] == "test_seen"]) == {"missing"}
+    assert set(manifest["status"][manifest["split"] == "test_unseen"]) == {"ok"}
+
+
+def test_images_without_a_file_are_nobodys_partner(place: Place) -> None:
+    manifest, _ = place.generate("shuffled")
+    seen = manifest[manifest["split"] == "test_seen"]
+    assert set(seen["image_id"][seen["status"] == "missing"]) == {"s/none"}
+
+
+def test_partners_depend_on_the_seed_alone() -> None:
+    ids = [str(n) for n in range(50)]
+    assert partners(ids, 0, "test_seen") == partners(ids[::-1], 0, "test_seen")
+    assert partners(ids, 0, "test_seen") != partners(ids, 1, "test_seen")
+    assert partners(ids, 0, "test_seen") != partners(ids, 0, "test_unseen")
+
+
+def test_names_in_the_summary_are_few() -> None:
+    manifest = make_prompts({"test_seen": [str(n) for n in range(60)]}).assign(path=None, status="missing")
+    summary = summarise(manifest)
+    assert summary["missing"]["count"] == 120 and len(summary["missing"]["names"]) == 20
+    assert json.dumps(summary)

@@ -1,0 +1,187 @@
+"""The page: one file that says all of it, fetches nothing, runs nothing, and repeats no caption as markup."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from workflow_scripts.common import tables
+from workflow_scripts.common.io import read_table, write_table
+from workflow_scripts.report import draw_figures, make_page
+
+VOID = {"meta", "img", "link", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes and words of a page; fails where tags are not nested properly."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.rows: list[list[str]] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+        if {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+    def by_class(self, name: str) -> list[dict[str, str | None]]:
+        return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
+
+
+def write_page(results: Path, examples: int = 12, compositions: tuple[str, ...] = ("color",)) -> str:
+    for composition in compositions:
+        draw_figures.main(
+            argparse.Namespace(results=results, dataset="tiny", composition=composition, dominant=1, ratio=1.25, seed=0)
+        )
+    make_page.main(
+        argparse.Namespace(
+            results=results,
+            dataset="tiny",
+            compositions=list(compositions),
+            generators=["photographs", "faithful", "memorizer"],
+            oracle=["faithful"],
+            examples=examples,
+            settings='{"judge": {"train_on": "half", "model": "</pre><script>"}}',
+            seed=0,
+        )
+    )
+    return (results / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def text(results: Path) -> str:
+    return write_page(results)
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def test_same_data_same_bytes(results: Path, text: str) -> None:
+    assert write_page(results) == text
+
+
+def test_nothing_is_fetched_and_nothing_runs(page: Page, text: str) -> None:
+    for tag, attrs in page.tags:
+        assert tag not in ("script", "link", "iframe", "object", "base", "form")
+        assert not any(name.startswith("on") for name in attrs)
+        for name in ("src", "href", "srcset", "data"):
+            assert (attrs.get(name) or "#").startswith(("data:image/", "#"))
+    style = re.search(r"<style>(.*?)</style>", text, re.S)
+    assert style and "url(" not in style[1] and "@import" not in style[1]
+
+
+def test_captions_stand_as_they_were_written(results: Path, tmp_path: Path) -> None:
+    # The hostile caption's pair, alone in the swapped split, must be among the examples.
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    place = copy / "tiny" / "color"
+    swapped = read_table(place / "swapped.parquet", tables.SWAPPED)
+    hostile = swapped["text"].str.startswith("<script>")
+    assert hostile.sum() == 1
+    write_table(swapped[hostile], place / "swapped.parquet", tables.SWAPPED)
+    raw = write_page(copy)
+    page = Page(raw)
+    assert "<script>alert(1)</script> a bird with red wing & <b>blue</b> belly" in page.text
+    assert "<script>alert(1)</script> a bird with green wing & <b>blue</b> belly" in page.text
+    assert "<script>" not in raw
+
+
+def test_every_number_has_its_interval(page: Page, results: Path) -> None:
+    table = pd.read_csv(results / "table.csv")
+    shown = {row[0]: row[1:] for row in reversed(page.rows) if len(row) == 5}
+    for row in table[(table["judge"] != "oracle") & (table["distractors"] == "original")].itertuples():
+        cell = f"{100 * row.exact:.1f}[{100 * row.exact_low:.1f}, {100 * row.exact_high:.1f}]"
+        assert shown[row.generator][tables.TESTS.index(row.split)] == cell
+
+
+def test_what_the_judge_saw_and_chose(page: Page) -> None:
+    assert "train_on: half" in page.text and "half of the images of each test split, which are not judged" in page.text
+    assert "90.0 % [85.0, 95.0] of 40 cases" in page.text
+    assert "0123456789abcdef" in page.text
+
+
+def test_all_left_out_is_counted(page: Page, results: Path) -> None:
+    lines = {row[0]: row[1:] for row in page.rows}
+    assert lines["images without file"] == ["1", "", "x"]
+    assert lines["captions without a ranked pair"][:2] == ["60", "240"]
+    assert lines["captions longer than the judge reads, cut"][:2] == ["3", "192"]
+    assert lines["images of unseen without a file or that the judge learns from"][:2] == ["6", "12"]
+    assert lines["images of faithful, swapped, with too few eligible distractors"][:2] == ["7", "25"]
+    lost = read_table(results / "tiny/color/generated/memorizer/manifest.parquet", tables.MANIFEST)
+    for status in ("missing", "unreadable"):
+        line = lines[f"images of memorizer that are {status}"]
+        assert line[:2] == ["1", str(len(lost))]
+        assert lost.loc[lost["status"] == status, "image_id"].item() in line[2]
+
+
+def test_the_oracle_says_how_many_distractors_are_true(page: Page) -> None:
+    assert "true of the image too: 4.0\xa0% of the distractors" in page.text.replace("4.0 %", "4.0\xa0%")
+
+
+def test_audit_and_its_suspicions(page: Page) -> None:
+    assert "Audit: 0 violations in 192 captions" in page.text
+    assert "a green and red bird <i>wing</i>" in page.text
+
+
+def test_swaps_are_marked_and_told_without_color(page: Page) -> None:
+    legend = 1
+    swapped = len(page.by_class("example")) - len(page.by_class("unseen")) // 2
+    assert len(page.by_class("swapped")) - legend == len(page.by_class("seen")) - legend == swapped > 0
+    hits = [attrs for attrs in page.by_class("picture") if "hit" in (attrs["class"] or "")]
+    assert len(hits) == page.text.count("✓ hit")
+
+
+def test_pictures_that_are_not_there_are_named(results: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    broken = copy / "tiny" / "color" / "generated" / "faithful" / "images"
+    for file in broken.rglob("*.png"):
+        file.write_bytes(b"no picture")
+    page = Page(write_page(copy))
+    made = [attrs for attrs in page.by_class("picture") if "real" not in (attrs["class"] or "").split()]
+    gaps = len(page.by_class("gap")) - page.text.count("no file")
+    assert 0 < gaps < len(made)
+    assert gaps == len(re.findall(r"(?:missing|unreadable)(?= |$)", page.text.split("What was left out")[0]))
+
+
+@pytest.mark.parametrize("examples", [0, 1, 5])
+def test_as_many_examples_as_asked_for(results: Path, examples: int) -> None:
+    assert len(Page(write_page(results, examples)).by_class("example")) == examples
+
+
+def test_images_without_class_are_said(make: Callable[..., Path], tmp_path: Path, text: str) -> None:
+    without = write_page(make(tmp_path / "results", classes=False), examples=1)
+    assert "The images have no class: each such image is its own class, and distractors may be true" in without
+    assert "have no class" not in text
