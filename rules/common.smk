@@ -23,10 +23,21 @@ DATASET = CONFIG.dataset.name or CONFIG.dataset.source
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
+# In the rules' paths, <results> and <logs>.
+pathvars:
+    results=RESULTS,
+    logs=LOGS,
+
+
 wildcard_constraints:
     composition="|".join(CONFIG.compositions),
     generator="|".join(GENERATORS),
     dataset=DATASET,
+
+
+def results_folder(wildcards):
+    """The folder that the paths inside artifacts are relative to."""
+    return RESULTS
 
 
 def source_settings():
@@ -41,7 +52,7 @@ def source_table_names():
 
 def source_tables():
     """Their files, for the output of its rule."""
-    return [RESULTS + "/{dataset}/" + name + ".parquet" for name in source_table_names()]
+    return [f"<results>/{{dataset}}/{name}.parquet" for name in source_table_names()]
 
 
 def source_contents(wildcards):
@@ -253,4 +264,5 @@ def final_outputs(wildcards):
     """What a run is for."""
     tables = [f"{RESULTS}/{name}" for name in ("table.csv", "table.md", "table.tex", "comparisons.csv")]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
-    return tables + choices + [f"{RESULTS}/report.html"]
+    exports = [f"{RESULTS}/{DATASET}/{composition}/export" for composition in CONFIG.compositions]
+    return tables + choices + exports + [f"{RESULTS}/report.html"]

@@ -5,15 +5,15 @@
 rule load_dataset:
     """Read or draw the images and captions of the config's source."""
     output:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        images=RESULTS + "/{dataset}/images.parquet",
-        folder=directory(RESULTS + "/{dataset}/images"),
-        summary=RESULTS + "/{dataset}/dataset.json",
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        folder=directory("<results>/{dataset}/images"),
+        summary="<results>/{dataset}/dataset.json",
         tables=source_tables(),
     log:
-        LOGS + "/{dataset}/load_dataset.log",
+        "<logs>/{dataset}/load_dataset.log",
     benchmark:
-        LOGS + "/{dataset}/load_dataset.benchmark.tsv"
+        "<logs>/{dataset}/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -29,7 +29,7 @@ rule load_dataset:
         contents=source_contents,
         limit=CONFIG.dataset.limit or 0,
         seed=CONFIG.seed,
-        results=RESULTS,
+        results=results_folder,
         cache=CONFIG.cache,
     shell:
         "python -m workflow_scripts.dataset.load_dataset --source {params.source:q}"

@@ -6,16 +6,16 @@
 rule generate_images:
     """Make, or fetch, an image for each prompt."""
     input:
-        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
+        prompts="<results>/{dataset}/{composition}/prompts.parquet",
         tables=generator_tables,
     output:
-        manifest=RESULTS + "/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-        folder=directory(RESULTS + "/{dataset}/{composition}/generated/{generator}/images"),
-        summary=RESULTS + "/{dataset}/{composition}/generated/{generator}/summary.json",
+        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        folder=directory("<results>/{dataset}/{composition}/generated/{generator}/images"),
+        summary="<results>/{dataset}/{composition}/generated/{generator}/summary.json",
     log:
-        LOGS + "/{dataset}/{composition}/generate_images.{generator}.log",
+        "<logs>/{dataset}/{composition}/generate_images.{generator}.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
         generator=one_of(generators(scenes=False)),
     conda:
@@ -29,7 +29,7 @@ rule generate_images:
         settings=generator_settings,
         contents=generator_contents,
         seed=CONFIG.seed,
-        results=RESULTS,
+        results=results_folder,
     shell:
         "python -m workflow_scripts.generate.generate_images --generator {wildcards.generator:q} --kind {params.kind:q}"
         " --settings {params.settings:q} --prompts {input.prompts:q} --tables {input.tables:q}"
@@ -39,9 +39,9 @@ rule generate_images:
 
 use rule generate_images as generate_scenes with:
     output:
-        manifest=RESULTS + "/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-        folder=directory(RESULTS + "/{dataset}/{composition}/generated/{generator}/images"),
-        summary=RESULTS + "/{dataset}/{composition}/generated/{generator}/summary.json",
-        scenes=RESULTS + "/{dataset}/{composition}/generated/{generator}/scenes.parquet",
+        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        folder=directory("<results>/{dataset}/{composition}/generated/{generator}/images"),
+        summary="<results>/{dataset}/{composition}/generated/{generator}/summary.json",
+        scenes="<results>/{dataset}/{composition}/generated/{generator}/scenes.parquet",
     wildcard_constraints:
         generator=one_of(generators(scenes=True)),

@@ -11,10 +11,6 @@ rule extract_pairs:
     output:
         pairs=RESULTS + "/{dataset}/pairs.parquet",
         summary=RESULTS + "/{dataset}/pairs.json",
-    params:
-        code=code_hash("workflow_scripts.pairs.extract_pairs"),
-        model=CONFIG.pairs.model,
-        cache=CONFIG.cache,
     log:
         LOGS + "/{dataset}/extract_pairs.log",
     benchmark:
@@ -24,6 +20,10 @@ rule extract_pairs:
     threads: 2
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.pairs.extract_pairs"),
+        model=CONFIG.pairs.model,
+        cache=CONFIG.cache,
     shell:
         "python -m workflow_scripts.pairs.extract_pairs --captions {input.captions:q}"
         " --adjectives {input.adjectives:q} --nouns {input.nouns:q} --model {params.model:q} --processes {threads}"
@@ -38,11 +38,6 @@ rule rank_pairs:
         nouns=noun_lexicon,
     output:
         ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
-    params:
-        code=code_hash("workflow_scripts.pairs.rank_pairs"),
-        selection_adjectives=CONFIG.pairs.selection.adjectives,
-        selection_pairs=CONFIG.pairs.selection.pairs,
-        min_count=CONFIG.pairs.selection.min_count,
     log:
         LOGS + "/{dataset}/{composition}/rank_pairs.log",
     benchmark:
@@ -52,6 +47,11 @@ rule rank_pairs:
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.pairs.rank_pairs"),
+        selection_adjectives=CONFIG.pairs.selection.adjectives,
+        selection_pairs=CONFIG.pairs.selection.pairs,
+        min_count=CONFIG.pairs.selection.min_count,
     shell:
         "python -m workflow_scripts.pairs.rank_pairs --pairs {input.pairs:q} --adjectives {input.adjectives:q}"
         " --nouns {input.nouns:q} --selection-adjectives {params.selection_adjectives}"

@@ -6,17 +6,27 @@
 rule score_images:
     """Score a generator's images by the trained judge."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        images=RESULTS + "/{dataset}/images.parquet",
-        files=RESULTS + "/{dataset}/images",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
-        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
-        manifest=RESULTS + "/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-        made=RESULTS + "/{dataset}/{composition}/generated/{generator}/images",
-        judge=RESULTS + "/{dataset}/{composition}/judge",
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        files="<results>/{dataset}/images",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        swapped="<results>/{dataset}/{composition}/swapped.parquet",
+        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        made="<results>/{dataset}/{composition}/generated/{generator}/images",
+        judge="<results>/{dataset}/{composition}/judge",
     output:
-        scores=directory(RESULTS + "/{dataset}/{composition}/scores/{generator}"),
+        scores=directory("<results>/{dataset}/{composition}/scores/{generator}"),
+    log:
+        "<logs>/{dataset}/{composition}/score_images.{generator}.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/score_images.{generator}.benchmark.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: CONFIG.threads
+    resources:
+        torch=1,
+        mem_mb=4000,
     params:
         code=code_hash("workflow_scripts.score.score_images"),
         serves=served_splits,
@@ -24,18 +34,8 @@ rule score_images:
         batch=CONFIG.score.batch,
         threads=CONFIG.threads,
         device=CONFIG.judge.device,
-        results=RESULTS,
+        results=results_folder,
         cache=CONFIG.cache,
-    log:
-        LOGS + "/{dataset}/{composition}/score_images.{generator}.log",
-    benchmark:
-        LOGS + "/{dataset}/{composition}/score_images.{generator}.benchmark.tsv"
-    conda:
-        "../envs/torch.yaml"
-    threads: CONFIG.threads
-    resources:
-        torch=1,
-        mem_mb=4000,
     shell:
         "python -m workflow_scripts.score.score_images --captions {input.captions:q} --images {input.images:q}"
         " --splits {input.splits:q} --swapped {input.swapped:q} --prompts {input.prompts:q}"
@@ -48,31 +48,31 @@ rule score_images:
 rule score_oracle:
     """Score the drawn scenes by the oracle, which knows what was drawn."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        images=RESULTS + "/{dataset}/images.parquet",
-        scenes=RESULTS + "/{dataset}/scenes.parquet",
-        facts=RESULTS + "/{dataset}/facts.parquet",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
-        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
-        manifest=RESULTS + "/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        scenes="<results>/{dataset}/scenes.parquet",
+        facts="<results>/{dataset}/facts.parquet",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        swapped="<results>/{dataset}/{composition}/swapped.parquet",
+        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
         drawn=drawn_scenes,
     output:
-        scores=directory(RESULTS + "/{dataset}/{composition}/scores_oracle/{generator}"),
-    params:
-        code=code_hash("workflow_scripts.score.score_oracle"),
-        serves=served_splits,
-        rule=score_options(),
-        results=RESULTS,
+        scores=directory("<results>/{dataset}/{composition}/scores_oracle/{generator}"),
     log:
-        LOGS + "/{dataset}/{composition}/score_oracle.{generator}.log",
+        "<logs>/{dataset}/{composition}/score_oracle.{generator}.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/score_oracle.{generator}.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/score_oracle.{generator}.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.score.score_oracle"),
+        serves=served_splits,
+        rule=score_options(),
+        results=results_folder,
     shell:
         "python -m workflow_scripts.score.score_oracle --captions {input.captions:q} --images {input.images:q}"
         " --scenes {input.scenes:q} --facts {input.facts:q} --splits {input.splits:q} --swapped {input.swapped:q}"
@@ -85,16 +85,26 @@ rule score_oracle:
 rule adjective_choice:
     """Ask the judge to choose between the right and one wrong adjective of held-out pairs."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        images=RESULTS + "/{dataset}/images.parquet",
-        files=RESULTS + "/{dataset}/images",
-        pairs=RESULTS + "/{dataset}/pairs.parquet",
-        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
-        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        judge=RESULTS + "/{dataset}/{composition}/judge",
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        files="<results>/{dataset}/images",
+        pairs="<results>/{dataset}/pairs.parquet",
+        ranking="<results>/{dataset}/{composition}/ranking.parquet",
+        heldout="<results>/{dataset}/{composition}/heldout.json",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        judge="<results>/{dataset}/{composition}/judge",
     output:
-        RESULTS + "/{dataset}/{composition}/adjective_choice.json",
+        "<results>/{dataset}/{composition}/adjective_choice.json",
+    log:
+        "<logs>/{dataset}/{composition}/adjective_choice.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/adjective_choice.benchmark.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: CONFIG.threads
+    resources:
+        torch=1,
+        mem_mb=4000,
     params:
         code=code_hash("workflow_scripts.score.adjective_choice"),
         train_on=CONFIG.judge.train_on,
@@ -103,18 +113,8 @@ rule adjective_choice:
         threads=CONFIG.threads,
         device=CONFIG.judge.device,
         seed=CONFIG.seed,
-        results=RESULTS,
+        results=results_folder,
         cache=CONFIG.cache,
-    log:
-        LOGS + "/{dataset}/{composition}/adjective_choice.log",
-    benchmark:
-        LOGS + "/{dataset}/{composition}/adjective_choice.benchmark.tsv"
-    conda:
-        "../envs/torch.yaml"
-    threads: CONFIG.threads
-    resources:
-        torch=1,
-        mem_mb=4000,
     shell:
         "python -m workflow_scripts.score.adjective_choice --captions {input.captions:q} --images {input.images:q}"
         " --pairs {input.pairs:q} --ranking {input.ranking:q} --heldout {input.heldout:q} --splits {input.splits:q}"

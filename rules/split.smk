@@ -8,12 +8,6 @@ rule sample_heldout:
         ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
     output:
         heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
-    params:
-        code=code_hash("workflow_scripts.split.sample_heldout"),
-        fraction=CONFIG.split.heldout.fraction,
-        window=list(CONFIG.split.heldout.window),
-        pairs=listed_heldout,
-        seed=CONFIG.seed,
     log:
         LOGS + "/{dataset}/{composition}/sample_heldout.log",
     benchmark:
@@ -23,6 +17,12 @@ rule sample_heldout:
     threads: 1
     resources:
         mem_mb=1000,
+    params:
+        code=code_hash("workflow_scripts.split.sample_heldout"),
+        fraction=CONFIG.split.heldout.fraction,
+        window=list(CONFIG.split.heldout.window),
+        pairs=listed_heldout,
+        seed=CONFIG.seed,
     shell:
         "python -m workflow_scripts.split.sample_heldout --ranking {input.ranking:q} --fraction {params.fraction}"
         " --window {params.window} --pairs {params.pairs:q} --seed {params.seed}"
@@ -41,10 +41,6 @@ rule make_splits:
         splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
         csv=RESULTS + "/{dataset}/{composition}/splits.csv",
         summary=RESULTS + "/{dataset}/{composition}/splits.json",
-    params:
-        code=code_hash("workflow_scripts.split.make_splits"),
-        test_seen=CONFIG.split.test_seen,
-        seed=CONFIG.seed,
     log:
         LOGS + "/{dataset}/{composition}/make_splits.log",
     benchmark:
@@ -54,6 +50,10 @@ rule make_splits:
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.split.make_splits"),
+        test_seen=CONFIG.split.test_seen,
+        seed=CONFIG.seed,
     shell:
         "python -m workflow_scripts.split.make_splits --captions {input.captions:q} --pairs {input.pairs:q}"
         " --ranking {input.ranking:q} --heldout {input.heldout:q} --test-seen {params.test_seen}"
@@ -73,9 +73,6 @@ rule swap_adjectives:
     output:
         swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
         summary=RESULTS + "/{dataset}/{composition}/swapped.json",
-    params:
-        code=code_hash("workflow_scripts.split.swap_adjectives"),
-        seed=CONFIG.seed,
     log:
         LOGS + "/{dataset}/{composition}/swap_adjectives.log",
     benchmark:
@@ -85,6 +82,9 @@ rule swap_adjectives:
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.split.swap_adjectives"),
+        seed=CONFIG.seed,
     shell:
         "python -m workflow_scripts.split.swap_adjectives --captions {input.captions:q} --pairs {input.pairs:q}"
         " --heldout {input.heldout:q} --splits {input.splits:q} --adjectives {input.adjectives:q}"
@@ -106,13 +106,6 @@ rule make_prompts:
         prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
         jsonl=RESULTS + "/{dataset}/{composition}/prompts.jsonl",
         summary=RESULTS + "/{dataset}/{composition}/prompts.json",
-    params:
-        code=code_hash("workflow_scripts.split.make_prompts"),
-        prompts=CONFIG.split.prompts,
-        draws=CONFIG.split.draws,
-        per_image=CONFIG.split.per_image or 0,
-        train_on=CONFIG.judge.train_on,
-        seed=CONFIG.seed,
     log:
         LOGS + "/{dataset}/{composition}/make_prompts.log",
     benchmark:
@@ -122,6 +115,13 @@ rule make_prompts:
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.split.make_prompts"),
+        prompts=CONFIG.split.prompts,
+        draws=CONFIG.split.draws,
+        per_image=CONFIG.split.per_image or 0,
+        train_on=CONFIG.judge.train_on,
+        seed=CONFIG.seed,
     shell:
         "python -m workflow_scripts.split.make_prompts --captions {input.captions:q} --images {input.images:q}"
         " --pairs {input.pairs:q} --ranking {input.ranking:q} --heldout {input.heldout:q}"
@@ -142,8 +142,6 @@ rule audit:
         nouns=noun_lexicon,
     output:
         audit=RESULTS + "/{dataset}/{composition}/audit.json",
-    params:
-        code=code_hash("workflow_scripts.split.audit"),
     log:
         LOGS + "/{dataset}/{composition}/audit.log",
     benchmark:
@@ -153,6 +151,8 @@ rule audit:
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.split.audit"),
     shell:
         "python -m workflow_scripts.split.audit --captions {input.captions:q} --heldout {input.heldout:q}"
         " --splits {input.splits:q} --swapped {input.swapped:q} --adjectives {input.adjectives:q}"
@@ -170,8 +170,6 @@ rule export:
         swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
     output:
         folder=directory(RESULTS + "/{dataset}/{composition}/export"),
-    params:
-        code=code_hash("workflow_scripts.split.export"),
     log:
         LOGS + "/{dataset}/{composition}/export.log",
     benchmark:
@@ -181,6 +179,8 @@ rule export:
     threads: 1
     resources:
         mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.split.export"),
     shell:
         "python -m workflow_scripts.split.export --captions {input.captions:q} --images {input.images:q}"
         " --heldout {input.heldout:q} --splits {input.splits:q} --swapped {input.swapped:q}"

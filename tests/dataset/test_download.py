@@ -6,6 +6,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -127,6 +128,13 @@ def test_a_second_run_continues_the_first(
     # Whole, it is not asked for again.
     fetch(server.address, tmp_path, SHA256, pause=0)
     assert len(server.asked) == 2
+
+
+def test_two_at_once_download_once(tmp_path: Path, server: Server) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        paths = list(pool.map(lambda _: fetch(server.address, tmp_path, SHA256, pause=0), range(2)))
+    assert paths[0] == paths[1] and paths[0].read_bytes() == CONTENT
+    assert server.asked == [None]
 
 
 def test_a_server_that_ignores_ranges_sends_all_again(tmp_path: Path, server: Server, lines: list[str]) -> None:

@@ -139,8 +139,14 @@ def _summaries(data: Path, place: Path) -> None:
     write_json(
         {
             "violations": [],
-            "counts": {"violations": 0, "suspicions": 2, "captions_read": 192, "swapped": 27},
-            "suspicions": {"green_wing": {"captions": 2, "examples": [example]}},
+            "counts": {
+                "violations": 0,
+                "suspicions": 2,
+                "suspicions_unexplained": 1,
+                "captions_read": 192,
+                "swapped": 27,
+            },
+            "suspicions": {"green_wing": {"captions": 2, "unexplained": 1, "examples": [example]}},
         },
         place / "audit.json",
     )

@@ -140,6 +140,7 @@ def main(options: argparse.Namespace) -> None:
         loaded = source.load(
             settings, seed=options.seed, limit=options.limit or None, folder=folder, cache=options.cache
         )
+        assert set(loaded.tables) == set(getattr(source, "TABLES", ())), f"TABLES of source {options.source}"
         captions, empty = check_captions(loaded.captions, where)
         images, report = check_images(captions, loaded.images, folder, where)
     images["path"] = [p if pd.isna(p) else f"{options.dataset}/images/{p}" for p in images["path"]]

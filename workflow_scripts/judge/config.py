@@ -44,6 +44,7 @@ class JudgeConfig(Section):
     lr: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.1, ge=0)
     warmup: float = Field(0.05, ge=0, lt=1, description="share of the steps, before the cosine falls to 0")
+    flip: bool = Field(False, description="mirror half of the images; not where captions tell left from right")
     precision: Literal["fp32", "amp_bf16", "amp_fp16"] = "fp32"
     crop: float | None = Field(0.75, gt=0, description="half side of the crop, in longer sides of the bounding box")
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -62,11 +62,11 @@ class Preprocess:
             image = image.crop(crop_around(box, image.size, self.crop))
         for step in self.fit:
             image = step(image)
-        return np.asarray(image)
+        return np.array(image)
 
     def floats(self, images: np.ndarray, device: torch.device) -> torch.Tensor:
         """(n, height, width, 3) uint8 to (n, 3, height, width) normalized float32, channels last in memory."""
         mean = torch.tensor(self.cfg["mean"], device=device).view(1, 3, 1, 1)
         std = torch.tensor(self.cfg["std"], device=device).view(1, 3, 1, 1)
-        pixels = torch.from_numpy(np.ascontiguousarray(images)).to(device).permute(0, 3, 1, 2)
+        pixels = torch.from_numpy(np.require(images, requirements=["C", "W"])).to(device).permute(0, 3, 1, 2)
         return (pixels.float() / 255 - mean) / std

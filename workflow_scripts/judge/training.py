@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +109,10 @@ def train(
     from the last one to the very weights it would have had.
     """
     device = next(model.parameters()).device
-    encode_image = model.visual.head if frozen_trunk(model) is not None else model.encode_image
+    features = frozen_trunk(model) is not None
+    if features and config.flip:
+        raise UserError("judge.flip: the image tower's trunk is frozen and sees each image once: set it to false")
+    encode_image = model.visual.head if features else model.encode_image
     optimizer = make_optimizer(model, config)
     scale = scaler(config.precision, device)
     n = len(examples.pixels)
@@ -129,8 +133,12 @@ def train(
                 for group in optimizer.param_groups:
                     group["lr"] = rate(step, steps, config.lr, config.warmup)
                 chosen = np.sort(order[number * batch : (number + 1) * batch])
+                pixels = np.asarray(examples.pixels[chosen])
+                if config.flip:
+                    mirrored = draw.random(batch) < 0.5
+                    pixels[mirrored] = pixels[mirrored, :, ::-1]
                 with autocast(config.precision, device):
-                    images = F.normalize(encode_image(floats(examples.pixels[chosen])), dim=-1)
+                    images = F.normalize(encode_image(floats(pixels)), dim=-1)
                     texts = model.encode_text(examples.ids[caption[chosen]].to(device), normalize=True)
                 loss = clip_loss(images.float(), texts.float(), model.logit_scale.exp())
                 optimizer.zero_grad()
@@ -157,7 +165,11 @@ def _resume(
 ) -> list[dict[str, Any]]:
     if not checkpoint.is_file():
         return []
-    state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    try:
+        state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError):
+        log.warning("%s: damaged, so the training starts anew", checkpoint)
+        return []
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     scale.load_state_dict(state["scaler"])

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.errors import UserError
@@ -99,7 +98,7 @@ def errors(labels: Sequence[dict[str, Any]], found: Sequence[set[str]], words: s
     return lines
 
 
-def evaluate(extractor: Extractor, labels: Sequence[dict[str, Any]], texts: Sequence[str]) -> list[set[str]]:
+def evaluate(extractor: Extractor, texts: Sequence[str]) -> list[set[str]]:
     """The pairs, as adjective_noun, that are found and not disputed in each of the texts."""
     return [
         {f"{o.adjective}_{o.noun}" for o in decode(value) if o.relation != "disputed"}
@@ -110,7 +109,7 @@ def evaluate(extractor: Extractor, labels: Sequence[dict[str, Any]], texts: Sequ
 def main(options: argparse.Namespace) -> None:
     labels = read_labels(options.labels)
     adjectives, nouns = [load_lexicon(path) for path in options.adjectives], load_lexicon(options.nouns)
-    found = evaluate(Extractor(options.model, adjectives, nouns), labels, read_texts(options.captions, labels))
+    found = evaluate(Extractor(options.model, adjectives, nouns), read_texts(options.captions, labels))
     report = {"all": compare(labels, found, adjectives, nouns)}
     for part in sorted({label["part"] for label in labels}):
         some = [(label, pairs) for label, pairs in zip(labels, found, strict=True) if label["part"] == part]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -10,8 +13,9 @@ from workflow_scripts.common.errors import UserError
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# What tags, parses and lemmatizes. Named entities, which cost as much as the parse, are not needed.
-COMPONENTS = ("tok2vec", "tagger", "morphologizer", "parser", "attribute_ruler", "lemmatizer")
+# What runs on every word. The lemmatizer is asked for plural nouns alone; named entities, and parts of speech by
+# the attribute ruler, which cost as much as the parse, are not needed.
+RUNNING = ("tok2vec", "transformer", "curated_transformer", "tagger", "parser")
 
 
 def installed_name(name: str) -> str:
@@ -31,14 +35,31 @@ def installed_name(name: str) -> str:
     )
 
 
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Let imports within find no torch, unless it is imported already.
+
+    spaCy imports it wherever it is installed, which takes longer than loading the pipeline; only pipelines with
+    a transformer use it.
+    """
+    hidden = "torch" not in sys.modules
+    if hidden:
+        sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if hidden:
+            del sys.modules["torch"]
+
+
 def load_language(name: str) -> Language:
     """The pipeline ``name`` with the components that extraction needs.
 
     Raises UserError where it is not installed or has no dependency parser.
     """
-    import spacy
-
     found = installed_name(name)
+    with nullcontext() if found.endswith("_trf") else _without_torch():
+        import spacy
     try:
         nlp = spacy.load(found)
     except (OSError, ValueError) as error:
@@ -47,7 +68,9 @@ def load_language(name: str) -> Language:
     if missing:
         raise UserError(f"pairs.model: {found} has no {' or '.join(sorted(missing))}: choose a model that parses")
     for component in nlp.pipe_names:
-        if component not in COMPONENTS:
+        if component == "lemmatizer":
+            nlp.disable_pipe(component)
+        elif component not in RUNNING:
             nlp.remove_pipe(component)
     return nlp
 

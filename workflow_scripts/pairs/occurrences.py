@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workflow_scripts.pairs import parse, surface
-from workflow_scripts.pairs.words import Part, Vocabulary, spans
+from workflow_scripts.pairs.words import Vocabulary, spans
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -26,25 +26,20 @@ class Occurrence(NamedTuple):
 def occurrences(doc: Doc, vocabulary: Vocabulary) -> list[Occurrence]:
     """All pairs of a parsed caption, in the order of their adjectives and nouns.
 
-    An adjective with a noun by the surface keeps it; what the parse alone says of it is disputed.
+    An adjective with a noun by the surface keeps it; what the parse alone says of it is disputed. So is what the
+    parse hangs on a noun further left: in `a white belly grey back` it may do so, a reader does not.
     """
     words = vocabulary.words(doc)
-    if not any(word.part is Part.ADJECTIVE for word in words):
-        return []
-    at = spans(words)
-    found: dict[tuple[int, int], str] = {}
     links, nowhere = surface.find(words)
-    for link in links:
-        found.setdefault((link.adjective, link.noun), link.relation)
+    found = {(link.adjective, link.noun): link.relation for link in reversed(links)}
     settled = nowhere | {adjective for adjective, _ in found}
-    for link in parse.find(doc, words, at):
-        found.setdefault((link.adjective, link.noun), "disputed" if link.adjective in settled else link.relation)
+    for link in parse.find(doc, words, spans(words)):
+        leftward = link.relation == "attributive" and link.noun < link.adjective
+        relation = "disputed" if leftward or link.adjective in settled else link.relation
+        found.setdefault((link.adjective, link.noun), relation)
     result = []
     for (a, n), relation in sorted(found.items()):
         adjective, noun = words[a], words[n]
-        result.append(
-            Occurrence(
-                adjective.canonical, noun.canonical, adjective.start, adjective.end, noun.start, noun.end, relation
-            )
-        )
+        places = (adjective.start, adjective.end, noun.start, noun.end)
+        result.append(Occurrence(adjective.canonical, noun.canonical, *places, relation))
     return result

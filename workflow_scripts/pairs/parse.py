@@ -11,65 +11,69 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 SUBJECTS = frozenset(("nsubj", "nsubjpass"))
-PREDICATES = frozenset(("acomp", "attr", "oprd", "ROOT", "ccomp"))
-MODIFIERS = frozenset(("amod", "compound", "nmod"))
+PREDICATES = frozenset(("acomp", "attr", "oprd"))
+MODIFIERS = frozenset(("amod", "compound", "nmod", "npadvmod"))
 
 
 def find(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Link]:
-    """The pairs of relation attributive and predicative; the nouns of one adjective stand in their order.
+    """The pairs of relation attributive, predicative and, for further subjects, shared.
 
     Args:
         doc: the parsed caption
         words: the same as a row of words
         at: from a token's index to its word's
     """
-    links: list[Link] = []
-    for n, word in enumerate(words):
-        if word.part is Part.ADJECTIVE:
-            for noun, relation in _nouns(doc[word.last], words, at, 0):
-                links.append(Link(n, noun, relation))
-    return links
+    parser = _Parse(words, at)
+    return [
+        Link(n, noun, relation)
+        for n, word in enumerate(words)
+        if word.part is Part.ADJECTIVE
+        for noun, relation in parser.nouns(doc[word.last])
+    ]
 
 
-def _nouns(token: Token, words: list[Word], at: dict[int, int], depth: int) -> list[tuple[int, str]]:
-    """The nouns that an adjective's token is about, with the relation."""
-    if depth > 6:
-        return []
-    dep, head = token.dep_, token.head
-    if dep == "conj" and head is not token:
-        part = words[at[head.i]].part
-        if part is Part.ADJECTIVE:
-            return _nouns(head, words, at, depth + 1)
-    if any(child.dep_ in ("auxpass", "cop") for child in token.children):
-        return _subjects(token, words, at)
-    if dep in MODIFIERS or dep == "npadvmod":
-        part = words[at[head.i]].part
-        if part is Part.NOUN and at[head.i] != at[token.i]:
-            return [(at[head.i], "attributive")]
-        if part is Part.ADJECTIVE:
-            return _nouns(head, words, at, depth + 1)
-    if dep in PREDICATES and words[at[head.i]].part is Part.BE:
-        return _subjects(head, words, at)
-    return []
+class _Parse:
+    """Walks from an adjective's token to the nouns that it is about."""
 
+    def __init__(self, words: list[Word], at: dict[int, int]) -> None:
+        self.words, self.at = words, at
 
-def _subjects(verb: Token, words: list[Word], at: dict[int, int]) -> list[tuple[int, str]]:
-    """The nouns that a copula's predicate is about: its subject and what is coordinated with it."""
-    subjects = [child for child in verb.children if child.dep_ in SUBJECTS]
-    if not subjects and verb.dep_ == "conj" and verb.head is not verb:
-        return _subjects(verb.head, words, at)
-    if not subjects or words[at[subjects[0].i]].part is Part.THAT:
-        return [(at[verb.head.i], "predicative")] if _is_noun(verb.head, words, at) and verb.dep_ == "relcl" else []
-    result = []
-    queue = subjects[:1]
-    while queue:
-        token = queue.pop(0)
-        if _is_noun(token, words, at):
-            result.append((at[token.i], "predicative"))
-        queue.extend(child for child in token.children if child.dep_ == "conj")
-    # The nearest noun is what the predicate is about first; the others share it.
-    return [(noun, "predicative" if n == 0 else "shared") for n, (noun, _) in enumerate(reversed(result))]
+    def part(self, token: Token) -> Part:
+        return self.words[self.at[token.i]].part
 
+    def nouns(self, token: Token) -> list[tuple[int, str]]:
+        """The nouns, as positions in the row of words, with the relation."""
+        while True:
+            dep, head = token.dep_, token.head
+            if dep == "conj" and self.part(head) is Part.ADJECTIVE:
+                token = head
+            elif any(child.dep_ == "auxpass" for child in token.children):
+                return self.subjects(token)
+            elif dep in MODIFIERS and self.part(head) is Part.ADJECTIVE and head is not token:
+                token = head  # stacked: spaCy hangs the first adjective on the second
+            elif dep in MODIFIERS and self.part(head) is Part.NOUN and self.at[head.i] != self.at[token.i]:
+                return [(self.at[head.i], "attributive")]
+            elif dep in PREDICATES and self.part(head) is Part.BE:
+                return self.subjects(head)
+            else:
+                return []
 
-def _is_noun(token: Token, words: list[Word], at: dict[int, int]) -> bool:
-    return words[at[token.i]].part is Part.NOUN
+    def subjects(self, verb: Token) -> list[tuple[int, str]]:
+        """What a copula's predicate is about: the nearest noun of its subject first, the others share it."""
+        found = [child for child in verb.children if child.dep_ in SUBJECTS]
+        while not found and verb.dep_ == "conj":
+            verb = verb.head
+            found = [child for child in verb.children if child.dep_ in SUBJECTS]
+        if not found or self.part(found[0]) is Part.THAT:
+            # A relative clause: its antecedent is the noun.
+            antecedent = verb.dep_ == "relcl" and self.part(verb.head) is Part.NOUN
+            return [(self.at[verb.head.i], "predicative")] if antecedent else []
+        nouns = []
+        queue = found[:1]
+        while queue:
+            token = queue.pop()
+            if self.part(token) is Part.NOUN:
+                nouns.append(self.at[token.i])
+            queue.extend(child for child in token.children if child.dep_ == "conj")
+        nouns.sort(reverse=True)
+        return [(noun, "shared" if position else "predicative") for position, noun in enumerate(nouns)]

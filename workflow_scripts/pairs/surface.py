@@ -28,17 +28,20 @@ def find(words: list[Word]) -> tuple[list[Link], set[int]]:
     """
     links: list[Link] = []
     run = _Run(words, links)
-    i = 0
+    i = clause = 0
     while i < len(words):
         if words[i].part is not Part.BE:
             i = run.take(i)
             continue
         run.end()
         adjectives, following = _predicate(words, i)
-        subjects = _subjects(words, i, adjectives) if adjectives else []
+        # What the last predicate took is no part of this one's subject.
+        groups = {words[adjective].group for adjective in adjectives}
+        subjects = [clause + n for n in _subjects(words[clause:], i - clause, groups)] if adjectives else []
         for position, noun in enumerate(subjects):
             links.extend(Link(adjective, noun, "shared" if position else "predicative") for adjective in adjectives)
         i = following if subjects else i + 1
+        clause = i if subjects else clause
     return links, set(run.nowhere)
 
 
@@ -77,7 +80,8 @@ class _Run:
             self._nouns(nouns[0], _heads(self.words, nouns), _has_predicate(self.words, i))
             self.conjunction = False
         elif word.part is Part.AND:
-            self.conjunction = True
+            # A comma between nouns coordinates them where an `and` follows: `a red shirt, people` are two things.
+            self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
         elif word.part is not Part.MODIFIER:
             self.end()
         return i + 1
@@ -98,16 +102,15 @@ class _Run:
         own = not self.words[begin].group and self.words[first].group != ""  # `and amber belly`
         if self.pending:
             # `red headed bird`, `white belly bird`: what stands before `red` is about the bird.
-            inner = self.words[first].lower.endswith("ed") or bool(others and self.words[others[0]].lower in WHOLE)
+            inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WHOLE)
             cut = self._unit() if inner else 0
             outer, taken = self.pending[:cut], self.pending[cut:]
             self._link(taken, first)
-            if inner:
-                self._link(outer, others[0]) if others else None
-                self.pending = [] if others else outer
-                self.last = [] if others else taken
+            if inner and others:
+                self._link(outer, others[0])
+                self.pending, self.last = [], []
             else:
-                self.pending, self.last = [], taken
+                self.pending, self.last = outer, taken
                 self._share(others[:-1] if has_predicate else others)
             self.joined &= set(self.pending)
         elif self.conjunction and self.last and not own:
@@ -144,6 +147,15 @@ def _carries(noun: Word, after: Word) -> bool:
     if noun.canonical in CARRIERS_OF.get(after.canonical, ()):
         return True
     return after.canonical in CARRIERS and noun.canonical not in MARKS
+
+
+def _closes(words: list[Word], i: int) -> bool:
+    """Whether the list of nouns that the comma at ``i`` continues ends with an `and` and a noun."""
+    while i + 1 < len(words) and words[i].part in (Part.NOUN, Part.AND):
+        if words[i].part is Part.AND and words[i].lower != "," and words[i + 1].part is Part.NOUN:
+            return True
+        i += 1
+    return False
 
 
 def _has_predicate(words: list[Word], i: int) -> bool:
@@ -194,8 +206,8 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
     return flat[:1], flat[1]
 
 
-def _subjects(words: list[Word], be: int, adjectives: list[int]) -> list[int]:
-    """The nouns that the copula at ``be`` says these adjectives of, the nearest first; none for a pronoun."""
+def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
+    """The nouns that the copula at ``be`` says adjectives of ``groups`` of, the nearest first; none for a pronoun."""
     n = be - 1
     that = False
     while n >= 0 and words[n].part in (Part.THAT, Part.MODIFIER):
@@ -210,7 +222,7 @@ def _subjects(words: list[Word], be: int, adjectives: list[int]) -> list[int]:
         first, second = (n, governor) if that else (governor, n)
         agree = plural is None or words[first].plural == plural or words[second].plural != plural
         n = first if agree else second
-    return [n, *_coordinated(words, n, adjectives, that, plural is True and not words[n].plural)]
+    return [n, *_coordinated(words, n, groups, that, plural is True and not words[n].plural)]
 
 
 def _start_of_phrase(words: list[Word], n: int) -> int:
@@ -224,18 +236,21 @@ def _start_of_phrase(words: list[Word], n: int) -> int:
 
 def _governor(words: list[Word], n: int) -> int | None:
     """The noun that the phrase of the noun at ``n`` is a place of: `spots` in `spots on its wings`."""
-    before = _start_of_phrase(words, n) - 1
-    if before < 1 or words[before].part is not Part.PLACE:
-        return None
-    if words[before].lower == "to":
-        before -= 1  # `compared to its body`
-    if before < 1 or words[before - 1].part is not Part.NOUN:
-        return None
-    further = _governor(words, before - 1)
-    return before - 1 if further is None else further
+    found = None
+    while True:
+        before = _start_of_phrase(words, n if found is None else found) - 1
+        if before >= 1 and words[before].lower == "to":
+            before -= 1  # `compared to its body`
+            if words[before].part is Part.NOUN:
+                return found
+        elif before < 1 or words[before].part is not Part.PLACE:
+            return found
+        if before < 1 or words[before - 1].part is not Part.NOUN:
+            return found
+        found = before - 1
 
 
-def _coordinated(words: list[Word], n: int, adjectives: list[int], that: bool, many: bool) -> list[int]:
+def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: bool) -> list[int]:
     """Further subjects before the noun at ``n``: `crown nape and back are black`.
 
     A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Nor is the object of
@@ -251,6 +266,5 @@ def _coordinated(words: list[Word], n: int, adjectives: list[int], that: bool, m
         others.append(others[-1] - 1)
     begin = _start_of_phrase(words, others[-1])
     free = begin == 0 or words[begin - 1].part not in (Part.OTHER, Part.PLACE)
-    groups = {words[a].group for a in adjectives}
     own = any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]])
     return others if not own and (many or free and not that) else []

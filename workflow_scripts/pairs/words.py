@@ -42,6 +42,7 @@ class Word:
         first, last: its tokens in the parsed caption, both inclusive
         lower: its first token, lower case
         plural: by its ending
+        possessed: a noun's form in -ed: `headed` in `red headed bird`
     """
 
     part: Part
@@ -53,6 +54,7 @@ class Word:
     last: int
     lower: str
     plural: bool
+    possessed: bool
 
 
 class Entry(NamedTuple):
@@ -94,7 +96,7 @@ SHADES = _set(
 EYEBROWS = _set("superciliary superciliaries supercilliary supercillary supercilary supercilium")
 # The whole: in `white belly bird` the belly is white.
 WHOLE = _set("bird birds duck ducks gull gulls")
-COPULAS = _set("look looks appear appears seem seems")
+COPULAS = _set("is are was were be been being 's s ’s look looks appear appears seem seems")
 RELATIVE = _set("that which thats")
 CONJUNCTIONS = _set("and or but yet & n nd ans , / plus")
 # Tagged as adjectives, they point or count.
@@ -112,22 +114,22 @@ def _is_plural(lower: str) -> bool:
 
 def _token_part(token: Token) -> Part:
     """The part of a word that no lexicon lists, by its tags."""
-    lower, tag, pos = token.lower_, token.tag_, token.pos_
+    lower, tag = token.lower_, token.tag_
     if lower in TRANSPARENT or lower in POINTERS or token.text == "-":
         return Part.MODIFIER
     if lower in CONJUNCTIONS:
         return Part.AND
     if lower in RELATIVE and tag != "DT":
         return Part.THAT
-    if (lower in COPULAS and pos == "VERB") or (token.lemma_ == "be" and pos in ("AUX", "VERB")):
+    if lower in COPULAS and tag.startswith("VB"):
         return Part.BE
     if lower in EYEBROWS:
         return Part.NOUN
-    if tag in ("JJ", "JJR", "JJS"):
+    if tag.startswith("JJ"):
         return Part.ADJECTIVE
-    if pos in ("NOUN", "PROPN"):
+    if tag.startswith("NN"):
         return Part.NOUN
-    if pos == "ADV" or tag == "RP" or lower in ("down", "up", "downward", "upward"):
+    if tag.startswith("RB") or tag in ("WRB", "RP") or lower in ("down", "up", "downward", "upward"):
         return Part.MODIFIER
     if tag in ("DT", "PRP$", "CD", "POS", "PDT", "WP$"):
         return Part.START
@@ -148,6 +150,8 @@ class Vocabulary:
     def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None) -> None:
         # One word in two lexicons is an error of the user's.
         merge([*adjectives, nouns] if nouns else adjectives)
+        self.lemmatizer = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
+        self.lemmas: dict[str, str] = {}
         self.entries: dict[str, Entry] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
         lexicons = [(lexicon, Part.ADJECTIVE) for lexicon in adjectives] + ([(nouns, Part.NOUN)] if nouns else [])
@@ -181,14 +185,16 @@ class Vocabulary:
             match = self._match(lowers, i)
             if match:
                 length, (part, canonical, group) = match
-                if lowers[i] == "back" and token.pos_ in ("ADV", "PART") and i and lowers[i - 1] in BACKWARDS:
+                if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in BACKWARDS:
                     part = Part.MODIFIER
             else:
                 part = self._part(doc, i)
                 canonical = self._fold(token, part)
             last = doc[i + length - 1]
             end = last.idx + len(last)
-            result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], _is_plural(last.lower_)))
+            possessed = bool(group) and part is Part.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
+            plural = _is_plural(last.lower_)
+            result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], plural, possessed))
             i += length
         return result
 
@@ -207,7 +213,7 @@ class Vocabulary:
         if part is Part.NOUN and entry and entry.part is Part.ADJECTIVE and token.lower_ not in WHOLE:
             # `mustard yellow breast`
             return Part.MODIFIER if token.lower_ in SHADES or token.head.i == i + 1 else part
-        if part is Part.PLACE and token.lower_ in ("under", "upper") and i and entry and entry.part is Part.NOUN:
+        if part is Part.PLACE and token.lower_ == "under" and i and entry and entry.part is Part.NOUN:
             before = self.entries.get(doc[i - 1].lower_)
             return Part.MODIFIER if before and before.part is Part.ADJECTIVE else part
         return part
@@ -226,7 +232,7 @@ class Vocabulary:
             return False
         before = token.doc[token.i - 1]
         inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._is_adjective(before)
-        return inside and (following.pos_ in ("NOUN", "PROPN", "ADJ") or following.lower_ in self.entries)
+        return inside and (following.tag_.startswith(("NN", "JJ")) or following.lower_ in self.entries)
 
     def _is_adjective(self, token: Token) -> bool:
         entry = self.entries.get(token.lower_)
@@ -239,11 +245,21 @@ class Vocabulary:
         """
         if part is not Part.NOUN:
             return token.lower_
-        lemma = token.lemma_.lower()
+        lemma = self._lemma(token)
         entry = self.entries.get(lemma)
         if entry is None:
             return lemma
         return entry.canonical if entry.part is Part.NOUN else token.lower_
+
+    def _lemma(self, token: Token) -> str:
+        """A noun's lemma by the pipeline's lemmatizer, which needs only to see the plurals."""
+        lower = token.lower_
+        if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS"):
+            return lower
+        if lower not in self.lemmas:
+            token.pos_ = "NOUN"
+            self.lemmas[lower] = self.lemmatizer.lemmatize(token)[0].lower()
+        return self.lemmas[lower]
 
 
 def spans(words: Iterable[Word]) -> dict[int, int]:

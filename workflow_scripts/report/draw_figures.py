@@ -146,7 +146,7 @@ def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
     y = np.arange(len(shown))
     axes.hlines(y, after, shown["n"], color="#D55E00", linewidth=1.5)
     axes.plot(shown["n"], y, "o", markersize=8, markerfacecolor="none", color="#D55E00", label="before balancing")
-    axes.plot(after, y, "o", markersize=4.5, color="#0072B2", label="after balancing")
+    axes.plot(after, y, "o", markersize=4.5, color="#222222", label="after balancing")
     _rows(axes, [pair_words(pair) for pair in shown["pair"]])
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

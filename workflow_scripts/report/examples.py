@@ -22,12 +22,17 @@ Segment = tuple[str, str]
 
 @dataclass(frozen=True)
 class Picture:
-    """title: what it is. source: a data URI, or None with the reason in ``verdict``. hit: None where not scored."""
+    """title: what it is. source: a data URI, or None with the reason in ``verdict``. hit: None where not scored.
+
+    asked: False where the generator was not asked for this caption; its place is kept free, so that the pictures
+    of a generator stand in one column.
+    """
 
     title: str
     source: str | None
     verdict: str = ""
     hit: bool | None = None
+    asked: bool = True
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,13 @@ def read_made(name: str, manifest: pd.DataFrame, scores: Mapping[str, pd.DataFra
 
 
 def pictures(made: Sequence[Made], key: tuple[str, str, int], results: Path) -> list[Picture]:
-    """What each generator that serves ``key``'s prompt made of it."""
+    """What each generator made of the prompt ``key``; nothing where none was asked."""
+    if not any(key in one.files for one in made):
+        return []
     found = []
     for one in made:
         if key not in one.files:
+            found.append(Picture(one.name, None, asked=False))
             continue
         status, path = one.files[key]
         source = thumbnail(results / path) if path and status == "ok" else None

@@ -9,8 +9,9 @@ import pandas as pd
 # What a reader is told of each split, in its order.
 SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
 
-# Okabe and Ito's colours, told apart with any colour vision; each has a mark of its own besides.
-SPLIT_COLORS = {"train": "#555555", "test_seen": "#0072B2", "test_unseen": "#E69F00", "test_swapped": "#D55E00"}
+# Okabe and Ito's colours, told apart with any colour vision; each has a mark of its own besides. None is so light
+# or dark that it fades where the page turns a figure over for dark mode.
+SPLIT_COLORS = {"train": "#555555", "test_seen": "#009E73", "test_unseen": "#0072B2", "test_swapped": "#D55E00"}
 SPLIT_MARKS = {"train": "o", "test_seen": "s", "test_unseen": "^", "test_swapped": "D"}
 
 
@@ -18,7 +19,8 @@ def percent(value: float | None, digits: int = 1) -> str:
     """0.1234 as ``12.3``; a dash where there is no value."""
     if value is None or math.isnan(value):
         return "–"
-    return f"{100 * value:.{digits}f}".replace("-", "−")
+    # Adding 0 turns -0.0 into 0.0.
+    return f"{round(100 * value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def interval(low: float | None, high: float | None, digits: int = 1) -> str:
@@ -40,9 +42,16 @@ def main_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The rows of comparisons.csv that set a generator's split against its own seen, with a column ``generator``."""
+    """The rows of comparisons.csv that set a generator's split against its own seen, with a column ``generator``.
+
+    Generators keep their order; unseen stands before swapped.
+    """
     own = comparisons[comparisons["a"].str.contains(" ") & comparisons["difference"].notna()]
-    return own.assign(generator=own["a"].str.split(" ").str[0])
+    own = own.assign(generator=own["a"].str.split(" ").str[0])
+    first = {name: i for i, name in enumerate(own["generator"].drop_duplicates())}
+    order = list(SPLIT_NAMES)
+    place = [(first[g], order.index(s)) for g, s in zip(own["generator"], own["split"], strict=True)]
+    return own.iloc[sorted(range(len(own)), key=place.__getitem__)]
 
 
 def between_generators(comparisons: pd.DataFrame) -> pd.DataFrame:

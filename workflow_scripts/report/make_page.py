@@ -115,9 +115,11 @@ def balance_line(summaries: Sequence[Mapping[str, Any]]) -> str:
     for score in (score for summary in summaries for score in summary["scores"]):
         if "balance" not in score:
             continue
-        cut = [f"{pair_words(p)} from {c['of']:,} to {c['kept']:,}" for p, c in score["balance"]["cut"].items()]
-        rule = score["balance"]["rule"]
-        return f"Balancing cuts {rule} ({', '.join(cut)})." if cut else f"Swapped is not balanced ({rule})."
+        rule, cut = score["balance"]["rule"], score["balance"]["cut"]
+        if not cut:
+            return f"Swapped is not balanced ({rule})."
+        said = [f"{pair_words(p)} from {c['of']:,} to {c['kept']:,}" for p, c in cut.items() if c["kept"] < c["of"]]
+        return f"Balancing cuts {rule} ({', '.join(said) or 'none has more'})."
     return ""
 
 
@@ -338,7 +340,12 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
         "heldout": held_out(read_json(ours / "heldout.json"), ranking),
         "audit": audit["counts"],
         "suspicions": [
-            {"pair": pair_words(pair), "captions": found["captions"], "text": found["examples"][0]["text"]}
+            {
+                "pair": pair_words(pair),
+                "captions": found["captions"],
+                "unexplained": found["unexplained"],
+                "text": found["examples"][0]["text"] if found["examples"] else "",
+            }
             for pair, found in audit["suspicions"].items()
         ],
         "figures": [

@@ -14,21 +14,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from workflow_scripts.common import cli
-from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.io import read_table, write_json
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT
-from workflow_scripts.score import interval
-from workflow_scripts.score.embed import Embedder, items_of
+from workflow_scripts.score import embed, interval
 from workflow_scripts.score.scores import rounded
 from workflow_scripts.split.heldout import read_heldout
 from workflow_scripts.split.judged import judged_images
-from workflow_scripts.split.swap_adjectives import Candidate, Mention, apply
+from workflow_scripts.split.swap_adjectives import Candidate, apply
+from workflow_scripts.split.wording import Mention
 
 TRIAL = ["image_id", "caption_id", "adjective", "noun", "wrong", "text", "wrong_text"]
 
@@ -55,9 +52,10 @@ def make_trials(
             left_out["no wrong adjective is left"] += 1
         else:
             chosen = str(rng(seed, "adjective_choice", image, int(caption), adjective, noun).choice(wrong))
+            columns = ["adjective_start", "adjective_end", "noun_start", "noun_end"]
             places = [
-                Mention(adjective, noun, int(m.adjective_start), int(m.adjective_end), int(m.noun_start), m.relation)
-                for m in mentions.drop_duplicates("adjective_start").itertuples()
+                Mention(adjective, noun, *map(int, row), relation)
+                for *row, relation in mentions.drop_duplicates("adjective_start")[[*columns, "relation"]].values
             ]
             text = texts[image, caption]
             changed, _ = apply(text, [Candidate(noun, chosen, tuple(places))])
@@ -88,9 +86,6 @@ def summarize(trials: pd.DataFrame, margins: np.ndarray, resamples: int, seed: i
 
 
 def main(options: argparse.Namespace) -> None:
-    # Here, not above: it is slow to import.
-    from workflow_scripts.judge.model import load_judge
-
     images = read_table(options.images, IMAGES)
     judged = judged_images(read_table(options.splits, SPLIT), images, options.train_on, options.seed)
     unseen = judged.loc[judged["split"] == "test_unseen", "image_id"]
@@ -103,19 +98,16 @@ def main(options: argparse.Namespace) -> None:
         sorted(read_table(options.ranking, RANKING)["adjective"].unique()),
         options.seed,
     )
-    judge = load_judge(options.judge, options.threads, options.device)
-    made = f"{options.batch} {options.threads} {judge.device} {torch.__version__} {code_hash(load_judge.__module__)}"
-    with Cache(options.cache / "embeddings" / f"{judge.hash}.sqlite") as cache:
-        embedder = Embedder(judge, cache, options.batch, made)
-        shown = embedder.images(items_of(files.loc[trials["image_id"]].tolist(), images, options.results))
+    with embed.open_embedder(options) as embedder:
+        shown = embedder.images(embed.items_of(files.loc[trials["image_id"]].tolist(), images, options.results))
         texts = embedder.texts([*trials["text"], *trials["wrong_text"]])
     right, wrong = texts[: len(trials)], texts[len(trials) :]
     margins = np.einsum("nd,nd->n", shown, right) - np.einsum("nd,nd->n", shown, wrong)
     result = {
         "dataset": options.dataset,
         "composition": options.composition,
-        "judge": judge.name,
-        "judge_hash": judge.hash,
+        "judge": embedder.judge.name,
+        "judge_hash": embedder.judge.hash,
         "train_on": options.train_on,
         "seed": options.seed,
         **summarize(trials, margins, options.bootstrap, options.seed),
@@ -134,7 +126,6 @@ def arguments() -> argparse.ArgumentParser:
     for name in ("captions", "images", "pairs", "splits", "ranking"):
         parser.add_argument(f"--{name}", type=Path, required=True, help=f"{name}.parquet")
     parser.add_argument("--heldout", type=Path, required=True, help="heldout.json")
-    parser.add_argument("--judge", type=Path, required=True, help="folder of the judge")
     parser.add_argument("--results", type=Path, required=True, help="the folder that paths in tables are relative to")
     parser.add_argument("--dataset", required=True)
     parser.add_argument("--composition", required=True)
@@ -142,12 +133,9 @@ def arguments() -> argparse.ArgumentParser:
         "--train-on", choices=("train", "half", "all"), default="train", help="as the judge was trained"
     )
     parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of the interval")
-    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder that keeps embeddings between runs")
-    parser.add_argument("--batch", type=int, default=256, help="items encoded at once")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, required=True, help="adjective_choice.json")
+    embed.add_arguments(parser)
     return parser
 
 

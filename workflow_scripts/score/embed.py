@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ import torch
 
 from workflow_scripts.common.cache import Cache, key
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.code import code_hash
 
 Box = tuple[float, float, float, float]
 Item = tuple[Path, Box | None]
@@ -26,6 +29,8 @@ class Encoder(Protocol):
 
     name: str
     hash: str
+    device: Any
+    tokenizer: Any
 
     def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray: ...
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
@@ -67,6 +72,28 @@ class Embedder:
         if not keys:
             return np.zeros((0, 1), np.float32)
         return np.stack([np.frombuffer(found[name], np.float32) for name in keys])
+
+
+@contextmanager
+def open_embedder(options: argparse.Namespace) -> Iterator[Embedder]:
+    """The embedder that a step's options name (``add_arguments``), its cache open."""
+    # Here, not above: a model is slow to import, and all else here works with any encoder.
+    from workflow_scripts.judge.model import load_judge
+
+    judge = load_judge(options.judge, options.threads, options.device)
+    code = code_hash("workflow_scripts.judge.model")
+    made = f"{options.batch} {options.threads} {judge.device} {torch.__version__} {code}"
+    with Cache(options.cache / "embeddings" / f"{judge.hash}.sqlite") as cache:
+        yield Embedder(judge, cache, options.batch, made)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that encoding by a judge has."""
+    parser.add_argument("--judge", type=Path, required=True, help="folder of the judge")
+    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder that keeps embeddings between runs")
+    parser.add_argument("--batch", type=int, default=256, help="items encoded at once; another number, other last bits")
+    parser.add_argument("--threads", type=int, default=2, help="another number, other last bits")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
 
 
 def file_digest(path: Path) -> bytes:

@@ -173,21 +173,32 @@ def judge(
             beaten[rows[part]] = above[part] @ weights / total
             tied[rows[part]] = equal[part] @ weights / total
         similarity[rows] = own[:, 0]
-        uniform = np.stack([_uniform(seed, entries.keys[row], candidates) for row in rows])
-        drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, candidates - 1), pool, classes)
-        wins = ~np.take_along_axis(above, drawn, axis=1).any(axis=1)
-        if ties == "random":
-            # First among itself and its k equals with chance 1 / (k + 1).
-            wins &= uniform[:, -1] * (np.take_along_axis(equal, drawn, axis=1).sum(axis=1) + 1) < 1
-        hit[rows] = wins
+        drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
+        drawn_above, drawn_equal = (np.take_along_axis(part, drawn, axis=1) for part in (above, equal))
+        hit[rows] = is_hit(drawn_above, drawn_equal, luck, ties)
     beaten = np.clip(beaten, 0, 1)
     tied = np.clip(tied, 0, 1 - beaten)
     return Judged(similarity, beaten, tied, expected_top1(beaten, tied, candidates, ties), hit)
 
 
-def _uniform(seed: int, key: tuple[str, int, int], candidates: int) -> np.ndarray:
-    """An entry's own numbers: images of its distractors, their captions, and one for ties."""
-    return rng(seed, "distractors", *key).random(2 * (candidates - 1) + 1)
+def sample_distractors(
+    entries: Entries, rows: np.ndarray, pool: Pool, candidates: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """``(texts (n, candidates - 1), luck (n,))`` of some entries, each from its own key and the seed alone.
+
+    luck, in [0, 1), settles ties.
+    """
+    k = candidates - 1
+    uniform = np.stack([rng(seed, "distractors", *entries.keys[row]).random(2 * k + 1) for row in rows])
+    drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, k), pool, entries.classes[rows])
+    return drawn, uniform[:, -1]
+
+
+def is_hit(above: np.ndarray, equal: np.ndarray, luck: np.ndarray, ties: Ties) -> np.ndarray:
+    """(n,) whether the own caption is ranked first, where distractors (n, k) are above or equal to it."""
+    hit = ~above.any(axis=1)
+    # First among itself and its k equals with chance 1 / (k + 1).
+    return hit if ties == "own_first" else hit & (luck * (equal.sum(axis=1) + 1) < 1)
 
 
 def sampled(hits: Iterable[bool], chunks: int, seed: int) -> tuple[float, float] | None:

@@ -14,15 +14,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from workflow_scripts.common import cli
-from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.io import atomic_folder, write_json
-from workflow_scripts.score import scores
-from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, similarities
+from workflow_scripts.score import embed, scores
+from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
 from workflow_scripts.score.entries import EntrySet, number
 from workflow_scripts.score.precision import BLOCK, Judged, judge
 from workflow_scripts.score.scores import Inputs, Settings, rounded
@@ -63,29 +60,26 @@ def score_set(
 
 
 def main(options: argparse.Namespace) -> None:
-    # Here, not above: building a model is slow to import, and the functions above judge by any encoder.
-    from workflow_scripts.judge.model import load_judge
+    # Here, not above: it is slow to import.
     from workflow_scripts.judge.tokens import tokenize
 
     started = time.monotonic()
     inputs = scores.load_inputs(options)
     settings = scores.settings_of(options)
-    trained = load_judge(options.judge, options.threads, options.device)
-    made = f"{options.batch} {options.threads} {trained.device} {torch.__version__} {code_hash(load_judge.__module__)}"
     tables: dict[str, pd.DataFrame] = {}
     summaries: list[dict[str, Any]] = []
     captions = sorted({text for found in inputs.sets for text in [*found.entries["text"], *found.pool["text"]]})
-    with Cache(options.cache / "embeddings" / f"{trained.hash}.sqlite") as cache:
-        embedder = Embedder(trained, cache, options.batch, made)
+    with open_embedder(options) as embedder:
         for entry_set in inputs.sets:
             table, found = score_set(entry_set, inputs, embedder, options.results, settings, options.prompt_rule)
             tables[entry_set.name] = table
             summaries += found
+        truncated = tokenize(embedder.judge.tokenizer, captions)[1] if captions else 0
     summary = scores.head(options, inputs) | {
-        "judge": trained.name,
-        "judge_hash": trained.hash,
+        "judge": embedder.judge.name,
+        "judge_hash": embedder.judge.hash,
         "captions": len(captions),
-        "truncated_captions": tokenize(trained.tokenizer, captions)[1] if captions else 0,
+        "truncated_captions": truncated,
         "scores": summaries,
     }
     with atomic_folder(options.output) as folder:
@@ -98,11 +92,7 @@ def main(options: argparse.Namespace) -> None:
 def arguments() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
     scores.add_arguments(parser)
-    parser.add_argument("--judge", type=Path, required=True, help="folder of the judge")
-    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder that keeps embeddings between runs")
-    parser.add_argument("--batch", type=int, default=256, help="items encoded at once; another number, other last bits")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    embed.add_arguments(parser)
     return parser
 
 

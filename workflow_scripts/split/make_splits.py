@@ -21,15 +21,16 @@ from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS, PAIRS, RANKING, SPLIT, SPLITS
 from workflow_scripts.split.heldout import pair_names, read_heldout
 
-# As published: test_seen has at most this share of all images; train should keep 40 % and must keep 20 %.
-MOST_SEEN, LITTLE_TRAIN, LEAST_TRAIN = 0.12, 0.40, 0.20
+# Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
+MOST_SEEN_PERCENT = 12
+LITTLE_TRAIN, LEAST_TRAIN = 0.40, 0.20
 
 
 def seen_target(unseen: int, images: int, wanted: str | int) -> int:
     """How many images test_seen should have; ``wanted`` is ``auto`` or a number."""
     if wanted != "auto":
         return int(wanted)
-    return min(unseen, int(MOST_SEEN * images))
+    return min(unseen, images * MOST_SEEN_PERCENT // 100)
 
 
 def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple[list[str], list[str]]:

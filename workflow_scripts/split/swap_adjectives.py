@@ -159,7 +159,7 @@ def swap_adjectives(
     """``(swapped, summary)``: columns of ``tables.SWAPPED``, sorted by image and caption, and counts for people.
 
     captions: those of test_seen; pairs: their occurrences, of all adjectives (others are ignored). adjectives: surface
-    forms of the composition's adjectives to canonical words. nouns: surface forms of nouns, or none.
+    forms of the composition's adjectives to canonical words. nouns: surface forms of nouns.
     """
     partners: dict[str, list[str]] = defaultdict(list)
     for pair in sorted(heldout):
@@ -217,16 +217,25 @@ def swap_adjectives(
     return swapped, summary
 
 
+def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
+    """The surface forms of the nouns that stand in pairs, lower case: what is known of nouns without a lexicon."""
+    found = pairs[["image_id", "caption_id", "noun_start", "noun_end"]].merge(captions, on=["image_id", "caption_id"])
+    columns = found[["text", "noun_start", "noun_end"]].itertuples(index=False)
+    return {text[start:end].lower() for text, start, end in columns}
+
+
 def main(options: argparse.Namespace) -> None:
     splits = read_table(options.splits, SPLIT)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = read_table(options.captions, CAPTIONS)
+    captions = captions[captions["image_id"].isin(seen)]
+    pairs = read_table(options.pairs, PAIRS)
     swapped, summary = swap_adjectives(
-        captions[captions["image_id"].isin(seen)],
-        read_table(options.pairs, PAIRS),
+        captions,
+        pairs,
         read_heldout(options.heldout),
         load_lexicon(options.adjectives).forms,
-        load_lexicon(options.nouns).forms if options.nouns else (),
+        load_lexicon(options.nouns).forms if options.nouns else nouns_of(captions, pairs),
         options.seed,
         options.dataset,
         options.composition,
@@ -252,7 +261,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--heldout", type=Path, required=True)
     result.add_argument("--splits", type=Path, required=True)
     result.add_argument("--adjectives", type=Path, required=True, help="the composition's lexicon")
-    result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon, where there is one")
+    result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon; without, the nouns of pairs")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)

@@ -75,6 +75,10 @@ NO_SWAP_BEFORE = word_set(
 )
 PLACES = word_set("on around at along over under underneath beneath above below across near throughout through between")
 COPULAS = word_set("is are was were be being looks appears seems")
+RELATIVES = word_set("that which")
+# Nouns that stand on another noun and take its adjective, and nouns that before another only say which.
+CARRIERS = word_set("patch spot stripe feather eyering wingbar")
+ORDINALS = word_set("primary secondary")
 STARTS = word_set("a an the its his her their with has have and or but some of in on")
 JOINS = frozenset({"and", "or", "&", "with", "to", "but", "n", "nd"})
 
@@ -118,16 +122,13 @@ class Caption:
             return None
         return inside[0], inside[-1]
 
-    def gap(self, left: int, right: int) -> str:
-        """The characters between two neighbouring words."""
-        return self.text[self.words[left].end : self.words[right].start]
-
     def beside(self, index: int, step: int) -> str | None:
         """The word next to ``index`` (step -1 or 1) with only spaces, a hyphen or a slash between; else None."""
         other = index + step
         if not 0 <= other < len(self.words):
             return None
-        gap = self.gap(min(index, other), max(index, other))
+        left, right = sorted((index, other))
+        gap = self.text[self.words[left].end : self.words[right].start]
         return self.words[other].text if gap.strip() in ("", "-", "/") else None
 
 
@@ -155,7 +156,7 @@ def objection(
     """Why a mention's adjective cannot become ``new`` (canonical); None where it can.
 
     ``adjectives``: surface forms of the composition's adjectives, to their canonical words; ``nouns``: surface
-    forms of nouns (none: what stands between adjective and noun is not looked at).
+    forms of nouns.
     """
     old = mention.adjective
     place = caption.at(mention.start, mention.end)
@@ -177,35 +178,46 @@ def objection(
             return "beside another"
     if [w.text for w in caption.words[last + 1 : last + 3]] in MEASURES or compared(caption, first, last):
         return "comparison"
-    if _may_be_of_another(caption, first, last, noun, nouns):
+    if _may_be_of_another(caption, mention, first, last, noun, nouns):
         return "may be of another noun"
     return None
 
 
-def _may_be_of_another(caption: Caption, first: int, last: int, noun: tuple[int, int], nouns: Collection[str]) -> bool:
-    """Whether the adjective may be about another noun than the words at the indices ``noun``."""
+def _may_be_of_another(
+    caption: Caption, mention: Mention, first: int, last: int, noun: tuple[int, int], nouns: Collection[str]
+) -> bool:
+    """Whether the adjective, the words ``first`` to ``last``, may be about another noun than the words ``noun``."""
     words = [w.text for w in caption.words]
     if noun[0] <= last:
         # `a white breast and brown on its side`: a color as a noun.
         return last + 1 < len(words) and words[last + 1] in PLACES
+    joined = coordinated(caption, noun[1], noun[1], steps=(1,))
     if words[noun[1]].endswith("ed"):
         # `black headed and tailed bird`.
-        rest = words[noun[1] + 1 : noun[1] + 3]
-        return len(rest) == 2 and rest[0] in JOINS and rest[1].endswith("ed")
+        return any(word.endswith("ed") for word in joined)
+    # `black head and tail`, but not `black head and wings that are white`.
+    if (
+        nouns
+        and any(word in nouns for word in joined)
+        and not COPULAS.union(RELATIVES).intersection(words[noun[1] + 2 : noun[1] + 4])
+    ):
+        return True
     # `an eyering that is black and small feet`.
     if (first and words[first - 1] in COPULAS) or (
         first > 1 and words[first - 2] in COPULAS and words[first - 1] not in STARTS
     ):
         return True
-    # `white eye medium length beak`: a noun comes sooner.
-    between = [word in nouns for word in words[last + 1 : noun[0]]]
-    return any(between) and not all(between[between.index(True) :])
+    # `white eye medium length beak`: a noun comes sooner; but a `black cheek patch` is black.
+    sooner = [word for word in words[last + 1 : noun[0]] if word in nouns]
+    carried = mention.noun in CARRIERS and noun[0] - last - 1 == len(sooner)
+    return bool(sooner) and not carried and not ORDINALS.issuperset(sooner)
 
 
-def coordinated(caption: Caption, first: int, last: int) -> list[str]:
-    """The words joined to the words ``first`` to ``last`` by a comma or a word like `and`."""
+def coordinated(caption: Caption, first: int, last: int, steps: tuple[int, ...] = (-1, 1)) -> list[str]:
+    """The words joined to the words ``first`` to ``last``, on either side, by a comma or a word like `and`."""
     found = []
-    for index, step in ((first, -1), (last, 1)):
+    for step in steps:
+        index = first if step < 0 else last
         if 0 <= index + step < len(caption.words):
             near = caption.words[index + step].text
             far = index + 2 * step

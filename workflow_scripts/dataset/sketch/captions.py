@@ -49,6 +49,7 @@ SALIENCE = {
 # How many facts a caption states, with running shares, and how many parts it may need for them.
 FACTS = ((3, 4, 5, 6), (0.05, 0.25, 0.6, 1.0))
 MOST_PARTS = 7
+MOST_FACTS = max(FACTS[0])
 BIRDS = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
 HAVING = ("it has", "the bird has", "it also has")
 BARE = (

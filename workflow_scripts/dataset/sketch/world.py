@@ -42,10 +42,13 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     **{f"{part}:shape": shapes for part, shapes in SHAPES.items()},
 }
 
-# How often a value occurs, from the part's most common to its rarest. Three colors share most of the birds, so
-# that a caption tells them apart; the others share little, so that a held-out pair costs few images. A shape
-# takes what the shapes before it leave; what is left at the end is ordinary.
-COLOR_SHARES = (0.325, 0.305, 0.265, 0.035, 0.02, 0.013, 0.01, 0.008, 0.006, 0.005, 0.004, 0.004)
+# How often a value occurs, from the part's most common to its rarest. Two or three colors share most of the
+# birds, so that a caption tells them apart; the others share little, so that a held-out pair costs few images.
+# The common ones of all parts must stay clear of the middle of the ranking, hence fewer where there are no shapes.
+# A shape takes what the shapes before it leave; what is left at the end is ordinary.
+RARE_COLORS = (0.035, 0.02, 0.013, 0.01, 0.008, 0.006, 0.005, 0.004, 0.004)
+SHAPED_COLORS = (0.325, 0.305, 0.265, *RARE_COLORS)
+PLAIN_COLORS = (0.46, 0.431, *RARE_COLORS, 0.004)
 SHAPE_SHARES = (0.35, 0.09, 0.05, 0.035, 0.025, 0.02, 0.016, 0.014)
 # Of the attributes of an individual, the share that is its species' own, and the share that is anything at all.
 LOYAL = 0.7
@@ -121,7 +124,8 @@ def make_world(seed: int, species: int) -> World:
             order.append(None)
             shares[name] = (*accumulate(SHAPE_SHARES[: len(known)]), 1.0)
         else:
-            shares[name] = tuple(accumulate(COLOR_SHARES))
+            part = name.partition(":")[0]
+            shares[name] = tuple(accumulate(SHAPED_COLORS if part in SHAPES else PLAIN_COLORS))
         values[name] = tuple(order)
         for habit, mark in zip(habits, _spread(species, dice), strict=True):
             habit[name] = order[min(bisect(shares[name], mark), len(order) - 1)]

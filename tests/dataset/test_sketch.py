@@ -1,0 +1,261 @@
+"""The drawn birds: what captions say is true and can be seen, and pairs are as rare as they should be."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from tests.conftest import ROOT
+from workflow_scripts.common import seeds
+from workflow_scripts.common.lexicon import Lexicon, load_lexicon
+from workflow_scripts.dataset.sketch.captions import MOST_FACTS, NOUNS, SYNONYMS, Caption, write_caption
+from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint
+from workflow_scripts.dataset.sketch.world import (
+    ATTRIBUTES,
+    COLORS,
+    KINDS,
+    PARTS,
+    PLAIN_COLORS,
+    SHAPE_SHARES,
+    SHAPED_COLORS,
+    SHAPES,
+    Dice,
+    Scene,
+    draw_scene,
+    make_world,
+)
+from workflow_scripts.dataset.sources.sketch import Settings, load
+
+# Two pictures differ visibly in a pixel where its colors are this far apart (of 441, black to white).
+APART = 40
+# And two values of a part do, where at least so many pixels of 9,216 differ. The least parts are a small foot
+# and a small eye; the closest pair of shapes is a small and a thin eye.
+COLOR_PIXELS = 16
+SHAPE_PIXELS = 24
+
+WORLD = make_world(0, 40)
+SEEDS = st.integers(0, 2**32)
+
+
+@cache
+def lexicon(kind: str) -> Lexicon:
+    folder = ROOT / "lexicons"
+    return load_lexicon(folder / "nouns" / "birds.yaml" if kind == "noun" else folder / "adjectives" / f"{kind}.yaml")
+
+
+def bird(*keys: int) -> tuple[Scene, Pose, Dice]:
+    dice = Dice(seeds.rng(1, "test", *keys))
+    return draw_scene(WORLD, dice.pick(range(40)), dice), draw_pose(dice), dice
+
+
+def differing(a: Image.Image, b: Image.Image) -> int:
+    """Pixels in which two pictures differ visibly."""
+    return int((np.linalg.norm(np.asarray(a, int) - np.asarray(b, int), axis=2) > APART).sum())
+
+
+def poses() -> list[tuple[Scene, Pose]]:
+    """Birds in poses of every kind, the extremes among them."""
+    found = [bird(n)[:2] for n in range(6)]
+    corners = itertools.product((False, True), (0.86, 0.98), (-7.0, 7.0), (-2.0, 2.0))
+    for n, (flip, scale, angle, shift) in enumerate(corners):
+        scene, pose, _ = bird(100 + n)
+        found.append((scene, replace(pose, flip=flip, scale=scale, angle=angle, shift_x=shift, shift_y=-shift)))
+    return found
+
+
+def test_words_are_those_of_the_lexicons() -> None:
+    nouns = lexicon("noun")
+    for part, forms in NOUNS.items():
+        assert {nouns.forms[noun] for noun, _, _ in forms} == {part}
+    for kind in KINDS:
+        forms = lexicon(kind).forms
+        values = {v for attribute, known in ATTRIBUTES.items() if attribute.endswith(kind) for v in known}
+        for value in values:
+            said = [word for word, _ in SYNONYMS.get(value, ((value, 1),))]
+            assert {forms.get(word) for word in said} == {value}
+
+
+@pytest.mark.parametrize("part", sorted(SHAPES))
+def test_any_two_shapes_of_a_part_differ_visibly_in_every_pose(part: str) -> None:
+    for scene, pose in poses():
+        drawn = {shape: paint({**scene, f"{part}:shape": shape}, pose) for shape in (None, *SHAPES[part])}
+        for a, b in itertools.combinations(drawn, 2):
+            assert differing(drawn[a], drawn[b]) >= SHAPE_PIXELS, (a, b, pose)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_any_two_colors_of_a_part_differ_visibly_in_every_shape(part: str) -> None:
+    shapes = itertools.cycle((None, *SHAPES.get(part, ())))
+    for (scene, pose), shape in zip(poses(), shapes, strict=False):
+        scene = {**scene, f"{part}:shape": shape} if part in SHAPES else scene
+        drawn = {color: paint({**scene, f"{part}:color": color}, pose) for color in COLORS}
+        for a, b in itertools.combinations(COLORS, 2):
+            assert differing(drawn[a], drawn[b]) >= COLOR_PIXELS, (shape, a, b, pose)
+
+
+@pytest.mark.parametrize(
+    "hidden", ["belly:large", "belly:pointed", "wing:wide", "bill:thick", "crown:flat", "eye:large"]
+)
+def test_no_shape_hides_another_part(hidden: str) -> None:
+    part, shape = hidden.split(":")
+    for n in range(4):
+        scene, pose, _ = bird(200 + n)
+        scene[f"{part}:shape"] = shape
+        for other in PARTS:
+            a, b = (paint({**scene, f"{other}:color": color}, pose) for color in ("white", "black"))
+            assert differing(a, b) >= COLOR_PIXELS, other
+
+
+def test_size_is_the_setting() -> None:
+    scene, pose, _ = bird(0)
+    assert paint(scene, pose, 64).size == (64, 64)
+
+
+def stated_by_surface(caption: Caption) -> int:
+    """Adjectives of the lexicons in the text."""
+    known = {**lexicon("color").forms, **lexicon("shape").forms}
+    return sum(word.strip(",") in known for word in caption.text.split())
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS)
+def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
+    scene, _, dice = bird(seed)
+    caption = write_caption(scene, dice)
+    forms = {kind: lexicon(kind).forms for kind in KINDS}
+    assert caption.text == " ".join(caption.text.lower().split())
+    assert len(caption.facts) <= MOST_FACTS
+    for fact in caption.facts:
+        assert scene[f"{fact.part}:{fact.kind}"] == fact.value
+        assert forms[fact.kind][caption.text[fact.start : fact.end]] == fact.value
+        nouns = {noun for noun, _, _ in NOUNS[fact.part]}
+        assert nouns & set(caption.text.replace(",", "").split())
+    # No adjective says anything that is not a fact, and no attribute is stated twice.
+    assert stated_by_surface(caption) == len({fact.start for fact in caption.facts})
+    assert len({(fact.part, fact.kind) for fact in caption.facts}) == len(caption.facts)
+
+
+def test_captions_vary_like_real_ones() -> None:
+    captions = [write_caption(*(lambda b: (b[0], b[2]))(bird(n))) for n in range(2000)]
+    texts = [c.text for c in captions]
+    share = {
+        "without facts": np.mean([not c.facts for c in captions]),
+        "relative": np.mean([" that is " in t or " that are " in t for t in texts]),
+        "predicative": np.mean(
+            [any(f" {x} is " in f" {t}" for x in ("bill", "tail", "crown", "belly")) for t in texts]
+        ),
+        "shared": np.mean([len({f.start for f in c.facts}) < len(c.facts) for c in captions]),
+        "commas": np.mean(["," in t for t in texts]),
+        "in color": np.mean(["in color" in t for t in texts]),
+    }
+    assert all(0.02 < v < 0.6 for v in share.values()), share
+    stated = [len(c.facts) for c in captions if c.facts]
+    assert 4 <= np.mean(stated) <= 6 and min(stated) >= 3
+    assert len(set(texts)) > 0.95 * len(texts)
+
+
+def test_shares_are_shares() -> None:
+    for shares in (SHAPED_COLORS, PLAIN_COLORS):
+        assert sum(shares) == pytest.approx(1) and len(shares) == len(COLORS)
+    assert sum(SHAPE_SHARES) < 1 and len(SHAPE_SHARES) >= max(map(len, SHAPES.values()))
+
+
+def test_scenes_hold_known_values_and_follow_their_shares() -> None:
+    scenes = [draw_scene(WORLD, n % 40, Dice(seeds.rng(2, n))) for n in range(4000)]
+    for attribute, known in ATTRIBUTES.items():
+        values = [scene[attribute] for scene in scenes]
+        assert set(values) <= {*known, None} and (None in values) == attribute.endswith(":shape")
+        # A value that a whole species lacks or has moves its share by 70 % of a fortieth.
+        first = WORLD.values[attribute][0]
+        expected = WORLD.shares[attribute][0]
+        assert np.mean([v == first for v in values]) == pytest.approx(expected, abs=0.05)
+
+
+def drawn_facts(seed: int, images: int) -> tuple[list[Scene], list[list[Caption]], list[int]]:
+    """Scenes, their captions and their species, as the source makes them, without pictures."""
+    world, scenes, captions, species = make_world(seed, 80), [], [], []
+    for n in range(images):
+        dice = Dice(seeds.rng(seed, n))
+        scenes.append(draw_scene(world, n % 80, dice))
+        captions.append([write_caption(scenes[-1], dice) for _ in range(10)])
+        species.append(n % 80)
+    return scenes, captions, species
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_held_out_pairs_leave_train_most_images_and_facts_tell_birds_apart(seed: int) -> None:
+    scenes, captions, species = drawn_facts(seed, 1200)
+    for kind in KINDS:
+        images: dict[str, set[int]] = defaultdict(set)
+        counts: dict[str, int] = defaultdict(int)
+        for n, said in enumerate(captions):
+            for fact in (f for caption in said for f in caption.facts if f.kind == kind):
+                images[f"{fact.value}_{fact.part}"].add(n)
+                counts[f"{fact.value}_{fact.part}"] += 1
+        ranking = sorted(counts, key=lambda p: (-counts[p], p))
+        middle = [p for i, p in enumerate(ranking) if 25 <= 100 * (i + 0.5) / len(ranking) <= 75]
+        shares = []
+        for draw in range(20):
+            held = np.random.default_rng(draw).choice(middle, int(0.1 * len(ranking) + 0.5), replace=False)
+            shares.append(len(set().union(*(images[p] for p in held))) / len(scenes))
+        # test_seen takes at most 12 % more.
+        assert 0.12 <= np.median(shares) <= 0.3 and max(shares) <= 0.38, (kind, shares)
+    # Exact R-precision of the oracle on 300 images of their own: a distractor ties if all it states is true.
+    rng = np.random.default_rng(seed)
+    pool = rng.choice(len(scenes), 300, replace=False)
+    scores = []
+    for n in pool:
+        others = [c for m in pool if species[m] != species[n] for c in captions[m]]
+        true = sum(
+            bool(c.facts) and all(scenes[n][f"{f.part}:{f.kind}"] == f.value for f in c.facts) for c in others
+        ) / len(others)
+        scores.append(1.0 if true == 0 else (1 - (1 - true) ** 100) / (100 * true))
+    assert np.mean(scores) >= 0.82
+
+
+def drawn(folder: Path, seed: int = 0, limit: int | None = None) -> tuple[pd.DataFrame, ...]:
+    folder.mkdir()
+    loaded = load(Settings(images=30, species=4), seed=seed, limit=limit, folder=folder, cache=folder)
+    return loaded.captions, loaded.images, loaded.tables["scenes"], loaded.tables["facts"]
+
+
+def test_load_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
+    first, again, other = (drawn(tmp_path / name, seed) for name, seed in (("a", 0), ("b", 0), ("c", 1)))
+    for a, b in zip(first, again, strict=True):
+        pd.testing.assert_frame_equal(a, b)
+    files = sorted(p.name for p in (tmp_path / "a").iterdir())
+    assert files == sorted(first[1].path) and len(files) == 30
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        assert (tmp_path / "a" / name).read_bytes() != (tmp_path / "c" / name).read_bytes()
+    assert not first[0].text.equals(other[0].text)
+
+
+def test_limit_takes_the_first_birds_unchanged(tmp_path: Path) -> None:
+    whole, part = drawn(tmp_path / "whole"), drawn(tmp_path / "part", limit=8)
+    for a, b in zip(whole, part, strict=True):
+        kept = a[a.image_id.isin(part[1].image_id)].reset_index(drop=True)
+        assert len(part[1]) == 8
+        pd.testing.assert_frame_equal(kept, b)
+    assert part[0].class_id.nunique() == 4
+
+
+def test_load_answers_its_interface(tmp_path: Path) -> None:
+    captions, images, scenes, facts = drawn(tmp_path / "it")
+    assert list(captions.groupby("image_id").size().unique()) == [10]
+    assert list(scenes.image_id) == list(images.image_id)
+    assert set(ATTRIBUTES) < set(scenes.columns)
+    assert list(facts.columns) == ["image_id", "caption_id", "part", "kind", "value", "start", "end"]
+    assert all(Image.open(tmp_path / "it" / path).size == (96, 96) for path in images.path)
+    true = scenes.set_index("image_id")
+    assert all(true.loc[f.image_id, f"{f.part}:{f.kind}"] == f.value for f in facts.itertuples())

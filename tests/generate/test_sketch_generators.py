@@ -1,0 +1,245 @@
+"""The generators of sketches have the skill that they are named for, and differ in nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from workflow_scripts.common import plugins, seeds, tables
+from workflow_scripts.common.io import write_table
+from workflow_scripts.dataset.sketch.world import ATTRIBUTES, SHAPES, Dice, Scene, draw_scene, make_world
+from workflow_scripts.dataset.sources import sketch
+from workflow_scripts.generate import sketching
+from workflow_scripts.generate.config import KINDS
+from workflow_scripts.generate.generator import Context, Generated
+from workflow_scripts.generate.generators import blind, faithful, memorizer, unbound
+from workflow_scripts.generate.sketching import Statement, prompt_statements
+
+NAMES = ("faithful", "memorizer", "unbound", "blind")
+WORLD = make_world(0, 20)
+
+
+def dice(*keys: int) -> Dice:
+    return Dice(seeds.rng(0, "test", *keys))
+
+
+def start(seed: int) -> Scene:
+    return draw_scene(WORLD, seed % 20, dice(seed))
+
+
+@st.composite
+def prompts(draw: st.DrawFn, kind: str | None = None) -> list[Statement]:
+    """Some drawable statements, each about another attribute."""
+    names = [a for a in sorted(ATTRIBUTES) if kind is None or a.endswith(kind)]
+    chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=6, unique=True))
+    return [Statement(*a.split(":"), draw(st.sampled_from(ATTRIBUTES[a]))) for a in chosen]
+
+
+FACTS = pd.DataFrame(
+    [
+        ("0", 0, "wing", "color", "red", 2, 5),
+        ("0", 0, "tail", "color", "red", 2, 5),
+        ("0", 0, "bill", "color", "blue", 20, 24),
+        ("0", 0, "bill", "shape", "long", 15, 19),
+        ("1", 3, "crown", "color", "tan", 4, 7),
+    ],
+    columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"],
+)
+SWAPPED = pd.DataFrame(
+    {
+        "image_id": ["0"], "caption_id": [0], "text": [""], "swapped_text": [""], "pair": ["pink_bill"],
+        "changes": [[{"noun": "bill", "original_adj": "blue", "new_adj": "pink", "start": 20, "end": 24}]],
+    }
+)  # fmt: skip
+
+
+def test_swaps_change_the_statement_at_their_place_and_only_in_swapped_prompts() -> None:
+    asked = pd.DataFrame(
+        {
+            "image_id": ["0", "0", "1", "9"], "caption_id": [0, 0, 3, 0],
+            "split": ["test_seen", "test_swapped", "test_swapped", "test_seen"],
+        }
+    )  # fmt: skip
+    seen, swapped, untouched, silent = prompt_statements(asked, FACTS, SWAPPED, "color")
+    red = [Statement("wing", "color", "red"), Statement("tail", "color", "red")]
+    long = Statement("bill", "shape", "long")
+    assert seen == [*red, Statement("bill", "color", "blue"), long]
+    assert swapped == [*red, Statement("bill", "color", "pink"), long]
+    assert untouched == [Statement("crown", "color", "tan")] and silent == []
+
+
+@given(prompts(), st.integers(0, 99))
+def test_faithful_draws_what_is_said_and_nothing_else(stated: list[Statement], seed: int) -> None:
+    scene = faithful.paint(stated, start(seed), dice())
+    said = {s.attribute: s.value for s in stated}
+    assert scene == {**start(seed), **said}
+
+
+@given(prompts(), st.integers(0, 99))
+def test_blind_ignores_what_is_said(stated: list[Statement], seed: int) -> None:
+    assert blind.paint(stated, start(seed), dice()) == start(seed)
+
+
+@given(prompts(), st.integers(0, 99), st.data())
+def test_memorizer_draws_no_pair_that_it_does_not_know(stated: list[Statement], seed: int, data: st.DataObject) -> None:
+    every = [(value, a.split(":")[0]) for a, values in sorted(ATTRIBUTES.items()) for value in values]
+    unknown = data.draw(st.sets(st.sampled_from(every), max_size=30)) | {(s.value, s.part) for s in stated[:1]}
+    known = Counter({pair: 1 + n % 7 for n, pair in enumerate(every) if pair not in unknown})
+    scene = memorizer.paint(stated, start(seed), dice(), known=known, favorite=memorizer.favorites(known))
+    for s in stated:
+        if (s.value, s.part) not in unknown:
+            assert scene[s.attribute] == s.value
+        else:
+            frequency = {v: known[v, s.part] for v in ATTRIBUTES[s.attribute]}
+            assume(any(frequency.values()))
+            assert frequency[scene[s.attribute]] == max(frequency.values())
+    unnamed = ATTRIBUTES.keys() - {s.attribute for s in stated}
+    assert all(scene[a] == start(seed)[a] for a in unnamed)
+
+
+@settings(deadline=None)
+@given(prompts(), st.sampled_from(["color", "shape"]), st.integers(0, 99))
+def test_unbound_never_binds_as_said(stated: list[Statement], kind: str, seed: int) -> None:
+    scene = unbound.paint(stated, start(seed), dice(seed), kind=kind)
+    for s in stated:
+        assert (scene[s.attribute] == s.value) == (s.kind != kind)
+        assert scene[s.attribute] in {*ATTRIBUTES[s.attribute], None}
+
+
+@settings(deadline=None)
+@given(prompts("color"), st.integers(0, 99))
+def test_unbound_keeps_the_colors_on_the_named_parts_where_it_can(stated: list[Statement], seed: int) -> None:
+    placed = unbound.misplace(stated, "color", dice(seed))
+    values = Counter(s.value for s in stated)
+    assert Counter(placed.values()) == values
+    if 2 * max(values.values()) <= len(stated):
+        assert placed.keys() == {s.attribute for s in stated}
+
+
+def test_unbound_by_hand() -> None:
+    wing, tail = Statement("wing", "color", "red"), Statement("tail", "color", "blue")
+    assert unbound.misplace([wing, tail], "color", dice()) == {"wing:color": "blue", "tail:color": "red"}
+    (place, value), *rest = unbound.misplace([wing], "color", dice()).items()
+    assert place != "wing:color" and value == "red" and not rest
+    # A straight eye has no picture, and only bills are straight: the adjective goes nowhere.
+    eye, bill = Statement("eye", "shape", "large"), Statement("bill", "shape", "straight")
+    placed = unbound.misplace([eye, bill], "shape", dice())
+    assert list(placed.values()) == ["large"] and placed.keys() <= {"belly:shape", "foot:shape"}
+    scene = unbound.paint(
+        [eye, bill], {**start(0), "bill:shape": "straight", "eye:shape": "large"}, dice(), kind="shape"
+    )
+    assert scene["bill:shape"] != "straight" and scene["eye:shape"] != "large"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Path], pd.DataFrame]:
+    """Tables of 60 birds, of which the last 20 are tests, and prompts of all three splits."""
+    root = tmp_path_factory.mktemp("sketches")
+    (root / "images").mkdir()
+    loaded = sketch.load(sketch.Settings(images=60, species=6), seed=0, limit=None, folder=root / "images", cache=root)
+    captions, facts = loaded.captions, loaded.tables["facts"]
+    images = loaded.images.assign(width=96, height=96, **{f"bbox_{c}": np.nan for c in "xywh"})
+    images = images.astype({"width": "Int64", "height": "Int64"})
+    ids = list(images.image_id)
+    split = ["train"] * 40 + ["test_seen"] * 10 + ["test_unseen"] * 10
+    pairs = facts.assign(
+        adjective=facts.value, noun=facts.part, adjective_start=facts.start, adjective_end=facts.end, noun_start=0,
+        noun_end=1, relation="adjacent",
+    )[list(tables.PAIRS.columns)]  # fmt: skip
+    # The first color of each test_seen caption becomes another; one becomes what no bird can be.
+    changed = facts[(facts.kind == "color") & facts.image_id.isin(ids[40:50])].drop_duplicates(
+        ["image_id", "caption_id"]
+    )
+    new = ["plaid" if n == 0 else "pink" if v != "pink" else "red" for n, v in enumerate(changed.value)]
+    swapped = changed[["image_id", "caption_id"]].assign(
+        text="", swapped_text="", pair="pink_wing",
+        changes=[[{"start": s, "new_adj": a}] for s, a in zip(changed.start, new, strict=True)],
+    )  # fmt: skip
+    found = {}
+    for name, table, schema in (
+        ("images", images, tables.IMAGES),
+        ("splits", pd.DataFrame({"image_id": ids, "split": split}), tables.SPLIT),
+        ("pairs", pairs, tables.PAIRS),
+        ("swapped", swapped, tables.SWAPPED),
+    ):
+        found[name] = root / f"{name}.parquet"
+        write_table(table, found[name], schema)
+    for name in ("scenes", "facts"):
+        found[name] = root / f"{name}.parquet"
+        loaded.tables[name].to_parquet(found[name])
+    rows = [
+        (i, c, 0, s, "", f"{s}/{i}/{c}.png")
+        for s, part in (("test_seen", ids[40:50]), ("test_swapped", ids[40:50]), ("test_unseen", ids[50:]))
+        for i in part
+        for c in (0, 1)
+        if s != "test_swapped" or ((swapped.image_id == i) & (swapped.caption_id == c)).any()
+    ]
+    prompts = pd.DataFrame(rows, columns=["image_id", "caption_id", "draw", "split", "text", "file_name"])
+    assert len(captions) == 600
+    return root, found, prompts.assign(pair=None)[list(tables.PROMPTS.columns)]
+
+
+def run(
+    name: str, world: tuple[Path, dict[str, Path], pd.DataFrame], folder: Path, prompts: pd.DataFrame | None = None
+) -> Generated:
+    root, found, every = world
+    kind = plugins.load(KINDS, name)
+    context = Context(root, {t: found[t] for t in kind.TABLES}, folder, f"place/{name}", "color", 0)
+    return kind.generate(kind.Settings(), every if prompts is None else prompts, context)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_prompt_gets_an_image_that_depends_on_nothing_but_itself(
+    name: str, world: tuple[Path, dict[str, Path], pd.DataFrame], tmp_path: Path
+) -> None:
+    prompts = world[2]
+    made = run(name, world, tmp_path / "all")
+    tables.MANIFEST.validate(made.manifest)
+    assert list(made.manifest.path) == [f"place/{name}/{f}" for f in prompts.file_name]
+    assert made.scenes is not None and list(made.scenes.columns[4:]) == list(ATTRIBUTES)
+    some = prompts.iloc[[31, 4, 50]].reset_index(drop=True)
+    run(name, world, tmp_path / "some", some)
+    for file in some.file_name:
+        assert (tmp_path / "some" / file).read_bytes() == (tmp_path / "all" / file).read_bytes()
+
+
+def test_generators_share_all_that_the_prompt_does_not_name(
+    world: tuple[Path, dict[str, Path], pd.DataFrame], tmp_path: Path
+) -> None:
+    made = {name: run(name, world, tmp_path / name) for name in NAMES}
+    facts = pd.read_parquet(world[1]["facts"])
+    stated = prompt_statements(world[2], facts, pd.read_parquet(world[1]["swapped"]), "color")
+    for n, said in enumerate(stated):
+        scenes = {name: made[name].scenes.iloc[n][list(ATTRIBUTES)].to_dict() for name in NAMES}
+        drawable = [s for s in said if s.drawable]
+        assert all(scenes["faithful"][s.attribute] == s.value for s in drawable)
+        for attribute in ATTRIBUTES.keys() - {s.attribute for s in drawable}:
+            values = [scenes[name][attribute] for name in ("faithful", "memorizer", "blind")]
+            assert len({v if isinstance(v, str) else None for v in values}) == 1
+    # The swapped prompt starts from the same bird as its original.
+    blind_scenes = made["blind"].scenes.set_index(["split", "image_id", "caption_id"])
+    swapped = blind_scenes.loc["test_swapped"]
+    assert swapped.equals(blind_scenes.loc["test_seen"].loc[swapped.index])
+    for name in NAMES:
+        assert sum(made[name].summary["undrawable"].values()) <= 2
+    assert any(pair.startswith("plaid_") for pair in made["faithful"].summary["undrawable"])
+
+
+def test_what_the_memorizer_knows_is_of_train(world: tuple[Path, dict[str, Path], pd.DataFrame]) -> None:
+    context = Context(world[0], world[1], world[0], "", "color", 0)
+    facts = pd.read_parquet(world[1]["facts"])
+    train = facts[facts.image_id.astype(int) < 40]
+    assert sketching.train_pairs(context) == Counter(zip(train.value, train.part, strict=True))
+    assert len(sketching.train_birds(context)) == 40
+
+
+def test_whatever_can_be_stated_can_be_drawn() -> None:
+    assert all(sketching.can_have(a, v) for a, values in ATTRIBUTES.items() for v in values)
+    assert not sketching.can_have("eye:shape", "curved") and not sketching.can_have("beard:color", "red")
+    assert {a.split(":")[0] for a in ATTRIBUTES if a.endswith("shape")} == set(SHAPES)

@@ -1,0 +1,113 @@
+"""The small parts of a judge: loss, schedule, precision, tokens, pixels, the watched accuracy."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge import pixels, tokens
+from workflow_scripts.judge.loss import clip_loss
+from workflow_scripts.judge.precision import autocast
+from workflow_scripts.judge.schedule import rate
+from workflow_scripts.judge.training import in_batch_accuracy
+
+from open_clip.transform import PreprocessCfg, image_transform_v2  # noqa: E402, I001  (after the import above mends torchvision)
+
+
+def test_loss_by_hand() -> None:
+    images = torch.eye(2)
+    texts = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    rows = [-math.log(math.e**2 / (math.e**2 + math.e**1.2)), -math.log(math.e**1.6 / (math.e**1.6 + 1))]
+    columns = [-math.log(math.e**2 / (math.e**2 + 1)), -math.log(math.e**1.6 / (math.e**1.6 + math.e**1.2))]
+    assert clip_loss(images, texts, torch.tensor(2.0)).item() == pytest.approx((sum(rows) + sum(columns)) / 4)
+
+
+def test_loss_is_open_clips() -> None:
+    generator = torch.Generator().manual_seed(0)
+    images, texts = (torch.nn.functional.normalize(torch.randn(7, 5, generator=generator), dim=-1) for _ in range(2))
+    theirs = tokens.open_clip.ClipLoss()(images, texts, torch.tensor(14.0))
+    assert clip_loss(images, texts, torch.tensor(14.0)).item() == pytest.approx(theirs.item(), rel=1e-6)
+
+
+@given(st.integers(1, 500), st.floats(0, 0.99))
+def test_rate_climbs_then_falls(steps: int, warmup: float) -> None:
+    rates = [rate(step, steps, 2.0, warmup) for step in range(steps)]
+    climb = round(warmup * steps)
+    assert all(0 <= r <= 2 for r in rates)
+    assert rates[:climb] == sorted(rates[:climb]) and rates[climb:] == sorted(rates[climb:], reverse=True)
+    if climb:
+        assert rates[climb - 1] == 2.0
+    assert climb == steps or rates[climb] == 2.0
+
+
+def test_float16_needs_a_gpu() -> None:
+    with pytest.raises(UserError, match="amp_fp16 needs a GPU"):
+        autocast("amp_fp16", torch.device("cpu"))
+
+
+def test_vocabulary_leaves_rare_words_unknown() -> None:
+    words = tokens.make_vocabulary(["A red bird, red!", "a red-winged bird", "rare"])
+    assert words == [*tokens.SPECIAL, "red", "a", "bird"]
+    ids = tokens.WordTokenizer(words, 6)(["a rare bird"])
+    assert ids.tolist() == [[4, tokens.UNKNOWN, 5, tokens.END, tokens.PAD, tokens.PAD]]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_truncated_caption_keeps_its_end(own: bool) -> None:
+    short, long = " A red Bird ", "a red bird with a red wing and a red tail"
+    words = tokens.make_vocabulary([long, long]) if own else None
+    cfg = {"text_cfg": {"context_length": 6, **({"tower": "words"} if own else {})}}
+    tokenizer = tokens.get_tokenizer(cfg, words)
+    ids, truncated = tokens.tokenize(tokenizer, [short, long])
+    end = tokens.END if own else tokenizer.eot_token_id
+    assert truncated == 1
+    assert ids.shape == (2, 6) and ids[1, -1] == end
+    assert ids[0].tolist().count(end) == 1
+    assert torch.equal(ids[0], tokens.tokenize(tokenizer, ["a red bird"])[0][0])
+
+
+def test_no_captions_have_no_tokens() -> None:
+    ids, truncated = tokens.tokenize(tokens.WordTokenizer([*tokens.SPECIAL], 5), [])
+    assert ids.shape == (0, 5) and truncated == 0
+
+
+def test_crop_by_hand() -> None:
+    # The longer side is 40: 30 pixels to each side of the center (60, 50), cut off below at 70.
+    assert pixels.crop_around((40, 40, 40, 20), (200, 70), 0.75) == (30, 20, 90, 70)
+    assert pixels.crop_around((0, 0, 10, 10), (20, 20), 0.75) == (0, 0, 12, 12)
+
+
+def test_pixels_are_open_clips(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "noise.png")
+    cfg = {**PreprocessCfg().__dict__, "size": 64}
+    theirs = image_transform_v2(PreprocessCfg(**cfg), is_train=False)
+    ours = pixels.Preprocess(cfg, None)
+    read = ours.read((tmp_path / "noise.png", None))
+    assert read.shape == (64, 64, 3) and read.dtype == np.uint8
+    expected = theirs(Image.open(tmp_path / "noise.png"))
+    torch.testing.assert_close(ours.floats(read[None], torch.device("cpu"))[0], expected)
+
+
+def test_a_broken_image_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    cfg = {**PreprocessCfg().__dict__, "size": 8}
+    with pytest.raises(UserError, match=r"broken\.png: not a readable image"):
+        pixels.Preprocess(cfg, None).read((tmp_path / "broken.png", None))
+
+
+def test_accuracy_counts_ties_by_their_share() -> None:
+    images = np.eye(3, dtype=np.float32)
+    texts = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 0]], np.float32)
+    # Image 0 ties with three captions, image 1 with two, image 2 loses nothing but ties with all at 0.
+    assert in_batch_accuracy(images, texts) == pytest.approx((1 / 3 + 1 / 2 + 1 / 3) / 3)
+    assert math.isnan(in_batch_accuracy(images[:0], texts[:0]))
+    assert in_batch_accuracy(np.tile(images, (40, 1)), np.tile(images, (40, 1)), group=3) == 1

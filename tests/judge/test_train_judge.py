@@ -1,0 +1,176 @@
+"""Training a judge on the squares: it learns, it resumes, it keeps still what is frozen."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge import training
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.model import build, judge_hash, load_judge
+
+from .conftest import Train
+
+FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "loss.png", "manifest.json")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    assert sorted(p.name for p in folder.iterdir()) == sorted(FILES)
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+def test_it_learns(train: Train) -> None:
+    log = pd.read_csv(train("judge", epochs=15) / "log.csv")
+    assert list(log["epoch"]) == list(range(1, 16)) and log["step"].iloc[-1] == 15 * 4
+    assert log["loss"].iloc[-1] < 0.5 * log["loss"].iloc[0]
+    assert log["retrieval_seen"].iloc[-1] > 0.3 and log["retrieval_unseen"].iloc[-1] > 0.3  # chance: 1/56
+    assert log["lr"].max() <= 0.01 and log["lr"].iloc[-1] < 0.001
+
+
+def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = contents(train("whole", cache="one", epochs=4, flip=True))
+    assert contents(train("again", cache="one", epochs=4, flip=True)) == whole, "a warm cache"
+    seen = 0
+    real = training.clip_loss
+
+    def killed(*arguments: torch.Tensor) -> torch.Tensor:
+        nonlocal seen
+        seen += 1
+        if seen == 11:  # in the third of four epochs of four steps
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(training, "clip_loss", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train("cut", cache="two", epochs=4, flip=True)
+    seen = -100
+    assert contents(train("cut", cache="two", epochs=4, flip=True)) == whole
+    assert seen == -100 + 8, "two epochs of four steps were left"
+
+
+def test_a_damaged_checkpoint_is_made_anew(train: Train, tmp_path: Path) -> None:
+    whole = contents(train("judge"))
+    (checkpoint,) = (tmp_path / "cache").rglob("checkpoint.pt")
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    assert contents(train("judge")) == whole
+
+
+def test_what_is_frozen_stays(train: Train, squares: Path) -> None:
+    before = load_file(train("start", epochs=0) / "weights.safetensors")
+    after = load_file(train("end", trainable=["text.*", "visual.projection.*"]) / "weights.safetensors")
+    for name, tensor in before.items():
+        still = name.startswith("visual.layers") or name == "logit_scale"
+        assert torch.equal(tensor, after[name]) == still, name
+
+
+def test_a_pattern_that_matches_nothing(train: Train) -> None:
+    with pytest.raises(UserError, match=r"judge\.trainable: 'visual\.layer9\*' matches no parameter; there are logit_"):
+        train("judge", trainable=["text.*", "visual.layer9*"])
+
+
+def test_frozen_parts_are_in_evaluation_mode(squares: Path) -> None:
+    model = build(JudgeConfig(model=str(squares / "tiny.json")), ["a red square"] * 2, 0).model
+    training.choose_trainable(model, ["visual.layers.2.*", "text.*"])
+    training.training_mode(model)
+    assert not model.visual.layers[0].training and not model.visual.layers[0][1].training
+    assert model.visual.layers[2].training and model.text.training and not model.visual.projection.training
+
+
+def test_decay_spares_norms_biases_and_the_scale(squares: Path) -> None:
+    config = JudgeConfig(model=str(squares / "tiny.json"))
+    model = build(config, ["a red square"] * 2, 0).model
+    decayed, spared = training.make_optimizer(model, config).param_groups
+    assert decayed["weight_decay"] == config.weight_decay and spared["weight_decay"] == 0
+    names = {id(p): name for name, p in model.named_parameters()}
+    assert {names[id(p)] for p in spared["params"]} >= {"logit_scale", "text.phrase.bias", "text.norm.weight"}
+    assert all(p.ndim >= 2 for p in decayed["params"])
+
+
+def test_no_epochs_keep_the_pretrained_as_it_is(train: Train, squares: Path) -> None:
+    first = train("first")
+    weights = str(first / "weights.safetensors")
+    second = train("second", epochs=0, pretrained=weights)
+    for name in ("weights.safetensors", "model.json", "vocabulary.json"):
+        expected = json.loads((first / name).read_text()) if name.endswith("json") else (first / name).read_bytes()
+        found = json.loads((second / name).read_text()) if name.endswith("json") else (second / name).read_bytes()
+        assert found == expected, name
+    manifest = json.loads((second / "manifest.json").read_text())
+    assert manifest["images"] == manifest["trained_weights"] == 0 and manifest["pretrained"] == weights
+    assert pd.read_csv(second / "log.csv")["epoch"].tolist() == [0]
+
+
+def test_a_judge_comes_back(train: Train, squares: Path, tmp_path: Path) -> None:
+    folder = train("judge")
+    judge = load_judge(folder, threads=1, device="cpu")
+    assert judge.hash == judge_hash(folder) == json.loads((folder / "manifest.json").read_text())["judge_hash"]
+    items = [(squares / "images" / f"{n:03d}.png", None) for n in range(11)]
+    texts = [f"a {word} square" for word in ("red", "green", "blue", "unheard", "")]
+    images, captions = judge.encode_images(items, 4), judge.encode_texts(texts, 4)
+    assert images.shape == (11, 32) and captions.shape == (5, 32) and images.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(images, axis=1), 1, rtol=1e-5)
+    order = np.random.default_rng(0).permutation(11)
+    assert np.array_equal(judge.encode_images([items[i] for i in order], 4), images[order]), "the order of images"
+    assert np.array_equal(judge.encode_images(items[10:], 4), images[10:]), "a batch that is filled up"
+    assert np.array_equal(judge.encode_texts(texts[3:], 4), captions[3:])
+    pixels = np.stack([judge.preprocess.read(item) for item in items])
+    assert np.array_equal(judge.encode_pixels(pixels, 4), images)
+    assert judge.encode_images([], 4).shape == judge.encode_texts([], 4).shape == (0, 32)
+    shutil.copytree(folder, tmp_path / "copy")
+    settings = json.loads((tmp_path / "copy" / "model.json").read_text())
+    (tmp_path / "copy" / "model.json").write_text(json.dumps({**settings, "crop": 0.9}))
+    assert judge_hash(tmp_path / "copy") != judge.hash
+
+
+def test_a_missing_image_is_named(train: Train, squares: Path) -> None:
+    judge = load_judge(train("judge"), threads=1, device="cpu")
+    with pytest.raises(FileNotFoundError, match=r"absent\.png"):
+        judge.encode_images([(squares / "absent.png", None)], 4)
+
+
+def test_an_unknown_model(train: Train) -> None:
+    with pytest.raises(UserError, match=r"judge\.model: unknown 'RN999'.*own: birds, sketch; .*judge\.model` lists"):
+        train("judge", model="RN999")
+    with pytest.raises(UserError, match=r"judge\.model: unknown 'absent\.json'"):
+        train("judge", model="absent.json")
+
+
+def test_a_pretrained_that_is_none(train: Train, squares: Path) -> None:
+    with pytest.raises(UserError, match=r"judge\.pretrained: 'nothing' is no file, and RN50 has the tags: openai"):
+        train("judge", model="RN50", pretrained="nothing")
+
+
+def test_a_model_of_open_clips(train: Train, tmp_path: Path) -> None:
+    cfg = {
+        "embed_dim": 16,
+        "vision_cfg": {"image_size": 32, "layers": [1, 1, 1, 1], "width": 8},
+        "text_cfg": {"context_length": 12, "width": 16, "heads": 2, "layers": 1},
+    }
+    (tmp_path / "small.json").write_text(json.dumps(cfg))
+    folder = train("judge", model=str(tmp_path / "small.json"), epochs=1, trainable=["visual.layer4.*", "ln_final.*"])
+    judge = load_judge(folder, threads=1, device="cpu")
+    assert judge.encode_texts(["a red square"], 2).shape == (1, 16)
+    assert json.loads((folder / "vocabulary.json").read_text()) is None
+
+
+def test_a_frozen_trunk_is_run_once(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cfg = {
+        "embed_dim": 16,
+        "vision_cfg": {"timm_model_name": "test_resnet", "image_size": 32},
+        "text_cfg": {"tower": "words", "context_length": 12, "width": 16, "hidden": 32, "window": 3},
+    }
+    (tmp_path / "trunk.json").write_text(json.dumps(cfg))
+    settings = {"model": str(tmp_path / "trunk.json"), "trainable": ["visual.head.*", "text.*"], "epochs": 3}
+    fast = load_file(train("fast", cache="one", **settings) / "weights.safetensors")
+    monkeypatch.setattr(training, "frozen_trunk", lambda model: None)
+    monkeypatch.setattr("workflow_scripts.judge.train_judge.frozen_trunk", lambda model: None)
+    slow = load_file(train("slow", cache="two", **settings) / "weights.safetensors")
+    for name, tensor in slow.items():
+        torch.testing.assert_close(fast[name], tensor, atol=2e-3, rtol=0)

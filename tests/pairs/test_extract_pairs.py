@@ -1,0 +1,184 @@
+"""The step: rows, counts, bad input, and results that do not depend on batches, processes or the cache."""
+
+from __future__ import annotations
+
+import logging
+from argparse import Namespace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_scripts.common.cache import Cache
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import empty_table, read_json, read_table, write_table
+from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.tables import CAPTIONS, PAIRS
+from workflow_scripts.pairs import engine, extract_pairs
+from workflow_scripts.pairs.engine import Extractor, decode, fill
+from workflow_scripts.pairs.language import load_language
+
+WORDS = (
+    "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"
+    " tail feathers and , . is are that with on of very it has headed tipped colored - Grey EYE"
+).split()
+TEXTS = [f"a {color} bird with a {color} {part} and wings that are {color}"
+         for color in ("red", "blue", "green", "tan") for part in ("belly", "crown", "tail")]  # fmt: skip
+
+
+def captions(texts: list[str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"image_id": [f"b/{n // 2}" for n in range(len(texts))], "caption_id": [n % 2 for n in range(len(texts))],
+         "class_id": None, "text": texts}
+    ).astype({"class_id": "str"})  # fmt: skip
+
+
+def options(folder: Path, processes: int = 1, cache: str = "cache") -> Namespace:
+    lexicons = ROOT / "lexicons"
+    return Namespace(
+        captions=folder / "captions.parquet",
+        adjectives=[lexicons / "adjectives" / "color.yaml", lexicons / "adjectives" / "shape.yaml"],
+        nouns=lexicons / "nouns" / "birds.yaml",
+        model="en_core_web_sm",
+        processes=processes,
+        cache=folder / cache,
+        output=folder / "pairs.parquet",
+        summary=folder / "pairs.json",
+    )
+
+
+def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache") -> tuple[pd.DataFrame, dict]:
+    write_table(table, folder / "captions.parquet", CAPTIONS)
+    extract_pairs.main(options(folder, processes, cache))
+    return read_table(folder / "pairs.parquet", PAIRS), read_json(folder / "pairs.json")
+
+
+def test_rows_and_summary(tmp_path):
+    table, summary = run(tmp_path, captions(["a red bird", "its bill is long", "a red bird", " ", "flying away"]))
+    rows = [tuple(row) for row in table.itertuples(index=False)]
+    assert rows == [
+        ("b/0", 0, "red", "bird", 2, 5, 6, 10, "adjacent"),
+        ("b/0", 1, "long", "bill", 12, 16, 4, 8, "predicative"),
+        ("b/1", 0, "red", "bird", 2, 5, 6, 10, "adjacent"),
+    ]
+    counts = ("captions", "distinct", "with_pairs", "without_pairs", "empty", "pairs")
+    assert [summary[c] for c in counts] == [5, 4, 3, 1, 1, 3]
+    assert summary["relations"] == {"adjacent": 2, "attributive": 0, "predicative": 1, "shared": 0, "disputed": 0}
+    assert "warning" not in summary
+
+
+def test_no_captions_give_no_pairs(tmp_path):
+    table, summary = run(tmp_path, empty_table(CAPTIONS))
+    assert table.empty and summary["captions"] == 0 and "warning" not in summary
+
+
+def test_another_language_is_kept_counted_and_warned_of(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(log, "propagate", True)
+    german = [
+        "ein kleiner Vogel mit rotem Kopf",
+        "der Schnabel ist lang und spitz",
+        "黄色い鳥",
+        "птица с красной головой",
+    ]
+    with caplog.at_level(logging.WARNING, logger="compclip"):
+        _, summary = run(tmp_path, captions(german))
+    assert summary["captions"] == 4 and summary["without_pairs"] >= 3
+    assert "most captions have no pair" in caplog.text and "most captions" in summary["warning"]
+
+
+def test_a_novel_is_no_caption(tmp_path):
+    with pytest.raises(UserError, match=r"b/0, caption 1: over 20000 characters"):
+        run(tmp_path, captions(["a red bird", "red bird " * 3000]))
+    assert not (tmp_path / "pairs.parquet").exists()
+
+
+def test_damaged_captions(tmp_path):
+    (tmp_path / "captions.parquet").write_bytes(b"not Parquet")
+    with pytest.raises(UserError, match="captions.parquet: not a readable Parquet file"):
+        extract_pairs.main(options(tmp_path))
+
+
+def test_unknown_model():
+    with pytest.raises(UserError, match="'xx_no_model' is not installed: python -m spacy download"):
+        load_language("xx_no_model")
+
+
+def test_one_word_in_two_lexicons(tmp_path, nouns):
+    (tmp_path / "odd.yaml").write_text("red: [belly]\n")
+    with pytest.raises(UserError, match="'belly' stands in both"):
+        Extractor("en_core_web_sm", [load_lexicon(tmp_path / "odd.yaml")], nouns)
+
+
+def test_same_bytes_for_any_processes_and_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK", 5)
+    results = set()
+    for name, processes, batch in (("cold", 1, 4096), ("cold", 1, 4096), ("other", 2, 3)):
+        monkeypatch.setattr(extract_pairs, "BATCH", batch)
+        run(tmp_path, captions(TEXTS * 2), processes, cache=name)
+        table = read_table(tmp_path / "pairs.parquet", PAIRS)
+        results.add((table.to_csv(), (tmp_path / "pairs.json").read_bytes()))
+    assert len(results) == 1
+
+
+def test_pairs_file_is_the_same_warm_and_cold(tmp_path):
+    run(tmp_path, captions(TEXTS))
+    cold = (tmp_path / "pairs.parquet").read_bytes()
+    run(tmp_path, captions(TEXTS), processes=2)
+    assert (tmp_path / "pairs.parquet").read_bytes() == cold
+
+
+def test_batches_do_not_matter(extractor):
+    together = extractor.parse(TEXTS)
+    assert together == [extractor.parse([text])[0] for text in TEXTS]
+
+
+def test_each_distinct_text_is_parsed_once_and_a_killed_run_resumes(tmp_path, extractor, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK", 4)
+    seen: list[str] = []
+    parse = extractor.parse
+
+    def counting(texts):
+        if len(seen) >= 8:
+            raise KeyboardInterrupt
+        seen.extend(texts)
+        return parse(texts)
+
+    monkeypatch.setattr(extractor, "parse", counting)
+    batches = [TEXTS + TEXTS[:3], TEXTS, ["", " "]]
+    with Cache(tmp_path / "c.sqlite") as cache:
+        with pytest.raises(KeyboardInterrupt):
+            fill(extractor, cache, batches, 1)
+        assert len(seen) == 8
+        monkeypatch.setattr(extractor, "parse", parse)
+        assert fill(extractor, cache, batches, 1) == len(TEXTS) - 8
+        assert fill(extractor, cache, batches, 1) == 0
+
+
+def test_the_key_holds_the_lexicons(extractor, adjectives, nouns):
+    other = Extractor("en_core_web_sm", adjectives[:1], nouns)
+    assert other.keys(["a"]) != extractor.keys(["a"]) == Extractor("en_core_web_sm", adjectives, nouns).keys(["a"])
+
+
+def test_any_noun_without_a_noun_lexicon(adjectives):
+    anything = Extractor("en_core_web_sm", adjectives, None)
+    found = decode(anything.parse(["a red fire truck, people and two small wolves"])[0])
+    assert {(o.adjective, o.noun) for o in found} == {("red", "truck"), ("small", "wolf")}
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join) | st.text(max_size=40))
+def test_offsets_are_the_words_own(find, adjectives, nouns, text):
+    forms = {**adjectives[0].forms, **adjectives[1].forms, **nouns.forms}
+    for o in find(text):
+        for canonical, start, end in (
+            (o.adjective, o.adjective_start, o.adjective_end), (o.noun, o.noun_start, o.noun_end),
+        ):  # fmt: skip
+            assert 0 <= start < end <= len(text)
+            surface = " ".join(text[start:end].lower().split())
+            assert forms.get(surface, canonical) == canonical
+            assert forms.get(canonical, canonical) == canonical
+        assert o.adjective_end <= o.noun_start or o.noun_end <= o.adjective_start

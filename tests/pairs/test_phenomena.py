@@ -1,0 +1,123 @@
+"""What real captions do, by worked examples: each pair is written `adjective noun`, as it stands in the text."""
+
+from __future__ import annotations
+
+import pytest
+
+ADJACENT, STACKED, PREDICATIVE, SHARED = "adjacent", "attributive", "predicative", "shared"
+
+CASES = {
+    "attributive": ("a bird with a yellow belly", {"yellow belly": ADJACENT}),
+    "predicate": ("its bill is long and pointed", {"long bill": PREDICATIVE, "pointed bill": PREDICATIVE}),
+    "coordinated": ("it has black and white wings", {"black wings": ADJACENT, "white wings": ADJACENT}),
+    "relative clause": (
+        "this bird has wings that are brown and has a white belly",
+        {"brown wings": PREDICATIVE, "white belly": ADJACENT},
+    ),
+    "relative clause that ends before a noun": (
+        "the bird has a bill that is curved and long and black back",
+        {"curved bill": PREDICATIVE, "long bill": PREDICATIVE, "black back": ADJACENT},
+    ),
+    "relative clause after a place": (
+        "a bird with spots on its wings that are white",
+        {"white wings": PREDICATIVE},
+    ),
+    "chain": ("a long pointy beak", {"long beak": STACKED, "pointy beak": ADJACENT}),
+    "chain of colors": (
+        "a short thick orange bill",
+        {"short bill": STACKED, "thick bill": STACKED, "orange bill": ADJACENT},
+    ),
+    "conjuncts of a predicate": (
+        "the belly is white and brown in color",
+        {"white belly": PREDICATIVE, "brown belly": PREDICATIVE},
+    ),
+    "run-on predicates": (
+        "the crown is black the wings are brown and the bill is short",
+        {"black crown": PREDICATIVE, "brown wings": PREDICATIVE, "short bill": PREDICATIVE},
+    ),
+    "predicate before a clause": (
+        "breast and crown are black belly and throat are brown",
+        {"black crown": PREDICATIVE, "black breast": SHARED, "brown throat": PREDICATIVE, "brown belly": SHARED},
+    ),
+    "color tagged as a noun": ("a tan wing and an orange tail", {"tan wing": ADJACENT, "orange tail": ADJACENT}),
+    "list without and": (
+        "a bird with a yellow breast belly sides and a grey head",
+        {"yellow breast": ADJACENT, "yellow belly": SHARED, "grey head": ADJACENT},
+    ),
+    "run": (
+        "bird with a white belly grey back side brown and black wings",
+        {"white belly": ADJACENT, "grey back": ADJACENT, "brown wings": ADJACENT, "black wings": ADJACENT},
+    ),
+    "back is a noun": ("it has a brown back and a red head", {"brown back": ADJACENT, "red head": ADJACENT}),
+    "back is an adverb": ("its feathers are swept back", {}),
+    "carrier": (
+        "black cheek patch white breast feathers and brown wing tips",
+        {"black cheek patch": ADJACENT, "white feathers": ADJACENT},
+    ),
+    "form of two words": (
+        "a white eye ring and two yellow wing bars",
+        {"white eye ring": ADJACENT, "yellow wing bars": ADJACENT},
+    ),
+    "shared": (
+        "a white breast throat and belly",
+        {"white breast": ADJACENT, "white throat": SHARED, "white belly": SHARED},
+    ),
+    "not shared with a noun that has its own": (
+        "a black head and wings that are white",
+        {"black head": ADJACENT, "white wings": PREDICATIVE},
+    ),
+    "shared subject": ("its crown and nape are yellow", {"yellow nape": PREDICATIVE, "yellow crown": SHARED}),
+    "subject before a place": ("the feathers on its belly are white", {"white feathers": PREDICATIVE}),
+    "participle": ("a curved and pointed beak", {"curved beak": ADJACENT, "pointed beak": ADJACENT}),
+    "participle between": ("small black clawed feet", {"small feet": STACKED}),
+    "headed": (
+        "a small red headed bird with a long tail",
+        {"red headed": ADJACENT, "long tail": ADJACENT},
+    ),
+    "hyphens": ("a Red-Headed bird with blue-gray wings", {
+        "Red Headed": ADJACENT, "blue wings": STACKED, "gray wings": ADJACENT,
+    }),
+    "part of the whole": ("a white belly bird", {"white belly": ADJACENT}),
+    "colored": ("black colored wings and a cone shaped orange beak", {
+        "black wings": ADJACENT, "orange beak": ADJACENT,
+    }),
+    "ish": ("a pinkish brown breast", {"brown breast": ADJACENT}),
+    "shade": ("a short mustard yellow bill", {"short bill": STACKED, "yellow bill": ADJACENT}),
+    "color as a noun": ("a bird with black on its wings and shades of brown", {}),
+    "edge": ("a bird with white tipped wings", {}),
+    "commas": (
+        "Its wings are black, and it has a long, thin bill, a red crown, and yellow legs.",
+        {"black wings": PREDICATIVE, "long bill": ADJACENT, "thin bill": ADJACENT, "red crown": ADJACENT,
+         "yellow legs": ADJACENT},
+    ),
+    "comma that coordinates nothing": ("a red head, wings that move", {"red head": ADJACENT}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_phenomenon(case, find, adjectives, nouns):
+    text, expected = CASES[case]
+    listed = {word for lexicon in adjectives for word in lexicon.words}
+    got = {}
+    for o in find(text):
+        if o.adjective in listed and o.noun in nouns.words and o.relation != "disputed":
+            surface = f"{text[o.adjective_start : o.adjective_end]} {text[o.noun_start : o.noun_end]}"
+            got[surface] = o.relation
+    assert got == expected
+
+
+def test_words_that_no_lexicon_lists(find):
+    found = {(o.adjective, o.noun): o.relation for o in find("this spotted bird has two large shiny talons")}
+    assert found == {
+        ("spotted", "bird"): "adjacent", ("large", "talon"): "attributive", ("shiny", "talon"): "adjacent",
+    }  # fmt: skip
+
+
+def test_comparatives_are_words_of_their_own(find):
+    assert {o.adjective for o in find("a longer bill and a smaller head")} == {"longer", "smaller"}
+
+
+def test_parse_against_surface_is_disputed(find):
+    relations = {(o.adjective, o.noun): o.relation for o in find("this bird has a black crown brown primaries")}
+    assert relations["black", "crown"] == relations["brown", "primary"] == "adjacent"
+    assert relations.get(("black", "primary"), "disputed") == "disputed"

@@ -1,0 +1,87 @@
+"""Selection and ranking, worked by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import check_table
+from workflow_scripts.common.lexicon import Lexicon
+from workflow_scripts.common.tables import RANKING
+from workflow_scripts.pairs.rank_pairs import rank
+
+COLORS = Lexicon("color", {"red": "red", "blue": "blue", "tan": "tan"})
+PARTS = Lexicon("birds", {"wing": "wing", "wings": "wing", "bill": "bill", "eye": "eye"})
+
+
+def pairs(*rows: tuple[str, str, int]) -> pd.DataFrame:
+    """``adjective noun``, the relation, how many times: two in each image."""
+    records = []
+    for adjective_noun, relation, times in rows:
+        adjective, noun = adjective_noun.split()
+        records += [
+            {"image_id": str(n // 2), "adjective": adjective, "noun": noun, "relation": relation} for n in range(times)
+        ]
+    return pd.DataFrame(records)
+
+
+TABLE = pairs(
+    ("red wing", "adjacent", 5), ("blue wing", "shared", 3), ("red bill", "predicative", 3), ("tan eye", "adjacent", 1),
+    ("long bill", "adjacent", 9), ("red bird", "adjacent", 9), ("blue bill", "disputed", 8),
+)  # fmt: skip
+
+
+def test_ranking_by_hand():
+    ranking = rank(TABLE, COLORS, PARTS, n_adjectives=60, n_pairs=100, min_count=1)
+    # The disputed are left out; red bird has no noun of the lexicon; 3 and 3 tie, blue wing before red bill.
+    assert ranking[["adjective", "noun", "count", "images", "rank"]].to_numpy().tolist() == [
+        ["red", "wing", 5, 3, 1], ["blue", "wing", 3, 2, 2], ["red", "bill", 3, 2, 3], ["tan", "eye", 1, 1, 4],
+    ]  # fmt: skip
+    assert ranking["percentile"].tolist() == [12.5, 37.5, 62.5, 87.5]
+    check_table(ranking, RANKING, "ranking")
+
+
+def test_adjectives_are_selected_before_the_lexicon_is_applied():
+    # Counts without the disputed: red 17, long 9, blue 3, tan 1.
+    ranking = rank(TABLE, COLORS, PARTS, n_adjectives=3, n_pairs=100, min_count=1)
+    assert set(ranking["adjective"]) == {"red", "blue"}
+    assert set(rank(TABLE, COLORS, PARTS, 2, 100, 1)["adjective"]) == {"red"}
+
+
+def test_nouns_are_those_of_the_most_frequent_pairs():
+    ranking = rank(TABLE, COLORS, PARTS, n_adjectives=60, n_pairs=2, min_count=1)
+    assert ranking[["adjective", "noun"]].to_numpy().tolist() == [["red", "wing"], ["blue", "wing"]]
+
+
+def test_pairs_of_selected_words_are_ranked_though_they_select_nothing():
+    table = pairs(("red wing", "adjacent", 5), ("blue bill", "adjacent", 4), ("blue wing", "adjacent", 1))
+    ranking = rank(table, COLORS, PARTS, n_adjectives=60, n_pairs=2, min_count=1)
+    assert ["blue", "wing"] in ranking[["adjective", "noun"]].to_numpy().tolist()
+
+
+def test_min_count():
+    ranking = rank(TABLE, COLORS, PARTS, 60, 100, min_count=3)
+    assert ranking["count"].tolist() == [5, 3, 3] and ranking["percentile"].iloc[0] == pytest.approx(100 / 6)
+
+
+def test_any_noun_without_a_noun_lexicon():
+    assert ["red", "bird"] in rank(TABLE, COLORS, None, 60, 100, 1)[["adjective", "noun"]].to_numpy().tolist()
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    shuffled = TABLE.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(rank(shuffled, COLORS, PARTS, 60, 100, 1), rank(TABLE, COLORS, PARTS, 60, 100, 1))
+
+
+@pytest.mark.parametrize(
+    ("table", "adjectives", "min_count", "message"),
+    [
+        (TABLE.head(0), COLORS, 1, "none of the 0 most frequent adjectives is in lexicon color"),
+        (TABLE, Lexicon("shape", {"flat": "flat"}), 1, "in lexicon shape"),
+        (TABLE, COLORS, 9, "with a noun of lexicon birds occurs 9 times: lower pairs.selection.min_count"),
+    ],
+)
+def test_nothing_to_rank(table, adjectives, min_count, message):
+    with pytest.raises(UserError, match=message):
+        rank(table, adjectives, PARTS, 60, 100, min_count)

@@ -1,0 +1,248 @@
+"""The table and the comparisons from scores made by hand."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import write_json, write_table
+from workflow_scripts.common.tables import SCORES
+from workflow_scripts.report import make_table
+from workflow_scripts.report.make_table import COLUMNS, COMPARISONS, as_csv, percent
+from workflow_scripts.score.precision import expected_top1
+
+DESIGN_COLUMNS = (
+    "dataset, composition, generator, split, prompts, n, images, exact, exact_low, exact_high, sampled_mean, "
+    "sampled_std, balanced, balanced_low, balanced_high, blind_control, judge, judge_hash, candidates, class_rule, "
+    "distractors, seed"
+)
+
+
+def entries(seed: int, ids: list[str], captions: int, beaten: float, pair: bool = False) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    rows = [(i, c, 0) for i in ids for c in range(captions)]
+    table = pd.DataFrame(rows, columns=["image_id", "caption_id", "draw"])
+    n = len(table)
+    table["pair"] = pd.Series(["red_wing"] * (n - 1) + ["blue_bill"] if pair else [None] * n, dtype="str")
+    table["similarity"] = 0.5
+    table["p_beaten"] = (beaten * generator.random(n)).round(6)
+    table["p_tied"] = 0.0
+    table["expected_top1"] = expected_top1(table["p_beaten"], table["p_tied"]).round(6)
+    table["hit"] = generator.random(n) < table["expected_top1"]
+    table["weight"] = np.where(table["pair"] == "red_wing", 0.25, 1.0)
+    return table
+
+
+def about(split: str, table: pd.DataFrame, prompts: str = "pairs", distractors: str = "original", **more) -> dict:
+    name = split if distractors == "original" else f"{split}.distractors-{distractors}"
+    pool = {"entries_with_fewer_than_candidates": 0, "eligible_least": 500}
+    return {
+        "set": name, "split": split, "prompts": prompts, "distractors": distractors, "judged": len(table),
+        "images": table["image_id"].nunique(), "missing": [], "unreadable": [], "pool": pool, **more,
+    }  # fmt: skip
+
+
+SEEN, UNSEEN = [f"s{i}" for i in range(30)], [f"u{i}" for i in range(20)]
+CUT = {"rule": "the most frequent pair, to 1.25 times the next", "cut": {"red_wing": {"of": 29, "kept": 1}}}
+
+
+def write_scores(folder: Path, generator: str, judge: str, beaten: float, seed: int, **cut) -> None:
+    """Scores of the three splits; ``test_seen`` has two captions an image, the first of which is swapped."""
+    tables = {
+        "test_seen": entries(seed, SEEN, 2, beaten),
+        "test_unseen": entries(seed + 1, UNSEEN, 2, beaten),
+        "test_swapped": entries(seed + 2, SEEN, 1, 3 * beaten, pair=True),
+    }
+    tables["test_swapped.distractors-swapped"] = tables["test_swapped"]
+    seen, unseen, swapped, _ = tables.values()
+    blind = {} if judge == "oracle" else {"blind_control": 0.01}
+    scores = [
+        about("test_seen", seen, **blind),
+        about("test_seen", seen[seen["caption_id"] == 0], "swapped", **blind),
+        about("test_unseen", unseen, **blind),
+        about("test_swapped", swapped, "swapped", balance=cut.get("balance", CUT), **blind),
+        about("test_swapped", swapped, "swapped", "swapped", balance=cut.get("balance", CUT), **blind),
+    ]
+    for name, table in tables.items():
+        write_table(table, folder / f"{name}.parquet", SCORES)
+    summary = {
+        "dataset": "d", "composition": "color", "generator": generator, "train_on": "half", "seed": 3,
+        "candidates": 100, "ties": "random", "class_rule": "other class", "images_without_class": 0, "judge": judge,
+        "judge_hash": None if judge == "oracle" else "0123", "truncated_captions": 2, "scores": scores,
+    }  # fmt: skip
+    write_json(summary, folder / "summary.json")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    place = tmp_path / "d" / "color"
+    place.mkdir(parents=True)
+    swapped = pd.DataFrame({"image_id": SEEN, "caption_id": 0})
+    swapped.to_parquet(place / "swapped.parquet")
+    for name, beaten in (("good_one", 0.005), ("bad", 0.2)):
+        write_scores(place / "scores" / name, name, "fake", beaten, 10)
+    write_scores(place / "scores_oracle" / "bad", "bad", "oracle", 0.1, 30)
+    return tmp_path
+
+
+def run(results: Path, *more: str) -> dict[str, pd.DataFrame]:
+    flags = ["--results", str(results), "--dataset", "d", "--compositions", "color", "--generators", "good_one", "bad"]
+    parsed = make_table.arguments().parse_args(
+        [*flags, "--oracle", "bad", "--bootstrap", "400", "--output", str(results), *more]
+    )
+    make_table.main(parsed)
+    return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
+
+
+def test_columns_are_the_design_s() -> None:
+    assert DESIGN_COLUMNS.split(", ") == COLUMNS
+    assert "dataset, composition, a, b, split, difference, low, high, n".split(", ") == COMPARISONS
+
+
+def test_rows(results: Path) -> None:
+    table = run(results)["table"]
+    assert list(table.columns) == COLUMNS
+    keys = table[["generator", "split", "prompts", "distractors", "judge"]]
+    assert len(table) == 15 and not keys.duplicated().any()
+    mine = table[(table["generator"] == "good_one")]
+    assert mine[["split", "prompts", "distractors"]].values.tolist() == [
+        ["test_seen", "pairs", "original"],
+        ["test_seen", "swapped", "original"],
+        ["test_unseen", "pairs", "original"],
+        ["test_swapped", "swapped", "original"],
+        ["test_swapped", "swapped", "swapped"],
+    ]
+    assert mine["n"].tolist() == [60, 30, 40, 30, 30] and mine["images"].tolist() == [30, 30, 20, 30, 30]
+    scores = pd.read_parquet(results / "d/color/scores/good_one/test_swapped.parquet")
+    row = mine.iloc[3]
+    assert row["exact"] == pytest.approx(scores["expected_top1"].mean(), abs=1e-6)
+    assert row["balanced"] == pytest.approx(np.average(scores["expected_top1"], weights=scores["weight"]), abs=1e-6)
+    assert row["sampled_mean"] == pytest.approx(scores["hit"].mean(), abs=1e-6)
+    assert row["exact_low"] < row["exact"] < row["exact_high"]
+    assert mine["balanced"].isna().tolist() == [True, True, True, False, False]
+    oracle = table[table["judge"] == "oracle"]
+    assert len(oracle) == 5 and oracle["blind_control"].isna().all() and oracle["judge_hash"].isna().all()
+
+
+def test_six_decimals(results: Path) -> None:
+    run(results)
+    for line in (results / "table.csv").read_text().splitlines()[1:]:
+        for cell in line.split(",")[7:16]:
+            assert cell == "" or len(cell.split(".")[1]) == 6, line
+    rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
+    assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
+
+
+def test_comparisons(results: Path) -> None:
+    found = run(results)["comparisons"].set_index(["a", "b", "split"])
+    assert list(found.index) == [
+        ("good_one", "bad", "test_seen"),
+        ("good_one", "bad", "test_unseen"),
+        ("good_one", "bad", "test_swapped"),
+        ("good_one test_swapped", "good_one test_seen", "test_swapped"),
+        ("good_one test_unseen", "good_one test_seen", "test_unseen"),
+        ("bad test_swapped", "bad test_seen", "test_swapped"),
+        ("bad test_unseen", "bad test_seen", "test_unseen"),
+    ]
+    assert found["n"].tolist() == [60, 40, 30, 30, 40, 30, 40]
+    assert ((found["low"] <= found["difference"]) & (found["difference"] <= found["high"])).all()
+    means = {
+        (name, split): pd.read_parquet(results / f"d/color/scores/{name}/{split}.parquet")
+        for name in ("good_one", "bad")
+        for split in ("test_seen", "test_unseen", "test_swapped")
+    }
+    seen = means["bad", "test_seen"]
+    same = seen[seen["caption_id"] == 0]["expected_top1"].mean()
+    assert found.loc[("bad test_swapped", "bad test_seen", "test_swapped"), "difference"] == pytest.approx(
+        means["bad", "test_swapped"]["expected_top1"].mean() - same, abs=2e-6
+    )
+    assert found.loc[("good_one", "bad", "test_seen"), "difference"] == pytest.approx(
+        (means["good_one", "test_seen"]["expected_top1"] - seen["expected_top1"]).mean(), abs=2e-6
+    )
+    assert found.loc[("good_one", "bad", "test_unseen"), "low"] > 0
+
+
+def test_pairs_only_what_both_have(results: Path) -> None:
+    file = results / "d/color/scores/bad/test_unseen.parquet"
+    write_table(pd.read_parquet(file).iloc[10:], file, SCORES)
+    summary = results / "d/color/scores/bad/summary.json"
+    text = summary.read_text()
+    assert text.count('"judged": 40') == 1
+    summary.write_text(text.replace('"judged": 40', '"judged": 30'))
+    found = run(results)["comparisons"].set_index(["a", "split"])
+    assert found.loc[("good_one", "test_unseen"), "n"] == 30
+    summary.write_text(text)
+    with pytest.raises(UserError, match="30 entries, but summary.json counts 40"):
+        run(results)
+
+
+def test_no_entries(results: Path, capsys: pytest.CaptureFixture) -> None:
+    """A generator of which every image is missing has rows, and says so."""
+    folder = results / "d/color/scores/bad"
+    text = (folder / "summary.json").read_text()
+    for file in folder.glob("*.parquet"):
+        write_table(pd.read_parquet(file).iloc[:0], file, SCORES)
+    for n in (60, 40, 30):
+        text = text.replace(f'"judged": {n}', '"judged": 0')
+    (folder / "summary.json").write_text(text)
+    found = run(results)
+    rows = found["table"][(found["table"]["generator"] == "bad") & (found["table"]["judge"] == "fake")]
+    assert rows["n"].tolist() == [0] * 5 and rows["exact"].isna().all()
+    assert found["comparisons"].set_index("a")["n"]["bad test_unseen"] == 0
+    assert "| bad" in capsys.readouterr().out
+
+
+def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureFixture) -> None:
+    row = run(results)["table"].iloc[0]
+    text = (results / "table.md").read_text()
+    assert capsys.readouterr().out == text
+    lines = text.splitlines()
+    assert lines[0] == "## d, color"
+    table = [line for line in lines if line.startswith("|")]
+    assert len({line.count("|") for line in table}) == 1 and len({len(line) for line in table}) == 1
+    assert len(table) == 12
+    assert percent(row["exact"], row["exact_low"], row["exact_high"]) in table[2]
+    assert "2 captions are longer" in text and "half of the test images" in text
+    assert "red_wing 29 to 1" in text
+
+
+def test_no_cut_is_said(results: Path) -> None:
+    rule = "no cut: 1 pair, 2 needed"
+    write_scores(results / "d/color/scores/bad", "bad", "fake", 0.2, 10, balance={"rule": rule, "cut": {}})
+    run(results)
+    text = (results / "table.md").read_text()
+    assert "(no cut)" in text and rule in text
+    assert "(no cut)" in (results / "table.tex").read_text()
+
+
+def test_latex(results: Path) -> None:
+    run(results)
+    text = (results / "table.tex").read_text()
+    assert text.count(r"\begin{tabular}") == 1 and r"good\_one" in text and "good_one" not in text
+    body = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len({line.count("&") for line in body}) == 1 and len(body) == 11
+    assert text.isascii()
+
+
+def test_same_scores_same_bytes(results: Path) -> None:
+    def read() -> list[bytes]:
+        run(results)
+        return [(results / f"{n}").read_bytes() for n in ("table.csv", "comparisons.csv", "table.md", "table.tex")]
+
+    assert read() == read()
+
+
+def test_percent() -> None:
+    assert percent(0.61234, 0.5891, 0.634) == "61.2 [58.9, 63.4]"
+    assert percent(0.5) == "50.0" and percent(None) == "–"
+
+
+def test_columns_survive_reading_back(results: Path) -> None:
+    run(results)
+    table = pd.read_csv(io.StringIO((results / "table.csv").read_text()), dtype={"judge_hash": str})
+    assert table["seed"].tolist() == [3] * 15 and table["judge_hash"].iloc[0] == "0123"

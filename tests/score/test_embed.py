@@ -1,0 +1,96 @@
+"""Each distinct image and caption is encoded once, and a warm cache gives what a cold one does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.score.world import FakeJudge
+from workflow_scripts.common.cache import Cache
+from workflow_scripts.score import embed
+from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, similarities
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    paths = []
+    for number, text in enumerate(["red wing", "blue bill", "red wing"]):
+        paths.append(tmp_path / f"{number}.png")
+        paths[-1].write_text(text)
+    return paths
+
+
+def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> None:
+    judge = FakeJudge()
+    with Cache(tmp_path / "c.sqlite") as cache:
+        embedder = Embedder(judge, cache, 4, "made")
+        texts = embedder.texts(["red wing", "blue bill", "red wing"])
+        images = embedder.images([(p, None) for p in files])
+        again = embedder.images([(files[2], None), (files[0], (1.0, 2.0, 3.0, 4.0))])
+    assert judge.texts_seen == ["red wing", "blue bill"]
+    # Equal bytes are one image; another crop is another one.
+    assert [p for p, _ in judge.images_seen] == [files[0], files[1], files[0]]
+    assert np.array_equal(texts[0], texts[2]) and np.array_equal(images[0], images[2])
+    assert np.array_equal(again[0], images[0])
+    assert texts.dtype == np.float32 and texts.shape == (3, 16)
+
+
+def test_warm_cache_gives_the_same_bytes(tmp_path: Path) -> None:
+    captions = [f"{color} wing {n}" for color in ("red", "blue") for n in range(50)]
+    with Cache(tmp_path / "c.sqlite") as cache:
+        cold = Embedder(FakeJudge(), cache, 4, "made").texts(captions)
+    warm_judge, other_judge = FakeJudge(), FakeJudge()
+    with Cache(tmp_path / "c.sqlite") as cache:
+        warm = Embedder(warm_judge, cache, 4, "made").texts(captions[::-1])[::-1]
+        Embedder(other_judge, cache, 8, "made otherwise").texts(captions)
+    assert warm.tobytes() == cold.tobytes()
+    assert warm_judge.texts_seen == [] and other_judge.texts_seen == captions
+
+
+def test_a_killed_run_keeps_what_it_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed, "BATCHES_HELD", 1)
+
+    class Dies(FakeJudge):
+        def encode_texts(self, texts, batch):
+            if len(self.texts_seen) >= 8:
+                raise KeyboardInterrupt
+            return super().encode_texts(texts, batch)
+
+    captions = [f"wing {n}" for n in range(20)]
+    with Cache(tmp_path / "c.sqlite") as cache, pytest.raises(KeyboardInterrupt):
+        Embedder(Dies(), cache, 4, "made").texts(captions)
+    judge = FakeJudge()
+    with Cache(tmp_path / "c.sqlite") as cache:
+        Embedder(judge, cache, 4, "made").texts(captions)
+    assert judge.texts_seen == captions[8:]
+
+
+def test_nothing_to_encode(tmp_path: Path) -> None:
+    with Cache(tmp_path / "c.sqlite") as cache:
+        assert len(Embedder(FakeJudge(), cache, 4, "made").texts([])) == 0
+
+
+def test_boxes_belong_to_the_real_images() -> None:
+    images = pd.DataFrame(
+        {"image_id": ["a", "b"], "path": ["d/a.png", "d/b.png"]} | {f"bbox_{c}": [1.0, np.nan] for c in "xywh"}
+    )
+    items = items_of(["d/a.png", "d/b.png", "made/a.png"], images, Path("r"))
+    assert items == [(Path("r/d/a.png"), (1.0, 1.0, 1.0, 1.0)), (Path("r/d/b.png"), None), (Path("r/made/a.png"), None)]
+
+
+def test_equal_embeddings_are_one_column() -> None:
+    vectors = np.random.default_rng(0).standard_normal((300, 64)).astype(np.float32)
+    vectors = np.concatenate([vectors, vectors[::-1]])
+    distinct, index = merge_equal(vectors)
+    assert len(distinct) == 300 and np.array_equal(distinct[index], vectors)
+    values = similarities(vectors[:5], distinct)(np.arange(5))[:, index]
+    assert (values[:, :300] == values[:, 300:][:, ::-1]).all()
+
+
+def test_mean_embedding_has_unit_length() -> None:
+    vectors = np.eye(3, dtype=np.float32)
+    assert mean_embedding(vectors) == pytest.approx(np.full(3, 3**-0.5))
+    assert np.isfinite(mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32))).all()

@@ -1,0 +1,83 @@
+"""Which captions may be whose distractors, against the definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.score.world import build
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.score.entries import EntrySet, class_names, judged_entries, number, pool_captions
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> dict[str, pd.DataFrame]:
+    results = build(tmp_path)
+    found = {name: pd.read_parquet(results / "d" / f"{name}.parquet") for name in ("captions", "images")}
+    for name in ("splits", "swapped", "prompts"):
+        found[name] = pd.read_parquet(results / "d" / "color" / f"{name}.parquet")
+    return found
+
+
+def test_pools_by_split(tables: dict[str, pd.DataFrame]) -> None:
+    captions, swapped = tables["captions"], tables["swapped"].iloc[2:]
+    # One judged image fewer than the split has.
+    judged = tables["splits"].iloc[2:]
+    seen = set(judged.loc[judged["split"] == "test_seen", "image_id"])
+
+    def pool(split: str, kind: str = "original") -> pd.DataFrame:
+        return pool_captions(captions, judged, swapped, split, kind)
+
+    assert set(pool("test_seen")["image_id"]) == seen and len(pool("test_seen")) == 2 * len(seen)
+    assert not set(pool("test_unseen")["image_id"]) & seen
+    originals = pool("test_swapped")
+    assert set(originals["image_id"]) == seen & set(swapped["image_id"]) and len(originals) == 20
+    assert set(originals["text"]) <= set(captions["text"])
+    others = pool("test_swapped", "swapped")
+    assert set(others["image_id"]) == set(originals["image_id"]) and len(others) == 10
+    assert set(others["text"]) <= set(swapped["swapped_text"])
+
+
+def test_an_image_without_class_is_its_own() -> None:
+    captions = pd.DataFrame({"image_id": ["a", "a", "b", "c", "image a"], "class_id": [None, None, "x", "x", "a"]})
+    classes = class_names(captions)
+    assert classes["b"] == classes["c"] != classes["a"]
+    assert len(set(classes)) == 3
+
+
+def test_entries_keep_what_is_there(tables: dict[str, pd.DataFrame]) -> None:
+    prompts = tables["prompts"]
+    manifest = prompts[["image_id", "caption_id", "split", "draw"]].assign(path="x", status="ok").iloc[1:]
+    manifest.loc[manifest.index[0], ["path", "status"]] = None, "unreadable"
+    total = 0
+    for split in ("test_seen", "test_unseen", "test_swapped"):
+        entries, failed = judged_entries(prompts, manifest, split)
+        assert entries.equals(entries.sort_values(["image_id", "caption_id", "draw"], ignore_index=True))
+        assert (entries["path"] == "x").all()
+        total += len(entries) + sum(map(len, failed.values()))
+    assert total == len(prompts)
+
+
+def test_numbers_mean_the_same(tables: dict[str, pd.DataFrame]) -> None:
+    captions = tables["captions"]
+    entries = captions.assign(draw=0, pair=None, path="x").iloc[[3, 0, 5]].reset_index(drop=True)
+    numbered = number(EntrySet("test_seen", "test_seen", "original", entries, captions), class_names(captions))
+    assert [numbered.texts[i] for i in numbered.entries.own] == entries["text"].tolist()
+    assert numbered.texts == sorted(set(captions["text"]))
+    pool = numbered.pool
+    assert pool.images == 24 and len(pool.texts) == 48
+    # The images of one class, and their captions.
+    low, high = pool.span(int(numbered.entries.classes[1]))
+    texts = sorted(numbered.texts[i] for i in pool.texts[pool.starts[low] : pool.starts[high]])
+    assert texts == sorted(captions.loc[captions["class_id"] == "c0", "text"])
+    assert (np.diff(pool.starts) == 2).all()
+
+
+def test_an_empty_pool(tables: dict[str, pd.DataFrame]) -> None:
+    captions = tables["captions"]
+    entries = captions.assign(draw=0, pair=None, path="x").iloc[:1]
+    with pytest.raises(UserError, match="no captions"):
+        number(EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]), class_names(captions))

@@ -1,0 +1,174 @@
+"""The whole step on a tiny data set with a judge that can read, against a naive count from the tables."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.score.world import FakeJudge, build, options
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json, write_table
+from workflow_scripts.common.tables import MANIFEST, PROMPTS, SCORES
+from workflow_scripts.score import score_images
+from workflow_scripts.score.precision import expected_top1
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
+    fake = FakeJudge()
+    monkeypatch.setattr("workflow_scripts.judge.model.load_judge", lambda *_: fake)
+    return fake
+
+
+def run(results: Path, generator: str, *more: str, cache: str = "cache", output: str = "out") -> tuple[Path, dict]:
+    folder = results.parent / output
+    flags = ["--judge", "unused", "--cache", str(results.parent / cache), "--output", str(folder), *more]
+    score_images.main(options(score_images.arguments(), results, generator, *flags))
+    return folder, read_json(folder / "summary.json")
+
+
+read = cache(pd.read_parquet)
+
+
+def naive(
+    results: Path, row, split: str, own: str, shown: np.ndarray, swapped_distractors: bool = False
+) -> tuple[float, float]:
+    """g and t of an entry whose image has the embedding ``shown``, counted caption by caption."""
+    captions = read(results / "d" / "captions.parquet")
+    splits = read(results / "d" / "color" / "splits.parquet").set_index("image_id")["split"]
+    swapped = read(results / "d" / "color" / "swapped.parquet")
+    source = "test_seen" if split == "test_swapped" else split
+    classes = captions.drop_duplicates("image_id").set_index("image_id")["class_id"]
+    value = float(shown @ FakeJudge.embed(own))
+    shares = []
+    for image in classes.index:
+        mine, other = classes[row.image_id], classes[image]
+        same = image == row.image_id if pd.isna(mine) else mine == other
+        if splits[image] != source or same or (split == "test_swapped" and image not in set(swapped["image_id"])):
+            continue
+        texts = captions.loc[captions["image_id"] == image, "text"]
+        if swapped_distractors:
+            texts = swapped.loc[swapped["image_id"] == image, "swapped_text"]
+        scores = [float(shown @ FakeJudge.embed(text)) for text in texts]
+        # Sums of the same words in another order are equal for a reader.
+        tied = [abs(score - value) < 1e-6 for score in scores]
+        above = [score > value and not tie for score, tie in zip(scores, tied, strict=True)]
+        shares.append((np.mean(above), np.mean(tied)))
+    return tuple(np.mean(shares, axis=0))
+
+
+@pytest.mark.parametrize("classes", [6, None])
+def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: int | None) -> None:
+    results = build(tmp_path, classes=classes)
+    folder, summary = run(results, "partial", "--distractors", "original", "swapped")
+    prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
+    names = ["test_seen", "test_unseen", "test_swapped", "test_swapped.distractors-swapped"]
+    assert sorted(p.stem for p in folder.glob("*.parquet")) == sorted(names)
+    for name in names:
+        split = name.split(".")[0]
+        table = SCORES.validate(pd.read_parquet(folder / f"{name}.parquet"))
+        asked = prompts[prompts["split"] == split].set_index(["image_id", "caption_id"])["text"]
+        assert table["image_id"].is_monotonic_increasing
+        for row in table.itertuples():
+            own = asked[row.image_id, row.caption_id]
+            shown = FakeJudge.embed(" ".join(own.split()[:3]))
+            expected = naive(results, row, split, own, shown, name.endswith("-swapped"))
+            assert (row.p_beaten, row.p_tied) == pytest.approx(expected, abs=2e-6)
+    assert summary["class_rule"] == ("other class" if classes else "other image")
+    assert summary["images_without_class"] == (0 if classes else 24)
+
+
+def test_blind_control_sees_the_mean_image(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    folder, summary = run(results, "good")
+    prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
+    swapped = pd.read_parquet(results / "d" / "color" / "swapped.parquet").set_index(["image_id", "caption_id"])
+    for score in summary["scores"]:
+        entries = prompts[prompts["split"] == score["split"]].set_index(["image_id", "caption_id"])
+        if (score["split"], score["prompts"]) == ("test_seen", "swapped"):
+            entries = entries[entries.index.isin(swapped.index)]
+        blind = np.mean([FakeJudge.embed(text) for text in entries["text"]], axis=0)
+        chances = [naive(results, r, score["split"], r.text, blind) for r in entries.reset_index().itertuples()]
+        assert score["blind_control"] == pytest.approx(expected_top1(*np.transpose(chances), 5).mean(), abs=2e-6)
+
+
+def test_what_is_missing_is_counted_and_named(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    _, summary = run(results, "partial")
+    seen = summary["scores"][0]
+    assert seen["set"] == "test_seen" and seen["judged"] == 22 and len(seen["missing"]) == len(seen["unreadable"]) == 1
+    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
+    manifest = pd.read_parquet(results / "d/color/generated/good/manifest.parquet")
+    write_table(manifest.iloc[3:], results / "d/color/generated/good/manifest.parquet", MANIFEST)
+    _, summary = run(results, "good", output="short")
+    assert sum(len(s["missing"]) for s in summary["scores"]) == 3
+
+
+def test_a_reader_of_captions_wins(tmp_path: Path, judge: FakeJudge) -> None:
+    _, summary = run(build(tmp_path), "good")
+    scores = {(s["set"], s["prompts"]): s for s in summary["scores"]}
+    assert set(scores) == {
+        ("test_seen", "pairs"), ("test_seen", "swapped"), ("test_unseen", "pairs"), ("test_swapped", "swapped"),
+    }  # fmt: skip
+    for score in scores.values():
+        assert score["exact"] > max(0.6, score["blind_control"] + 0.15)
+        assert abs(score["exact"] - score["sampled_mean"]) < 0.25
+    assert scores["test_seen", "swapped"]["judged"] == 12
+    assert scores["test_swapped", "swapped"]["balance"]["cut"]
+    assert scores["test_seen", "pairs"]["pool"] == {
+        "images": 12, "captions": 24, "distinct": scores["test_seen", "pairs"]["pool"]["distinct"],
+        "eligible_least": 16, "entries_with_fewer_than_candidates": 0,
+    }  # fmt: skip
+
+
+def test_cold_and_warm_cache_give_the_same_bytes(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    cold, _ = run(results, "good", output="cold")
+    encoded = len(judge.texts_seen), len(judge.images_seen)
+    warm, _ = run(results, "good", output="warm")
+    assert (len(judge.texts_seen), len(judge.images_seen)) == encoded
+    # The cache serves other generators too: their captions are known.
+    run(results, "partial", output="other")
+    assert len(judge.texts_seen) == encoded[0]
+    for file in cold.iterdir():
+        assert file.read_bytes() == (warm / file.name).read_bytes()
+
+
+def test_few_candidates_are_reported(tmp_path: Path, judge: FakeJudge) -> None:
+    _, summary = run(build(tmp_path), "good", "--candidates", "100")
+    pool = summary["scores"][0]["pool"]
+    assert pool["entries_with_fewer_than_candidates"] == 24 and pool["eligible_least"] == 16
+
+
+def test_no_other_class(tmp_path: Path, judge: FakeJudge) -> None:
+    with pytest.raises(UserError, match="no image of another class"):
+        run(build(tmp_path, classes=1), "good")
+
+
+def test_no_image_at_all(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    file = results / "d/color/generated/good/manifest.parquet"
+    manifest = pd.read_parquet(file).assign(path=None, status="missing").astype({"path": "str"})
+    write_table(manifest, file, MANIFEST)
+    folder, summary = run(results, "good")
+    assert [s["judged"] for s in summary["scores"]] == [0, 0, 0, 0]
+    assert summary["scores"][0]["exact"] is None and len(summary["scores"][0]["missing"]) == 24
+    assert len(SCORES.validate(pd.read_parquet(folder / "test_seen.parquet"))) == 0
+
+
+def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    place = results / "d/color"
+    for file, schema in ((place / "prompts.parquet", PROMPTS), (place / "generated/good/manifest.parquet", MANIFEST)):
+        table = pd.read_parquet(file)
+        write_table(pd.concat([table, table.assign(draw=1)]), file, schema)
+    folder, summary = run(results, "good")
+    table = pd.read_parquet(folder / "test_seen.parquet")
+    assert len(table) == 48 and summary["scores"][0]["images"] == 12
+    first, second = (table[table["draw"] == d].reset_index(drop=True) for d in (0, 1))
+    assert first["expected_top1"].equals(second["expected_top1"])
+    assert not first["hit"].equals(second["hit"])

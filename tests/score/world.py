@@ -1,0 +1,138 @@
+"""A tiny data set on disk, and a judge that reads the caption that an image file consists of."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from workflow_scripts.common import tables
+from workflow_scripts.common.io import write_table
+from workflow_scripts.common.seeds import derive_seed
+
+COLORS = ("red", "blue", "green", "black")
+PARTS = ("wing", "bill", "tail")
+
+
+class FakeJudge:
+    """Embeds a text as the sum of its words' random directions; an image is embedded as the text in its file."""
+
+    name, hash, device = "fake", "0123456789abcdef", "cpu"
+
+    def __init__(self) -> None:
+        self.images_seen: list[tuple[Path, object]] = []
+        self.texts_seen: list[str] = []
+
+    @staticmethod
+    def tokenizer(texts: Sequence[str], context_length: int = 77) -> object:
+        import torch
+
+        return torch.zeros((len(texts), context_length), dtype=torch.long)
+
+    @staticmethod
+    def embed(text: str) -> np.ndarray:
+        words = [w for w in text.lower().split() if w not in ("a", "an")]
+        vector = sum(np.random.default_rng(derive_seed(0, w)).standard_normal(16) for w in words)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
+        self.texts_seen += texts
+        return np.stack([self.embed(text) for text in texts])
+
+    def encode_images(self, items: Sequence[tuple[Path, object]], batch: int) -> np.ndarray:
+        self.images_seen += items
+        return np.stack([self.embed(path.read_text()) for path, _ in items])
+
+
+def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
+    """Results of all stages before ``score``: dataset ``d``, composition ``color``, generators good and partial.
+
+    Half of the images are test_seen, half test_unseen, two captions each; ``good`` draws the caption, ``partial``
+    some of it, and lacks two images. Returns the results folder.
+    """
+    results = root / "results"
+    place = results / "d" / "color"
+    generator = np.random.default_rng(0)
+    ids = [f"im/{i:02d}" for i in range(images)]
+    words = generator.integers(len(COLORS), size=(images, len(PARTS)))
+    parts = [[0, 1], [2, 0]]
+    captions = pd.DataFrame(
+        [
+            (name, c, None if classes is None else f"c{i % classes}", caption(words[i], parts[c]))
+            for i, name in enumerate(ids)
+            for c in range(2)
+        ],
+        columns=["image_id", "caption_id", "class_id", "text"],
+    ).astype({"class_id": "str"})
+    (results / "d" / "images" / "im").mkdir(parents=True)
+    for i, name in enumerate(ids):
+        (results / "d" / "images" / f"{name}.png").write_text(caption(words[i], [0, 1, 2]))
+    table = pd.DataFrame({"image_id": ids, "path": [f"d/images/{name}.png" for name in ids]})
+    for column in ("width", "height"):
+        table[column] = pd.array([8] * images, dtype="Int64")
+    for column in ("bbox_x", "bbox_y", "bbox_w", "bbox_h"):
+        table[column] = 1.0
+    splits = pd.DataFrame({"image_id": ids, "split": ["test_seen", "test_unseen"] * (images // 2)})
+    seen = captions[captions["image_id"].isin(ids[::2])]
+    # The first color of each first caption becomes another one.
+    swapped = seen[seen["caption_id"] == 0].copy()
+    old = swapped["text"].str.split().str[1]
+    new = old.map({color: COLORS[(k + 1) % 4] for k, color in enumerate(COLORS)})
+    swapped["swapped_text"] = [t.replace(f"a {o}", f"a {n}", 1) for t, o, n in zip(swapped.text, old, new, strict=True)]
+    swapped["changes"] = [
+        [{"noun": "wing", "original_adj": o, "new_adj": n, "start": 2, "end": 2 + len(o), "new_start": 2}]
+        for o, n in zip(old, new, strict=True)
+    ]
+    swapped["pair"] = new + "_wing"
+    prompts = pd.concat(
+        [
+            captions.merge(splits, on="image_id").assign(pair=None),
+            swapped.assign(split="test_swapped", text=swapped["swapped_text"]),
+        ]
+    )
+    prompts["draw"] = 0
+    prompts["file_name"] = (
+        prompts["split"] + "/" + prompts["image_id"] + "/" + prompts["caption_id"].astype(str) + ".png"
+    )
+    prompts = prompts.astype({"pair": "str"})[list(tables.PROMPTS.columns)]
+    write_table(captions, results / "d" / "captions.parquet", tables.CAPTIONS)
+    write_table(table, results / "d" / "images.parquet", tables.IMAGES)
+    write_table(splits, place / "splits.parquet", tables.SPLIT)
+    write_table(swapped[list(tables.SWAPPED.columns)], place / "swapped.parquet", tables.SWAPPED)
+    write_table(prompts.sample(frac=1, random_state=0), place / "prompts.parquet", tables.PROMPTS)
+    for name in ("good", "partial"):
+        folder = place / "generated" / name
+        paths = []
+        for row in prompts.itertuples():
+            file = folder / "images" / row.file_name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(row.text if name == "good" else " ".join(row.text.split()[:3]))
+            paths.append(str(file.relative_to(results)))
+        status = np.array(["ok"] * len(prompts), dtype=object)
+        if name == "partial":
+            status[:2] = "missing", "unreadable"
+        made = prompts[["image_id", "caption_id", "split", "draw"]].assign(
+            path=pd.Series(paths, index=prompts.index).where(status == "ok"), status=status
+        )
+        write_table(made.astype({"path": "str"}), folder / "manifest.parquet", tables.MANIFEST)
+    return results
+
+
+def caption(colors: np.ndarray, parts: Sequence[int]) -> str:
+    return " and ".join(f"a {COLORS[colors[part]]} {PARTS[part]}" for part in parts)
+
+
+def options(parser: argparse.ArgumentParser, results: Path, generator: str, *more: str) -> argparse.Namespace:
+    """Arguments of a scoring step on ``build``'s results."""
+    place = results / "d" / "color"
+    files = {"captions": results / "d", "images": results / "d"}
+    flags: list[str] = []
+    for name in ("captions", "images", "splits", "swapped", "prompts"):
+        flags += [f"--{name}", str(files.get(name, place) / f"{name}.parquet")]
+    flags += ["--manifest", str(place / "generated" / generator / "manifest.parquet"), "--results", str(results)]
+    flags += ["--dataset", "d", "--composition", "color", "--generator", generator]
+    flags += ["--serves", "test_seen", "test_unseen", "test_swapped", "--candidates", "5"]
+    return parser.parse_args([*flags, *more])

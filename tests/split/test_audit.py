@@ -1,0 +1,220 @@
+"""The audit must find what is planted, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
+from workflow_scripts.common.code import ROOT, modules_of
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import write_json, write_table
+from workflow_scripts.common.tables import CAPTIONS, SPLIT, SWAPPED
+from workflow_scripts.split.audit import Reader, audit, plain_forms, stated, words_of
+from workflow_scripts.split.heldout import pair_names
+from workflow_scripts.split.make_splits import make_splits
+from workflow_scripts.split.swap_adjectives import swap_adjectives
+
+NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
+MORE_NOUNS = (
+    NOUNS | {w: "patch" for w in ("patch", "patches")} | {"primary": "primary", "headed": "head", "head": "head"}
+)
+
+
+def said(text: str) -> set[tuple[str, str]]:
+    return words_of(stated(text, Reader(COLORS, MORE_NOUNS).read(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("a bird with black wings", {"black wing"}),
+        ("A Bird With GREY Wings.", {"gray wing"}),
+        ("black and red wings", {"black wing", "red wing"}),
+        ("black, red, and blue wings", {"black wing", "red wing", "blue wing"}),
+        ("red belly and wings", {"red belly", "red wing"}),
+        ("red belly, wings and beak", {"red belly", "red wing", "red bill"}),
+        ("a black eye ring", {"black eyering"}),
+        ("a red-headed bird", {"red head"}),
+        ("the bill is red and black", {"red bill", "black bill"}),
+        ("its wings are red", {"red wing"}),
+        ("wings that are red", {"red wing"}),
+        # What only looks like a pair.
+        ("black wing tips", set()),
+        ("black belly patch", {"black patch"}),
+        ("black primary wings", {"black wing"}),
+        ("red belly and wings that are blue", {"red belly", "blue wing"}),
+        ("a red belly. wings", {"red belly"}),
+        ("a bird that is red. wings", set()),
+        ("the top of the wings is red", set()),
+        ("this bird with a black belly is red", {"black belly"}),
+        ("the belly is red wings", {"red wing"}),
+        ("a tail that is large and red, and blue wings", {"blue wing"}),
+        ("a bird with wings", set()),
+    ],
+)  # fmt: skip
+def test_how_words_are_read(text: str, pairs: set[str]) -> None:
+    found = {f"{adjective} {noun}" for adjective, noun in said(text)}
+    assert found == pairs
+
+
+def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFrame = NO_SWAPS) -> dict:
+    """An audit of captions given as (split, text), image ids i0, i1, ..."""
+    captions = captions_table([(f"i{n}", 0, text) for n, (_, text) in enumerate(rows)])
+    splits = pd.DataFrame({"image_id": captions["image_id"], "split": [split for split, _ in rows]})
+    return audit(captions, splits, swapped, heldout, COLORS, MORE_NOUNS)
+
+
+@pytest.mark.parametrize("split", ["train", "test_seen"])
+@pytest.mark.parametrize(
+    "text",
+    ["red wings", "it has a blue and RED wing", "red belly and wings", "wings that are red", "the wings are blue, red"],
+)
+def test_finds_a_planted_pair(split: str, text: str) -> None:
+    result = audited([("train", "blue wings"), (split, text), ("test_unseen", "red wings")], ["red_wing"])
+    assert [(v["image_id"], v["pair"], v["split"]) for v in result["violations"]] == [("i1", "red_wing", split)]
+
+
+def test_counts_suspicions_by_pair() -> None:
+    rows = [
+        ("train", "a red bill and wings"),
+        ("train", "red bill with wings"),
+        ("train", "wings of a red"),
+        ("test_unseen", "wings of a red"),
+        ("train", "red bird that has big and old wings"),
+    ]
+    result = audited(rows[1:], ["red_wing"])
+    assert result["violations"] == []
+    assert result["suspicions"]["red_wing"]["captions"] == 2
+    assert result["suspicions"]["red_wing"]["unexplained"] == 1
+    assert result["suspicions"]["red_wing"]["examples"][0]["text"] == "wings of a red"
+    assert result["counts"]["captions"] == {"train": 3, "test_seen": 0, "test_unseen": 1}
+
+
+GOOD = {
+    "image_id": "i0",
+    "caption_id": 0,
+    "text": "a red bill and blue wings",
+    "swapped_text": "an orange bill and blue wings",
+    "changes": [
+        {"noun": "bill", "original_adj": "red", "new_adj": "orange", "start": 2, "end": 5, "new_start": 3, "new_end": 9}
+    ],
+    "pair": "orange_bill",
+}
+
+
+def audit_swap(**changes) -> list[str]:
+    entry = GOOD | changes
+    swapped = pd.DataFrame([entry])
+    split = changes.pop("split", "test_seen")
+    rows = [(split, GOOD["text"]), ("train", "red wings")]
+    result = audited(rows, ["orange_bill", "orange_wing"], swapped[list(SWAPPED.columns)])
+    return [v["fault"] for v in result["violations"]]
+
+
+def change(**changes) -> list[dict]:
+    return [GOOD["changes"][0] | changes]
+
+
+def test_a_true_swap_has_no_fault() -> None:
+    assert audit_swap() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"changes": change(noun="belly")}, "orange_belly is not held out"),
+        ({"swapped_text": "an orange bill and blue wing"}, "more than the adjective changed at the end"),
+        ({"swapped_text": "the orange bill and blue wings",
+          "changes": change(new_start=4, new_end=10)}, "more than the adjective changed before orange"),
+        ({"swapped_text": "an orange bill and black wings"}, "it also says black_wing, which is not held out"),
+        ({"changes": change(new_start=2, new_end=8)}, "new_adj orange does not stand at its offsets"),
+        ({"changes": change(original_adj="blue")}, "original_adj blue does not stand at its offsets"),
+        ({"changes": []}, "nothing is changed"),
+        ({"text": "a red bill"}, "its text is not the caption's"),
+        ({"image_id": "i9"}, "its text is not the caption's"),
+        ({"split": "train"}, "its image is in train"),
+        ({"pair": "orange_wing"}, "its pair orange_wing is none of its changed pairs"),
+    ],
+)  # fmt: skip
+def test_finds_a_planted_fault(changes: dict, fault: str) -> None:
+    assert fault in audit_swap(**changes)
+
+
+def test_finds_an_adjective_that_two_nouns_share() -> None:
+    text, swapped_text = "red bill and wings", "orange bill and wings"
+    entry = GOOD | {
+        "text": text,
+        "swapped_text": swapped_text,
+        "changes": change(start=0, end=3, new_start=0, new_end=6),
+    }
+    result = audited([("test_seen", text)], ["orange_bill"], pd.DataFrame([entry]))
+    faults = {v["fault"] for v in result["violations"]}
+    assert faults == {"it also says orange_wing, which is not held out", "the adjective is also about another noun"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_never_fires_on_true_output(seed: int, other: int) -> None:
+    data = world(seed, images=40, captions=3)
+    names = pair_names(data.ranking).tolist()
+    heldout = [names[other % len(names)]]
+    try:
+        splits, _ = make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, 6, other, "d", "c")
+    except UserError:
+        return
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    captions = data.captions[data.captions["image_id"].isin(seen)]
+    swapped, _ = swap_adjectives(captions, data.pairs, heldout, COLORS, NOUNS, other, "d", "c")
+    result = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS)
+    assert result["violations"] == []
+    # One image moved by hand from test_unseen to train is found, if its pair stands at the surface.
+    surface = data.pairs[
+        (pair_names(data.pairs) == heldout[0]) & data.pairs["relation"].isin(["adjacent", "predicative"])
+    ]
+    if len(surface):
+        image = surface["image_id"].iloc[0]
+        moved = splits.assign(split=splits["split"].mask(splits["image_id"] == image, "train"))
+        found = audit(data.captions, moved, swapped, heldout, COLORS, NOUNS)["violations"]
+        assert {v["image_id"] for v in found} == {image}
+
+
+def test_shares_no_code_with_pairs() -> None:
+    modules = modules_of("workflow_scripts.split.audit")
+    assert not [m for m in modules if m.startswith("workflow_scripts.pairs")]
+    tree = ast.parse((ROOT / "workflow_scripts" / "split" / "audit.py").read_text())
+    names = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert not names & {"__import__", "import_module", "exec", "eval"}
+
+
+def test_without_a_noun_lexicon_plurals_are_known() -> None:
+    assert plain_forms(["wing", "belly", "brush", "eye"]) == {
+        "wing": "wing", "wings": "wing", "belly": "belly", "bellies": "belly",
+        "brush": "brush", "brushes": "brush", "eye": "eye", "eyes": "eye",
+    }  # fmt: skip
+
+
+def test_the_step_exits_with_an_error(tmp_path: Path) -> None:
+    captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
+    write_table(captions, tmp_path / "captions.parquet", CAPTIONS)
+    splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})
+    write_table(splits, tmp_path / "splits.parquet", SPLIT)
+    write_table(pd.DataFrame([GOOD]).iloc[:0], tmp_path / "swapped.parquet", SWAPPED)
+    write_json({"pairs": ["red_wing"]}, tmp_path / "heldout.json")
+    (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")
+    arguments = [f"--{n}={tmp_path / n}.parquet" for n in ("captions", "splits", "swapped")]
+    arguments += [f"--heldout={tmp_path / 'heldout.json'}", f"--adjectives={tmp_path / 'color.yaml'}"]
+    arguments += ["--nouns", "--dataset=d", "--composition=color", f"--output={tmp_path / 'audit.json'}"]
+    command = [sys.executable, "-m", "workflow_scripts.split.audit", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "error: d/color: the audit found 1 violations" in done.stderr and "Traceback" not in done.stderr
+    assert json.loads((tmp_path / "audit.json").read_text())["violations"][0]["pair"] == "red_wing"

@@ -1,0 +1,93 @@
+"""The published formats and the train list."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+from pathlib import Path
+
+import pandas as pd
+
+from tests.split.split_worlds import captions_table, images_table
+from workflow_scripts.common.io import write_json, write_table
+from workflow_scripts.common.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
+from workflow_scripts.split.export import arguments, main
+
+
+def exported(folder: Path) -> Path:
+    captions = captions_table(
+        [("b/1", 1, 'a red, "odd" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a red bill and blue wings")]
+    )
+    write_table(captions, folder / "captions.parquet", CAPTIONS)
+    write_table(images_table(["a/2", "b/1"], [None, "d/images/1.png"]), folder / "images.parquet", IMAGES)
+    splits = pd.DataFrame({"image_id": ["a/2", "b/1"], "split": ["test_seen", "train"]})
+    write_table(splits, folder / "splits.parquet", SPLIT)
+    change = {
+        "noun": "wing",
+        "original_adj": "blue",
+        "new_adj": "red",
+        "start": 15,
+        "end": 19,
+        "new_start": 16,
+        "new_end": 19,
+    }
+    other = {
+        "noun": "bill",
+        "original_adj": "red",
+        "new_adj": "blue",
+        "start": 2,
+        "end": 5,
+        "new_start": 2,
+        "new_end": 6,
+    }
+    swapped = pd.DataFrame(
+        [("a/2", 0, "a red bill and blue wings", "a blue bill and red wings", [other, change], "red_wing")],
+        columns=list(SWAPPED.columns),
+    )
+    write_table(swapped, folder / "swapped.parquet", SWAPPED)
+    write_json({"pairs": ["red_wing", "blue_bill"]}, folder / "heldout.json")
+    names = [f"--{n}={folder / n}.parquet" for n in ("captions", "images", "splits", "swapped")]
+    out = folder / "export"
+    main(arguments().parse_args([*names, f"--heldout={folder / 'heldout.json'}", f"--output={out}"]))
+    return out
+
+
+def test_published_formats(tmp_path: Path) -> None:
+    out = exported(tmp_path)
+    assert sorted(p.name for p in out.iterdir()) == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
+    split = pickle.loads((out / "split.pkl").read_bytes())
+    assert split == {
+        "train": ["b/1"], "test_seen": ["a/2"], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
+    }  # fmt: skip
+    data = pickle.loads((out / "data.pkl").read_bytes())
+    assert data == {
+        "a/2": {
+            0: {
+                "text": "a red bill and blue wings",
+                "swapped_text": "a blue bill and red wings",
+                "changes_made": {"noun": "wing", "original_adj": "blue", "new_adj": "red"},
+            }
+        },
+        "b/1": {0: {"text": "wings"}, 1: {"text": 'a red, "odd" bill'}},
+    }
+    assert all(type(key) is int for key in data["b/1"])
+
+
+def test_train_list(tmp_path: Path) -> None:
+    out = exported(tmp_path)
+    with open(out / "train.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["image_id"], r["caption_id"], r["path"], r["text"]) for r in rows] == [
+        ("b/1", "0", "d/images/1.png", "wings"), ("b/1", "1", "d/images/1.png", 'a red, "odd" bill'),
+    ]  # fmt: skip
+    lines = [json.loads(line) for line in (out / "train.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[1] == {"image_id": "b/1", "caption_id": 1, "path": "d/images/1.png", "text": 'a red, "odd" bill'}
+
+
+def test_the_same_bytes_again(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        exported(tmp_path / name)
+    for name in ("split.pkl", "data.pkl", "train.csv", "train.jsonl"):
+        assert (tmp_path / "one" / "export" / name).read_bytes() == (tmp_path / "two" / "export" / name).read_bytes()

@@ -1,0 +1,125 @@
+"""What generators are asked to draw."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.split.split_worlds import COLORS, NOUNS, World, world
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import check_table, json_lines
+from workflow_scripts.common.tables import PROMPTS, TESTS
+from workflow_scripts.split.heldout import pair_names
+from workflow_scripts.split.judged import judged_images
+from workflow_scripts.split.make_prompts import counts_of, make_prompts
+from workflow_scripts.split.make_splits import make_splits
+from workflow_scripts.split.swap_adjectives import swap_adjectives
+
+KEY = ["image_id", "caption_id"]
+
+
+def made(seed: int, /, **changes):
+    """``(data, heldout, splits, swapped, judged, prompts)`` of a made-up data set."""
+    data = world(seed, images=60, captions=3)
+    heldout = pair_names(data.ranking).tolist()[6:8]
+    splits, _ = make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, 12, seed, "d", "c")
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    captions = data.captions[data.captions["image_id"].isin(seen)]
+    swapped, _ = swap_adjectives(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
+    judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
+    arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
+    prompts = make_prompts(data.captions, data.pairs, data.ranking, heldout, swapped, judged, **arguments)
+    return data, heldout, splits, swapped, judged, prompts
+
+
+def holding(data: World, pairs: list[str]) -> set[tuple[str, int]]:
+    sure = data.pairs[data.pairs["relation"] != "disputed"]
+    sure = sure[pair_names(sure).isin(pairs)]
+    return set(zip(sure["image_id"], sure["caption_id"], strict=True))
+
+
+def keys(prompts: pd.DataFrame, split: str) -> set[tuple[str, int]]:
+    part = prompts[prompts["split"] == split]
+    return set(zip(part["image_id"], part["caption_id"], strict=True))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from(["train", "half"]))
+def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
+    try:
+        data, heldout, splits, swapped, judged, prompts = made(seed, draws=draws, train_on=train_on)
+    except UserError:
+        return
+    check_table(prompts, PROMPTS, "prompts")
+    may = set(judged["image_id"])
+    assert set(prompts["image_id"]) <= may
+    split = splits.set_index("image_id")["split"]
+    expected = {k for k in holding(data, heldout) if k[0] in may}
+    assert keys(prompts, "test_unseen") == expected
+    ranked = pair_names(data.ranking).tolist()
+    assert keys(prompts, "test_seen") == {
+        k for k in holding(data, ranked) if k[0] in may and split[k[0]] == "test_seen"
+    }
+    entries = swapped[swapped["image_id"].isin(may)]
+    assert keys(prompts, "test_swapped") == set(zip(entries["image_id"], entries["caption_id"], strict=True))
+    assert prompts["file_name"].is_unique
+    assert (prompts.groupby(["split", *KEY])["draw"].nunique() == draws).all()
+    assert prompts.loc[prompts["split"] == "test_unseen", "pair"].isin(heldout).all()
+    assert prompts.loc[prompts["split"] == "test_seen", "pair"].isna().all()
+    texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=KEY)
+    assert (texts["text_x"] == texts["swapped_text"]).all() and (texts["pair_x"] == texts["pair_y"]).all()
+    lines = [json.loads(line) for line in json_lines(prompts).splitlines()]
+    assert [line["file_name"] for line in lines] == prompts["file_name"].tolist()
+    assert list(lines[0]) == list(PROMPTS.columns) if lines else True
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 2))
+def test_per_image_keeps_seen_and_swapped_paired(seed: int, most: int) -> None:
+    try:
+        *_, prompts = made(seed, per_image=most)
+    except UserError:
+        return
+    assert (prompts.groupby(["split", "image_id"]).size() <= most).all()
+    assert keys(prompts, "test_swapped") <= keys(prompts, "test_seen")
+    *_, complete = made(seed)
+    images = complete.groupby("split")["image_id"].nunique()
+    assert prompts.groupby("split")["image_id"].nunique().equals(images)
+
+
+def test_all_is_every_caption_of_the_test_images() -> None:
+    data, heldout, splits, swapped, _, prompts = made(5, every_caption=True)
+    for name in ("test_seen", "test_unseen"):
+        images = set(splits.loc[splits["split"] == name, "image_id"])
+        assert keys(prompts, name) == {(i, n) for i in images for n in range(3)}
+    unseen = prompts[prompts["split"] == "test_unseen"]
+    with_pair = unseen[unseen["pair"].notna()]
+    assert set(zip(with_pair["image_id"], with_pair["caption_id"], strict=True)) == holding(data, heldout)
+
+
+def test_file_names_have_a_number_only_where_there_are_several_draws() -> None:
+    *_, prompts = made(5)
+    row = prompts.iloc[0]
+    assert row["file_name"] == f"{row['split']}/{row['image_id']}/{row['caption_id']}.png"
+    *_, prompts = made(5, draws=2)
+    assert prompts["file_name"].iloc[1] == f"{row['split']}/{row['image_id']}/{row['caption_id']}_1.png"
+
+
+def test_counts_name_what_is_left_out() -> None:
+    _, _, splits, _, judged, prompts = made(5, train_on="half")
+    counts = counts_of(prompts, judged, splits)
+    assert list(counts) == list(TESTS)
+    for split, count in counts.items():
+        size = (splits["split"] == split.replace("swapped", "seen")).sum()
+        assert count["images"] + count["images_without_prompt"] + count["images_not_judged"] == size
+        assert count["images_in_split"] == size
+
+
+@pytest.mark.parametrize("key", ["per_image", "draws"])
+def test_the_seed_decides_only_what_is_drawn(key: str) -> None:
+    one, two = (made(5, **{key: 1}, seed=seed)[-1] for seed in (1, 2))
+    assert one.equals(two) == (key == "draws")

@@ -1,0 +1,252 @@
+"""The swapped captions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.split.split_worlds import COLORS, NOUNS, captions_table, pairs_table, world
+from workflow_scripts.common.io import check_table
+from workflow_scripts.common.tables import SWAPPED
+from workflow_scripts.split.heldout import pair_names
+from workflow_scripts.split.swap_adjectives import Candidate, apply, candidates_of, choose, swap_adjectives
+from workflow_scripts.split.wording import Mention, article, cased, contradicts
+
+SHAPES = {w: w for w in ("long", "short", "small", "large", "pointed", "curved", "round", "sharp", "thin")}
+ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
+
+
+def mention(
+    text: str, adjective: str, noun: str, canonical: str = "", relation: str = "adjacent", n: int = 0
+) -> Mention:
+    """The ``n``-th place of ``adjective`` and the first of ``noun`` after it, or before where none is after."""
+    start = [m.start() for m in re.finditer(rf"\b{adjective}\b", text)][n]
+    at = text.find(noun, start)
+    at = text.rfind(noun, 0, start) if at < 0 else at
+    known = {**COLORS, **SHAPES}
+    return Mention(
+        canonical or known[adjective.lower()], NOUNS[noun], start, start + len(adjective), at, at + len(noun), relation
+    )
+
+
+def offers(text: str, *mentions: Mention, held: dict[str, list[str]], forms: dict[str, str] = COLORS) -> dict[str, str]:
+    """What a caption may become, by held-out pair; raises where two candidates make the same pair."""
+    found = candidates_of(text, mentions, held, forms, NOUNS, Counter())
+    result = {c.pair: apply(text, [c])[0] for c in found}
+    return result
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_what_a_swap_promises(seed: int, other: int) -> None:
+    data = world(seed, images=20, captions=3)
+    generator = np.random.default_rng(other)
+    names = [f"{a}_{n}" for a in sorted(set(COLORS.values())) for n in sorted(set(NOUNS.values()))]
+    heldout = [str(p) for p in generator.choice(names, 5, replace=False)]
+    # test_seen holds no held-out pair, in any relation.
+    bad = data.pairs.loc[pair_names(data.pairs).isin(heldout), "image_id"]
+    seen = data.captions[~data.captions["image_id"].isin(bad)]
+    arguments = (data.pairs, heldout, COLORS, NOUNS, other, "d", "color")
+    swapped, summary = swap_adjectives(seen, *arguments)
+    check_table(swapped, SWAPPED, "swapped")
+    assert summary["swapped"] + summary["without_candidate"] == len(seen)
+    original = seen.set_index(["image_id", "caption_id"])["text"]
+    fixed = data.pairs[data.pairs["relation"].isin(["shared", "disputed"])]
+    never = set(zip(fixed["image_id"], fixed["caption_id"], fixed["adjective_start"], strict=True))
+    counts = Counter(
+        pair for changes in swapped["changes"] for pair in {f"{c['new_adj']}_{c['noun']}" for c in changes}
+    )
+    for row in swapped.itertuples(index=False):
+        assert row.text == original[row.image_id, row.caption_id]
+        pairs = {f"{c['new_adj']}_{c['noun']}" for c in row.changes}
+        assert pairs <= set(heldout)
+        assert row.pair == min(pairs, key=lambda p: (counts[p], p))
+        back, copied = "", 0
+        for change in row.changes:
+            assert change["new_adj"] != change["original_adj"]
+            assert (row.image_id, row.caption_id, change["start"]) not in never
+            assert row.swapped_text[change["new_start"] : change["new_end"]].lower() == change["new_adj"]
+            assert COLORS[row.text[change["start"] : change["end"]].lower()] == change["original_adj"]
+            gap, old = row.swapped_text[copied : change["new_start"]], row.text[len(back) : change["start"]]
+            assert ARTICLE.sub("a", gap) == ARTICLE.sub("a", old)
+            if ARTICLE.search(gap):
+                assert ARTICLE.search(gap).group().lower() == article(change["new_adj"])
+            back = row.text[: change["end"]]
+            copied = change["new_end"]
+        assert row.swapped_text[copied:] == row.text[len(back) :]
+    again, _ = swap_adjectives(
+        seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2), *arguments[1:]
+    )
+    pd.testing.assert_frame_equal(swapped, again)
+
+
+def test_other_seeds_choose_otherwise() -> None:
+    data = world(3)
+    heldout = pair_names(data.ranking).tolist()[5:9]
+    texts = {
+        tuple(swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
+        for seed in range(4)
+    }
+    assert len(texts) == 4
+
+
+def test_article_and_capitals() -> None:
+    text = "Red wings, a RED bill and an orange belly"
+    held = {"wing": ["orange"], "bill": ["orange"], "belly": ["blue"]}
+    said = mention(text, "Red", "wings"), mention(text, "RED", "bill"), mention(text, "orange", "belly")
+    found = candidates_of(text, said, held, COLORS, NOUNS, Counter())
+    swapped, changes = apply(text, found)
+    assert swapped == "Orange wings, an ORANGE bill and a blue belly"
+    assert [(c["noun"], c["original_adj"], c["new_adj"]) for c in changes] == [
+        ("wing", "red", "orange"), ("bill", "red", "orange"), ("belly", "orange", "blue"),
+    ]  # fmt: skip
+    assert (changes[1]["start"], changes[1]["end"]) == (13, 16)
+    assert (changes[1]["new_start"], changes[1]["new_end"]) == (17, 23)
+    assert [cased("blue", w) for w in ("RED", "Red", "red", "R")] == ["BLUE", "Blue", "blue", "Blue"]
+    assert [article(w) for w in ("orange", "elongated", "blue", "uniform")] == ["an", "an", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a bird with jet black wings",  # part of a phrase
+        "a bird with off black wings",
+        "a bird with brownish black wings",
+        "a bird with gray black wings",  # half of a color
+        "a bird with black gray wings",
+        "a bird with golden black wings",
+        "a bird with red and black wings",  # would be red and red
+        "a bird with dark black wings",  # dark ... does not clash with red: see below
+        "its black wings are darker than its bill",  # a comparison
+        "with black wings in relation to its bill",
+        "a bird with black wings for its size",
+        "its bill is black and wings",  # may be the bill's
+        "black wings and belly",  # may be the belly's too
+        "black wings, belly",
+    ],
+)
+def test_wordings_that_no_swap_touches(text: str) -> None:
+    result = offers(text, mention(text, "black", "wings"), held={"wing": ["red"]})
+    assert bool(result) == ("dark black" in text)
+
+
+def test_shades_clash_with_some_colors_only() -> None:
+    text = "a bird with light red wings"
+    assert set(offers(text, mention(text, "red", "wings"), held={"wing": ["black", "blue"]})) == {"blue_wing"}
+    text = "a bird with bright red wings"
+    assert set(offers(text, mention(text, "red", "wings"), held={"wing": ["gray", "orange"]})) == {"orange_wing"}
+
+
+def test_a_color_as_a_noun_is_left_alone() -> None:
+    text = "wings that are blue with red on its bill"
+    said = mention(text, "red", "wings", relation="predicative")
+    assert offers(text, said, held={"wing": ["black"]}) == {}
+
+
+def test_a_coordinated_noun_with_its_own_predicate_does_not_forbid() -> None:
+    text = "black wings and belly that is blue"
+    assert set(offers(text, mention(text, "black", "wings"), held={"wing": ["red"]})) == {"red_wing"}
+
+
+def test_a_nearer_noun_forbids() -> None:
+    text = "a red belly medium length beak"
+    assert offers(text, mention(text, "red", "beak"), held={"bill": ["blue"]}) == {}
+    text = "a red eye ring patch"
+    at = Mention("red", "patch", 2, 5, 15, 20, "adjacent")
+    assert candidates_of(text, [at], {"patch": ["blue"]}, COLORS, {"eye": "", "ring": ""}, Counter())
+
+
+def test_shared_and_disputed_are_never_swapped() -> None:
+    text = "white red wings and belly"
+    red = mention(text, "red", "wings")
+    shared = mention(text, "red", "belly", relation="shared")
+    held = {"wing": ["blue"], "belly": ["blue"]}
+    assert offers(text, red, shared, held=held) == {}
+    assert offers("red wings", mention("red wings", "red", "wings", relation="disputed"), held=held) == {}
+    # The same adjective given to two nouns by two readings.
+    assert (
+        offers(
+            "wings red belly",
+            mention("wings red belly", "red", "belly"),
+            mention("wings red belly", "red", "wings"),
+            held=held,
+        )
+        == {}
+    )
+
+
+def test_a_noun_named_twice_changes_in_both_places_or_not_at_all() -> None:
+    text = "red wings with red wings"
+    first, second = mention(text, "red", "wings"), mention(text, "red", "wings", n=1)
+    assert offers(text, first, second, held={"wing": ["blue"]}) == {"blue_wing": "blue wings with blue wings"}
+    text = "red wings with gray wings"
+    said = mention(text, "red", "wings"), mention(text, "gray", "wings")
+    assert offers(text, *said, held={"wing": ["blue"]}) == {}
+
+
+def test_shapes_do_not_contradict() -> None:
+    text = "a small sharp bill"
+    said = mention(text, "small", "bill"), mention(text, "sharp", "bill")
+    held = {"bill": ["large", "round", "curved"]}
+    # small may not become round beside sharp, sharp not large beside small.
+    assert set(offers(text, *said, held=held, forms=SHAPES)) == {"large_bill", "curved_bill", "round_bill"}
+    assert {
+        c.mentions[0].adjective for c in candidates_of(text, said, {"bill": ["large"]}, SHAPES, NOUNS, Counter())
+    } == {"small"}
+    assert {
+        c.mentions[0].adjective for c in candidates_of(text, said, {"bill": ["round"]}, SHAPES, NOUNS, Counter())
+    } == {"sharp"}
+    assert contradicts("long", "short") and not contradicts("long", "thin")
+    # Shapes stand in a row without making one.
+    text = "a long pointed bill"
+    said = mention(text, "long", "bill"), mention(text, "pointed", "bill")
+    assert offers(text, *said, held={"bill": ["thin"]}, forms=SHAPES)
+
+
+@pytest.mark.parametrize(
+    "text", ["a bill as long as its wings", "a bill too long", "a long bill compared to its wings"]
+)
+def test_no_swap_in_comparisons(text: str) -> None:
+    assert offers(text, mention(text, "long", "bill"), held={"bill": ["curved"]}, forms=SHAPES) == {}
+
+
+def options(*pairs: str) -> list[Candidate]:
+    return [Candidate(pair.split("_")[1], pair.split("_")[0], ()) for pair in pairs]
+
+
+def test_dominant_pairs_are_avoided_where_there_is_another() -> None:
+    # 60 captions offer a and b, 20 only a: a perfect choice gives each 40.
+    rows = [options("a_x", "b_y")] * 60 + [options("a_x")] * 20
+    chosen = choose(rows, np.random.default_rng(0))
+    first = Counter(changes[0].pair for changes in chosen)
+    assert first == {"a_x": 40, "b_y": 40}
+    # Further nouns are changed only up to the most frequent pair.
+    assert Counter(c.pair for changes in chosen for c in changes) == {"a_x": 40, "b_y": 40}
+    rows = [options("a_x")] * 5 + [options("b_y", "c_z")]
+    chosen = choose(rows, np.random.default_rng(0))
+    assert {c.pair for c in chosen[5]} == {"b_y", "c_z"}
+
+
+@given(st.lists(st.sets(st.integers(0, 5), min_size=1), max_size=40), st.integers(0, 99))
+def test_nobody_gains_by_moving_to_a_rarer_pair(rows: list[set[int]], seed: int) -> None:
+    chosen = choose([options(*(f"a{i}_n{i}" for i in sorted(row))) for row in rows], np.random.default_rng(seed))
+    first = Counter(changes[0].pair for changes in chosen)
+    for row, changes in zip(rows, chosen, strict=True):
+        assert min(first[f"a{i}_n{i}"] for i in row) + 1 >= first[changes[0].pair]
+        assert len({c.noun for c in changes}) == len(changes)
+    total = Counter(c.pair for changes in chosen for c in changes)
+    assert max(total.values(), default=0) == max(first.values(), default=0)
+
+
+def test_nothing_to_swap() -> None:
+    captions = captions_table([("i", 0, "a bird")])
+    swapped, summary = swap_adjectives(captions, pairs_table([]), ["red_wing"], COLORS, NOUNS, 0, "d", "c")
+    check_table(swapped, SWAPPED, "swapped")
+    assert summary["without_candidate"] == 1 and summary["largest_share"] is None
+    assert summary["pairs_without_entry"] == ["red_wing"]
