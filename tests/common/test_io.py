@@ -71,7 +71,7 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 def _write_often(path: Path, word: str) -> None:
-    for _ in range(60):
+    for _ in range(25):
         io.write_json([word] * 2000, path / "a.json")
         with io.atomic_folder(path / "folder") as folder:
             for name in range(5):

@@ -23,7 +23,7 @@ from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.config import Config, load_config
 from workflow_scripts.dataset.sources import sketch
 from workflow_scripts.score.embed import Embedder, merge_equal, similarities
-from workflow_scripts.score.entries import EntrySet, class_names, number
+from workflow_scripts.score.entries import EntrySet, class_names, number, renumber
 from workflow_scripts.score.precision import is_hit, judge, sample_distractors
 
 ENTRIES, ENTRIES_ANEW = 2000, 120
@@ -92,8 +92,8 @@ def measure(n: int = ENTRIES, anew: int = ENTRIES_ANEW) -> dict[str, Any]:
                 embedder = Embedder(model, cache, config.score.batch, "bench")
                 images = embedder.images(items)
                 texts, index = merge_equal(embedder.texts(numbered.texts))
-            assert len(texts) == len(index)
-            return judge(similarities(images, texts), len(texts), numbered.entries, numbered.pool, **rule).hit
+            told = renumber(numbered, index)
+            return judge(similarities(images, texts), len(texts), told.entries, told.pool, **rule).hit
 
         published(range(3))  # what is only slow the first time
         margins.clear()

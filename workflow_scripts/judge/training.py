@@ -126,7 +126,7 @@ def train(
             torch.manual_seed(derive_seed(seed, "train_judge", epoch))
             draw = rng(seed, "train_judge", epoch)
             order = draw.permutation(n)
-            caption = examples.first + (draw.random(n) * examples.count).astype(np.int64)
+            captions = _draw_captions(draw, examples, config.captions)
             losses = []
             for number in range(n // batch):
                 step = epoch * (n // batch) + number
@@ -139,8 +139,11 @@ def train(
                     pixels[mirrored] = pixels[mirrored, :, ::-1]
                 with autocast(config.precision, device):
                     images = F.normalize(encode_image(floats(pixels)), dim=-1)
-                    texts = model.encode_text(examples.ids[caption[chosen]].to(device), normalize=True)
-                loss = clip_loss(images.float(), texts.float(), model.logit_scale.exp())
+                    texts = model.encode_text(examples.ids[captions[:, chosen].ravel()].to(device), normalize=True)
+                loss = sum(
+                    clip_loss(images.float(), part.float(), model.logit_scale.exp()) / config.captions
+                    for part in texts.split(batch)
+                )
                 optimizer.zero_grad()
                 scale.scale(loss).backward()
                 scale.step(optimizer)
@@ -158,6 +161,14 @@ def train(
             with atomic(checkpoint) as temporary:
                 torch.save({**state, "rows": rows}, temporary)
     return rows
+
+
+def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.ndarray:
+    """(k, n) rows of ``examples.ids``: captions of each image, distinct as far as it has so many."""
+    places = np.arange(examples.count.max())
+    order = np.where(places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2).argsort(1)
+    rounds = np.arange(k)[:, None] % examples.count
+    return examples.first + np.take_along_axis(order, rounds.T, 1).T
 
 
 def _resume(

@@ -7,7 +7,7 @@ A score is of one set of entries against one pool. A set has a name, which is al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def class_names(captions: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True)
 class Numbered:
-    """A set in integers, as ``precision`` reads it; ``texts`` are the distinct captions that it numbers."""
+    """A set in integers, as ``precision`` reads it; ``texts`` are the distinct captions that it was made of."""
 
     entries: Entries
     pool: Pool
@@ -130,6 +130,14 @@ def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
         Entries(text_index[:n], class_index[:n], keys),
         make_pool(image_index, class_index[n:], text_index[n:]),
         list(texts),
+    )
+
+
+def renumber(numbered: Numbered, index: np.ndarray) -> Numbered:
+    """``numbered`` with text i called ``index[i]``: texts that a judge cannot tell apart share a number."""
+    entries, pool = numbered.entries, numbered.pool
+    return replace(
+        numbered, entries=replace(entries, own=index[entries.own]), pool=replace(pool, texts=index[pool.texts])
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import atomic_folder, write_json
 from workflow_scripts.score import embed, scores
 from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
-from workflow_scripts.score.entries import EntrySet, number
+from workflow_scripts.score.entries import EntrySet, number, renumber
 from workflow_scripts.score.precision import BLOCK, Judged, judge
 from workflow_scripts.score.scores import Inputs, Settings, rounded
 
@@ -33,10 +32,7 @@ def score_set(
     items = items_of(entry_set.entries["path"].tolist(), inputs.images, results)
     images = embedder.images(items)
     texts, index = merge_equal(embedder.texts(numbered.texts))
-    entries, pool = numbered.entries, numbered.pool
-    numbered = replace(
-        numbered, entries=replace(entries, own=index[entries.own]), pool=replace(pool, texts=index[pool.texts])
-    )
+    numbered = renumber(numbered, index)
 
     def blind(rows: np.ndarray, _: Judged) -> dict[str, Any]:
         if not rows.any():

@@ -47,7 +47,7 @@ SALIENCE = {
     "tail": 4.5, "tarsus": 3, "throat": 2, "wing": 5,
 }  # fmt: skip
 # How many facts a caption states, with running shares, and how many parts it may need for them.
-FACTS = ((3, 4, 5, 6), (0.05, 0.25, 0.6, 1.0))
+FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
 MOST_PARTS = 7
 MOST_FACTS = max(FACTS[0])
 BIRDS = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
