@@ -19,7 +19,7 @@ from workflow_scripts.judge.precision import autocast
 from workflow_scripts.judge.schedule import rate
 from workflow_scripts.judge.training import in_batch_accuracy
 
-from open_clip.transform import PreprocessCfg, image_transform_v2  # noqa: E402, I001  (after the import above mends torchvision)
+PreprocessCfg, image_transform_v2 = pixels.PreprocessCfg, pixels.image_transform_v2
 
 
 def test_loss_by_hand() -> None:

@@ -36,24 +36,34 @@ def test_it_learns(train: Train) -> None:
 
 
 def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = contents(train("whole", cache="one", epochs=4, flip=True))
-    assert contents(train("again", cache="one", epochs=4, flip=True)) == whole, "a warm cache"
+    more = {"flip": True, "captions": 2}
+    whole = contents(train("whole", cache="one", epochs=4, **more))
+    assert contents(train("again", cache="one", epochs=4, **more)) == whole, "a warm cache"
     seen = 0
     real = training.clip_loss
 
     def killed(*arguments: torch.Tensor) -> torch.Tensor:
         nonlocal seen
         seen += 1
-        if seen == 11:  # in the third of four epochs of four steps
+        if seen == 21:  # in the third of four epochs of four steps of two losses
             raise KeyboardInterrupt
         return real(*arguments)
 
     monkeypatch.setattr(training, "clip_loss", killed)
     with pytest.raises(KeyboardInterrupt):
-        train("cut", cache="two", epochs=4, flip=True)
+        train("cut", cache="two", epochs=4, **more)
     seen = -100
-    assert contents(train("cut", cache="two", epochs=4, flip=True)) == whole
-    assert seen == -100 + 8, "two epochs of four steps were left"
+    assert contents(train("cut", cache="two", epochs=4, **more)) == whole
+    assert seen == -100 + 16, "two epochs of four steps were left"
+
+
+def test_captions_of_a_step_are_distinct_as_far_as_they_go() -> None:
+    examples = training.Examples(np.zeros((3, 1)), torch.zeros(9, 1), np.array([0, 4, 5]), np.array([4, 1, 4]))
+    drawn = training._draw_captions(np.random.default_rng(0), examples, 3)
+    assert drawn.shape == (3, 3)
+    assert len(set(drawn[:, 0])) == 3 and set(drawn[:, 0]) <= {0, 1, 2, 3}
+    assert set(drawn[:, 1]) == {4}
+    assert len(set(drawn[:, 2])) == 3 and set(drawn[:, 2]) <= {5, 6, 7, 8}
 
 
 def test_a_damaged_checkpoint_is_made_anew(train: Train, tmp_path: Path) -> None:
@@ -90,7 +100,7 @@ def test_decay_spares_norms_biases_and_the_scale(squares: Path) -> None:
     decayed, spared = training.make_optimizer(model, config).param_groups
     assert decayed["weight_decay"] == config.weight_decay and spared["weight_decay"] == 0
     names = {id(p): name for name, p in model.named_parameters()}
-    assert {names[id(p)] for p in spared["params"]} >= {"logit_scale", "text.phrase.bias", "text.norm.weight"}
+    assert {names[id(p)] for p in spared["params"]} >= {"logit_scale", "text.bias", "text.norm.weight"}
     assert all(p.ndim >= 2 for p in decayed["params"])
 
 

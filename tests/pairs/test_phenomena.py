@@ -83,6 +83,16 @@ CASES = {
     }),
     "ish": ("a pinkish brown breast", {"brown breast": ADJACENT}),
     "shade": ("a short mustard yellow bill", {"short bill": STACKED, "yellow bill": ADJACENT}),
+    "relative clause before a stack": (
+        "a belly that is white and gray and long black and tan wings",
+        {"white belly": PREDICATIVE, "gray belly": PREDICATIVE, "long wings": STACKED, "black wings": ADJACENT,
+         "tan wings": ADJACENT},
+    ),
+    "relative clause before the same word": (
+        "a bill that is black and black and white wings",
+        {"black bill": PREDICATIVE, "black wings": ADJACENT, "white wings": ADJACENT},
+    ),
+    "tones": ("a bird that has tones of brown and dark red eyes", {"red eyes": ADJACENT}),
     "color as a noun": ("a bird with black on its wings and shades of brown", {}),
     "edge": ("a bird with white tipped wings", {}),
     "commas": (

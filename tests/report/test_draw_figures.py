@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import matplotlib
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from workflow_scripts.common import tables
 from workflow_scripts.common.io import read_table
@@ -22,7 +26,23 @@ from workflow_scripts.report.draw_figures import (
     save,
     word_shares,
 )
+from workflow_scripts.report.labels import between_generators
 from workflow_scripts.score.balance import cut_dominant
+
+
+class ShiftedLayout(ConstrainedLayoutEngine):
+    """A layout that is a little off, as the solver is from run to run."""
+
+    def __init__(self, shift: float) -> None:
+        super().__init__()
+        self.shift = shift
+
+    def execute(self, figure: Figure) -> None:
+        super().execute(figure)
+        for axes in figure.axes:
+            x, y, width, height = axes.get_position(original=True).bounds
+            axes._set_position([x + self.shift, y, width, height], which="original")
+
 
 NAMES = ("scores", "gaps", "comparisons", "loss", "swapped_pairs", "adjectives", "nouns")
 
@@ -52,6 +72,19 @@ def occurrences(results: Path) -> pd.DataFrame:
 
 def test_same_data_same_bytes(results: Path, figures: dict[str, bytes]) -> None:
     assert draw(results) == figures
+
+
+def test_last_digits_of_the_layout_do_not_reach_the_file(results: Path, tmp_path: Path) -> None:
+    comparisons = between_generators(pd.read_csv(results / "comparisons.csv"))
+    files = []
+    for shift in (0, 1e-9):
+        with matplotlib.rc_context(draw_figures.STYLE):
+            figure = draw_comparisons(comparisons, 0)
+            figure.set_layout_engine(ShiftedLayout(shift))
+            save(figure, tmp_path / "figure.svg")
+        files.append((tmp_path / "figure.svg").read_text())
+    names = [re.findall(r"url\(#(\w+)\)", file) for file in files]
+    assert names[0] == names[1] != []
 
 
 def test_figures_are_svg_without_date_or_place(results: Path, figures: dict[str, bytes]) -> None:

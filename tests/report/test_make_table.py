@@ -208,7 +208,7 @@ def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureF
     assert len(table) == 12
     assert percent(row["exact"], row["exact_low"], row["exact_high"]) in table[2]
     assert "2 captions are longer" in text and "half of the test images" in text
-    assert "red_wing 29 to 1" in text
+    assert "good_one, bad; swapped: red_wing 29 to 1; the most frequent pair" in text
 
 
 def test_no_cut_is_said(results: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.score.world import FakeJudge, build, options
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_json, write_table
-from workflow_scripts.common.tables import MANIFEST, PROMPTS, SCORES
+from workflow_scripts.common.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from workflow_scripts.score import score_images
 from workflow_scripts.score.precision import expected_top1
 
@@ -172,3 +172,17 @@ def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: Fa
     first, second = (table[table["draw"] == d].reset_index(drop=True) for d in (0, 1))
     assert first["expected_top1"].equals(second["expected_top1"])
     assert not first["hit"].equals(second["hit"])
+
+
+def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
+    """A data set that offers no swaps still has scores of the other splits."""
+    results = build(tmp_path)
+    for name, schema in (("prompts", PROMPTS), ("generated/good/manifest", MANIFEST)):
+        table = pd.read_parquet(results / f"d/color/{name}.parquet")
+        write_table(table[table["split"] != "test_swapped"], results / f"d/color/{name}.parquet", schema)
+    swapped = pd.read_parquet(results / "d/color/swapped.parquet")
+    write_table(swapped.iloc[:0], results / "d/color/swapped.parquet", SWAPPED)
+    folder, summary = run(results, "good", "--distractors", "original", "swapped")
+    assert [s["judged"] for s in summary["scores"]] == [24, 0, 24, 0, 0]
+    assert summary["scores"][3]["balance"]["rule"] == "no cut: 0 pairs, 2 needed"
+    assert len(SCORES.validate(pd.read_parquet(folder / "test_swapped.parquet"))) == 0

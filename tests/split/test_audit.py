@@ -25,7 +25,7 @@ from workflow_scripts.split.swap_adjectives import swap_adjectives
 
 NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
 MORE_NOUNS = (
-    NOUNS | {w: "patch" for w in ("patch", "patches")} | {"primary": "primary", "headed": "head", "head": "head"}
+    NOUNS | {w: "patch" for w in ("patch", "patches")} | {"primary": "primary", "headed": "head", "winged": "wing"}
 )
 
 
@@ -57,7 +57,10 @@ def said(text: str) -> set[tuple[str, str]]:
         ("the top of the wings is red", set()),
         ("this bird with a black belly is red", {"black belly"}),
         ("the belly is red wings", {"red wing"}),
+        ("a red belly patch is here", set()),
         ("a tail that is large and red, and blue wings", {"blue wing"}),
+        ("the bill is red wings and belly are blue", set()),
+        ("a red headed and winged bird", {"red head"}),
         ("a bird with wings", set()),
     ],
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workflow_scripts.pairs.words import CARRIERS, CARRIERS_OF, EDGED, MARKS, VAGUE, WHOLE, Part, Word
+from workflow_scripts.pairs.words import CARRIERS, CARRIERS_OF, EDGED, MARKS, TONES, VAGUE, WHOLE, Part, Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ class _Run:
     def take(self, i: int) -> int:
         """Take the word at ``i``, and the nouns that follow a noun; returns the position of the next."""
         word = self.words[i]
-        if word.part is Part.ADJECTIVE:
+        if word.part is Part.ADJECTIVE and self._is_tone(i):
+            self.nowhere.append(i)
+        elif word.part is Part.ADJECTIVE:
             if word.lower in EDGED and self.pending:
                 # `black tipped wings`: the tips are black.
                 unit = self._unit()
@@ -85,6 +87,12 @@ class _Run:
         elif word.part is not Part.MODIFIER:
             self.end()
         return i + 1
+
+    def _is_tone(self, i: int) -> bool:
+        """`tones of brown and red eyes`: brown is a noun there."""
+        words = self.words
+        tone = i > 1 and words[i - 1].lower == "of" and words[i - 2].canonical in TONES
+        return tone and i + 1 < len(words) and words[i + 1].part is Part.AND
 
     def _unit(self) -> int:
         """Where the last adjectives that belong together begin: coordinated ones, or two of one lexicon."""
@@ -198,12 +206,22 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
     if _begins_clause(words, i):
         return flat, i
     if len(groups) > 1:
-        last = len(groups) - 1
-        said = [words[group[0]].canonical for group in groups]
-        if last > 1 and said[last - 1] in said[: last - 1]:
-            last -= 1  # `is black and black and white wingbars`
-        return [a for group in groups[:last] for a in group], begins[last]
+        begin = _begin_of_attributes([[words[a].canonical for a in group] for group in groups])
+        return [a for group in groups[:begin] for a in group], begins[begin]
     return flat[:1], flat[1]
+
+
+def _begin_of_attributes(groups: list[list[str]]) -> int:
+    """Which of the groups of a predicate's adjectives is the first that belongs to the noun behind them.
+
+    The last; but a stack begins a noun's phrase (`is white and gray and long black and white wings`), and so does
+    a word that was said before (`is white and black and white wings`, `is black and black and white wings`).
+    """
+    last = len(groups) - 1
+    for n in range(1, last):
+        if len(groups[n]) > 1 or groups[n][0] in {group[0] for group in groups[:n]}:
+            return n
+    return last - 1 if last > 1 and groups[last][0] in {group[0] for group in groups[:last]} else last
 
 
 def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:

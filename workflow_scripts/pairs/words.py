@@ -86,6 +86,8 @@ CARRIERS_OF = {"covert": _set("wing tail"), "crest": _set("head")}
 MARKS = _set("patch spot stripe eyering wingbar")
 # Nouns that name a place, or a look, of what stands before them: a `belly area` is a belly.
 VAGUE = _set("area areas region regions section sections color colors coloring coloration colour colours")
+# Behind these and `of`, a color is a noun.
+TONES = _set("tone shade hue hint touch mix mixture combination tint bit splash")
 # Nouns that shade the color behind them.
 SHADES = _set(
     "baby blood brick burgundy canary charcoal chocolate coal coffee copper cream emerald forest jet lemon lime"

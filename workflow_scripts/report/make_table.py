@@ -88,11 +88,11 @@ def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
 
 
 def estimate(scored: Scored, weights: np.ndarray, resamples: int) -> Estimate | None:
-    """The exact score and its interval; None without entries. All generators' images are resampled alike."""
+    """The exact score and its interval; None without entries. Equal images are resampled alike in all rows."""
     if scored.entries.empty:
         return None
     about = scored.summary
-    stream = rng(about["seed"], "interval", about["dataset"], about["composition"], *scored.place)
+    stream = rng(about["seed"], "interval", about["dataset"], about["composition"])
     entries = scored.entries
     return interval.mean(
         entries["image_id"].to_numpy(), entries["expected_top1"].to_numpy(), weights, resamples, stream
@@ -194,7 +194,8 @@ def percent(value: float | None, low: float | None = None, high: float | None = 
     return f"{100 * value:.1f}{ends}"
 
 
-HEAD = ["generator", "split", "prompts", "n", "R-precision", "sampled", "balanced", "blind", "oracle"]
+HEAD = ["generator", "split", "prompts", "distractors", "n", "R-precision", "sampled", "balanced", "blind", "oracle"]
+WORDS = ("generator", "split", "prompts", "distractors")
 
 
 def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]]) -> list[list[str]]:
@@ -209,13 +210,13 @@ def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]]) -> list[list[st
         if cut and not cut["cut"] and row["n"]:
             balanced += " (no cut)"
         other = oracle.get((row["generator"], *scored.place))
-        prompts = row["prompts"] + (", swapped distractors" if row["distractors"] == "swapped" else "")
         deviation = "" if row["sampled_std"] is None else f" ± {100 * row['sampled_std']:.1f}"
         result.append(
             [
                 row["generator"],
                 row["split"].removeprefix("test_"),
-                prompts,
+                row["prompts"],
+                row["distractors"],
                 f"{row['n']:,}",
                 percent(row["exact"], row["exact_low"], row["exact_high"]),
                 percent(row["sampled_mean"]) + deviation,
@@ -224,7 +225,6 @@ def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]]) -> list[list[st
                 percent(other["exact"], other["exact_low"], other["exact_high"]) if other else "–",
             ]
         )
-    # A column that says nothing anywhere is left out by the caller.
     return result
 
 
@@ -241,46 +241,67 @@ def notes(scores: Sequence[Scored]) -> list[str]:
         f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}. R-precision is in percent, exact, with"
         f" 95 % bootstrap intervals over images; {about['candidates']} candidates; ties"
         f" {'are broken at random' if about['ties'] == 'random' else 'count as won'}.",
+        "sampled: mean and standard deviation over chunks of sampled hits; blind: the score if every image were the"
+        " mean image.",
     ]
+    if len(trained) < len(scores):
+        lines[1] = f"{lines[1][:-1]}; oracle: the score by a judge that knows what was drawn."
     if about["images_without_class"]:
         lines.append(
             f"{about['images_without_class']} judged images have no class: each is its own, and distractors may be true"
             " of the image."
         )
+    # Generators of which the same is to be said share a line.
+    said: dict[str, list[str]] = {}
     for score in trained:
-        where = f"{score.summary['generator']}, {score.about['split'].removeprefix('test_')}"
+        where = score.about["split"].removeprefix("test_")
         if score.about["distractors"] == "swapped":
             where += ", swapped distractors"
-        cut = score.about.get("balance")
-        if cut and score.about["judged"] and not cut["cut"]:
-            lines.append(f"{where}: not balanced ({cut['rule']}).")
-        elif cut and score.about["judged"]:
-            parts = ", ".join(f"{pair} {n['of']} to {n['kept']}" for pair, n in cut["cut"].items())
-            lines.append(f"{where}: balanced, {cut['rule']}: {parts}.")
-        for kind in ("missing", "unreadable"):
-            if names := score.about[kind]:
-                lines.append(f"{where}: {len(names):,} images are {kind} and not scored; see summary.json.")
-        few = score.about["pool"]["entries_with_fewer_than_candidates"]
-        if few and not (score.about["split"] == "test_seen" and score.about["prompts"] == "swapped"):
-            lines.append(
-                f"{where}: {few:,} entries have fewer than {about['candidates'] - 1} eligible captions (at least"
-                f" {score.about['pool']['eligible_least']:,})."
-            )
+        for text in remarks(score):
+            said.setdefault(f"{where}: {text}", []).append(score.summary["generator"])
+    for text, generators in said.items():
+        lines.append(f"{', '.join(dict.fromkeys(generators))}; {text}")
     if cut := about.get("truncated_captions"):
         lines.append(f"{cut:,} captions are longer than the judge reads, and cut.")
     return lines
 
 
+def remarks(score: Scored) -> list[str]:
+    """What is to be said of one score alone."""
+    about = score.about
+    result = []
+    cut = about.get("balance")
+    if cut and about["judged"]:
+        if not cut["cut"]:
+            result.append(f"not balanced ({cut['rule']}).")
+        elif less := {pair: n for pair, n in cut["cut"].items() if n["kept"] < n["of"]}:
+            parts = ", ".join(f"{pair} {n['of']} to {n['kept']}" for pair, n in less.items())
+            result.append(f"{parts}; {cut['rule']}.")
+        else:
+            result.append(f"balanced as it is; {cut['rule']}.")
+    for kind in ("missing", "unreadable"):
+        if names := about[kind]:
+            result.append(f"{len(names):,} images are {kind} and not scored: they are named in summary.json.")
+    few = about["pool"]["entries_with_fewer_than_candidates"]
+    # Of test_seen's swapped captions the same was said with all of its captions.
+    if few and (about["split"], about["prompts"]) != ("test_seen", "swapped"):
+        result.append(
+            f"{few:,} entries have fewer than {score.summary['candidates'] - 1} eligible captions (at least"
+            f" {about['pool']['eligible_least']:,})."
+        )
+    return result
+
+
 def columns_to_show(rows: Sequence[Sequence[str]]) -> list[int]:
     """Numbers of the columns of HEAD that say something in some row."""
-    return [c for c in range(len(HEAD)) if any(row[c] != "–" for row in rows)]
+    return [c for c in range(len(HEAD)) if any(row[c] not in ("–", "original") for row in rows)]
 
 
 def as_markdown(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str], against: Sequence[str]) -> str:
     shown = columns_to_show(rows)
     cells = [[row[c] for c in shown] for row in [HEAD, *rows]]
     width = [max(len(row[c]) for row in cells) for c in range(len(shown))]
-    right = [HEAD[c] not in ("generator", "split", "prompts") for c in shown]
+    right = [HEAD[c] not in WORDS for c in shown]
 
     def line(row: Sequence[str]) -> str:
         parts = [v.rjust(w) if r else v.ljust(w) for v, w, r in zip(row, width, right, strict=True)]
@@ -300,7 +321,7 @@ def as_latex(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str]) ->
     def tex(text: str) -> str:
         return "".join(escape.get(letter, letter) for letter in text)
 
-    align = "".join("l" if HEAD[c] in ("generator", "split", "prompts") else "r" for c in shown)
+    align = "".join("l" if HEAD[c] in WORDS else "r" for c in shown)
     body: list[str] = []
     for number, row in enumerate(rows):
         if number and row[0] != rows[number - 1][0]:

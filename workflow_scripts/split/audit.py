@@ -54,13 +54,14 @@ FUNCTION_WORDS = word_set(
 )
 # `the bill is black`, `wings that are brown`.
 COPULAS = word_set("is are was were")
+VERBS = COPULAS | word_set("be being been looks look appears appear seems seem")
 RELATIVES = word_set("that which")
 OWNERS = word_set("the its it's his her their s")
 PREPOSITIONS = word_set(
     "of on in at under over above around to from near with below behind between by along across than for like inside"
 )
 # After a coordinated noun, these open a predicate of its own.
-PREDICATES = word_set("is are was were that which has have had looks look appears appear seems seem being")
+PREDICATES = VERBS | RELATIVES | word_set("has have had")
 # Nouns that stand on another noun and take its adjective.
 MARKS = word_set("patch spot stripe feather eyering wingbar")
 # Nouns that before another noun only say which: `black primary wings`.
@@ -113,9 +114,15 @@ class Reader:
         return items
 
 
+def _is_participle(text: str, noun: Item) -> bool:
+    """Whether a noun stands as in `red headed`."""
+    return text[noun.start : noun.end].lower().endswith("ed")
+
+
 def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
     """Whether the noun at this index is surely the last of its phrase, not the first half of a compound."""
-    if text[items[noun].start : items[noun].end].lower().endswith("ed"):  # `red headed bird`
+    # `red headed bird`; but a `red feathered tip` is a red tip.
+    if _is_participle(text, items[noun]) and items[noun].word not in MARKS:
         return True
     if noun + 1 == len(items):
         return True
@@ -129,6 +136,8 @@ def _bearer(text: str, items: list[Item], noun: int) -> int | None:
         if items[noun + 1].word not in MARKS and items[noun].word not in ORDINALS:
             break
         noun += 1
+        if noun + 1 < len(items) and items[noun + 1].word in COPULAS:  # `a red bill feathers are black`
+            return None
     return noun if _ends_phrase(text, items, noun) else None
 
 
@@ -145,7 +154,14 @@ def _is_predicate(items: list[Item], adjective: int) -> bool:
     i = adjective - 1
     while i >= 0 and items[i].kind != "noun" and (items[i].word in JOINS or items[i].word not in FUNCTION_WORDS):
         i -= 1
-    return i >= 0 and items[i].word in COPULAS
+    return i >= 0 and items[i].word in VERBS
+
+
+def _opens_clause(items: list[Item], noun: int) -> bool:
+    """Whether a verb follows the nouns that begin here: `the crown is red throat and belly are blue`."""
+    while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in JOINS):
+        noun += 1
+    return noun < len(items) and items[noun].word in VERBS
 
 
 def _before_noun(text: str, items: list[Item]) -> list[tuple[Item, Item]]:
@@ -155,6 +171,8 @@ def _before_noun(text: str, items: list[Item]) -> list[tuple[Item, Item]]:
         if item.kind != "noun" or index == 0 or items[index - 1].kind != "adjective":
             continue
         i = index - 1
+        if _is_predicate(items, i) and _opens_clause(items, index):
+            continue
         adjectives = [items[i]]
         while (i := _joined(items, i, -1, "adjective")) is not None and not _is_predicate(items, i):
             adjectives.append(items[i])
@@ -162,7 +180,8 @@ def _before_noun(text: str, items: list[Item]) -> list[tuple[Item, Item]]:
         if noun is None:
             continue
         bearers = [items[noun]]
-        while (joined := _joined(items, noun, 1, "noun")) is not None:
+        # `red headed and tailed bird` is left to the suspicions.
+        while not _is_participle(text, items[noun]) and (joined := _joined(items, noun, 1, "noun")) is not None:
             noun_after = _bearer(text, items, joined)
             if noun_after is None or {i.word for i in items[noun_after + 1 : noun_after + 3]} & PREDICATES:
                 break

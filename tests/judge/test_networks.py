@@ -1,0 +1,28 @@
+"""The project's own towers."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from workflow_scripts.judge.networks import ConvTower, WordTower
+from workflow_scripts.judge.tokens import PAD
+
+
+def test_the_word_tower_is_a_convolution() -> None:
+    torch.manual_seed(0)
+    tower = WordTower(embed_dim=6, vocab_size=20, context_length=9, width=4, hidden=7, window=5).eval()
+    ids = torch.randint(1, 20, (3, 9))
+    ids[0, 4:] = PAD
+    ids[2, 1:] = PAD
+    kernel = tower.places.weight.view(5, 7, 4).permute(1, 2, 0)
+    spread = F.relu(F.conv1d(tower.embedding(ids).transpose(1, 2), kernel, tower.bias, padding=2))
+    expected = tower.projection(tower.norm((spread * (ids != PAD).unsqueeze(1)).sum(2)))
+    torch.testing.assert_close(tower(ids), tower.center(expected))
+    assert not tower.embedding.weight[PAD].any()
+
+
+def test_the_conv_tower_halves_the_picture() -> None:
+    tower = ConvTower(embed_dim=6, image_size=20, widths=[4, 8], depths=[0, 2], features=5).eval()
+    assert tower.layers(torch.zeros(2, 3, 20, 20)).shape == (2, 5, 5, 5)
+    assert tower(torch.zeros(2, 3, 20, 20)).shape == (2, 6)
