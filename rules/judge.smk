@@ -5,24 +5,17 @@
 rule train_judge:
     """Train the judge on the images that it may see, or take a pretrained one as it is."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        images=RESULTS + "/{dataset}/images.parquet",
-        folder=RESULTS + "/{dataset}/images",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        folder="<results>/{dataset}/images",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
         files=judge_files(),
     output:
-        judge=directory(RESULTS + "/{dataset}/{composition}/judge"),
-    params:
-        code=code_hash("workflow_scripts.judge.train_judge"),
-        settings=CONFIG.judge.model_dump_json(),
-        seed=CONFIG.seed,
-        results=RESULTS,
-        cache=CONFIG.cache,
-        torch_threads=CONFIG.threads,
+        judge=directory("<results>/{dataset}/{composition}/judge"),
     log:
-        LOGS + "/{dataset}/{composition}/train_judge.log",
+        "<logs>/{dataset}/{composition}/train_judge.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/train_judge.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/train_judge.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: CONFIG.threads
@@ -30,6 +23,13 @@ rule train_judge:
         mem_mb=8000,
         torch=1,
         gpu=judge_gpus(),
+    params:
+        code=code_hash("workflow_scripts.judge.train_judge"),
+        settings=CONFIG.judge.model_dump_json(),
+        seed=CONFIG.seed,
+        results=results_folder,
+        cache=CONFIG.cache,
+        torch_threads=CONFIG.threads,
     shell:
         "python -m workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
         " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q}"

@@ -5,16 +5,16 @@
 rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
+        captions="<results>/{dataset}/captions.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
     output:
-        pairs=RESULTS + "/{dataset}/pairs.parquet",
-        summary=RESULTS + "/{dataset}/pairs.json",
+        pairs="<results>/{dataset}/pairs.parquet",
+        summary="<results>/{dataset}/pairs.json",
     log:
-        LOGS + "/{dataset}/extract_pairs.log",
+        "<logs>/{dataset}/extract_pairs.log",
     benchmark:
-        LOGS + "/{dataset}/extract_pairs.benchmark.tsv"
+        "<logs>/{dataset}/extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
     threads: 2
@@ -33,15 +33,15 @@ rule extract_pairs:
 rule rank_pairs:
     """Select a composition's adjectives and nouns, and rank their pairs by frequency."""
     input:
-        pairs=RESULTS + "/{dataset}/pairs.parquet",
+        pairs="<results>/{dataset}/pairs.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
     output:
-        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
+        ranking="<results>/{dataset}/{composition}/ranking.parquet",
     log:
-        LOGS + "/{dataset}/{composition}/rank_pairs.log",
+        "<logs>/{dataset}/{composition}/rank_pairs.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/rank_pairs.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/rank_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
     threads: 1

@@ -10,26 +10,26 @@ rule make_table:
     """Gather all scores in the table, compare them, and print it."""
     input:
         scores=all_scores,
-        swapped=expand(RESULTS + "/{dataset}/{composition}/swapped.parquet", **ALL_COMPOSITIONS),
+        swapped=expand("<results>/{dataset}/{composition}/swapped.parquet", **ALL_COMPOSITIONS),
     output:
         csv=report(
-            RESULTS + "/table.csv",
+            "<results>/table.csv",
             caption="../workflow_scripts/report/captions/table.rst",
             category="Scores",
             labels={"table": "every score"},
         ),
-        md=RESULTS + "/table.md",
-        tex=RESULTS + "/table.tex",
+        md="<results>/table.md",
+        tex="<results>/table.tex",
         comparisons=report(
-            RESULTS + "/comparisons.csv",
+            "<results>/comparisons.csv",
             caption="../workflow_scripts/report/captions/comparisons.rst",
             category="Scores",
             labels={"table": "differences"},
         ),
     log:
-        LOGS + "/make_table.log",
+        "<logs>/make_table.log",
     benchmark:
-        LOGS + "/make_table.benchmark.tsv"
+        "<logs>/make_table.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -43,7 +43,7 @@ rule make_table:
         oracle=oracle_generators(),
         chunks=CONFIG.score.chunks,
         bootstrap=CONFIG.score.bootstrap,
-        results=RESULTS,
+        results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_table --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
@@ -53,14 +53,14 @@ rule make_table:
 rule draw_figures:
     """Draw what the splits hold, the scores, the differences and the judge's training."""
     input:
-        pairs=RESULTS + "/{dataset}/pairs.parquet",
-        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
-        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
-        judge=RESULTS + "/{dataset}/{composition}/judge",
-        table=RESULTS + "/table.csv",
-        comparisons=RESULTS + "/comparisons.csv",
+        pairs="<results>/{dataset}/pairs.parquet",
+        ranking="<results>/{dataset}/{composition}/ranking.parquet",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        swapped="<results>/{dataset}/{composition}/swapped.parquet",
+        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        judge="<results>/{dataset}/{composition}/judge",
+        table="<results>/table.csv",
+        comparisons="<results>/comparisons.csv",
     output:
         scores=figure("scores"),
         gaps=figure("gaps"),
@@ -70,9 +70,9 @@ rule draw_figures:
         adjectives=figure("adjectives"),
         nouns=figure("nouns"),
     log:
-        LOGS + "/{dataset}/{composition}/draw_figures.log",
+        "<logs>/{dataset}/{composition}/draw_figures.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/draw_figures.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/draw_figures.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -83,7 +83,7 @@ rule draw_figures:
         dominant=CONFIG.score.balance.dominant,
         ratio=CONFIG.score.balance.ratio,
         seed=CONFIG.seed,
-        results=RESULTS,
+        results=results_folder,
     shell:
         "python -m workflow_scripts.report.draw_figures --results {params.results:q} --dataset {wildcards.dataset:q}"
         " --composition {wildcards.composition:q} --dominant {params.dominant} --ratio {params.ratio}"
@@ -93,35 +93,35 @@ rule draw_figures:
 rule make_page:
     """Write the page that shows all of it: one file, with examples."""
     input:
-        table=RESULTS + "/table.csv",
-        comparisons=RESULTS + "/comparisons.csv",
+        table="<results>/table.csv",
+        comparisons="<results>/comparisons.csv",
         figures=all_figures,
-        dataset=expand(RESULTS + "/{dataset}/{name}", dataset=DATASET, name=PAGE_READS_OF_DATASET),
+        dataset=expand("<results>/{dataset}/{name}", dataset=DATASET, name=PAGE_READS_OF_DATASET),
         composition=expand(
-            RESULTS + "/{dataset}/{composition}/{name}", **ALL_COMPOSITIONS, name=PAGE_READS_OF_COMPOSITION
+            "<results>/{dataset}/{composition}/{name}", **ALL_COMPOSITIONS, name=PAGE_READS_OF_COMPOSITION
         ),
         generators=expand(
-            RESULTS + "/{dataset}/{composition}/{name}",
+            "<results>/{dataset}/{composition}/{name}",
             **ALL_COMPOSITIONS,
             name=expand(PAGE_READS_OF_GENERATOR, generator=GENERATORS),
         ),
         oracle=expand(
-            RESULTS + "/{dataset}/{composition}/scores_oracle/{generator}",
+            "<results>/{dataset}/{composition}/scores_oracle/{generator}",
             **ALL_COMPOSITIONS,
             generator=oracle_generators(),
         ),
         templates=["workflow_scripts/report/templates/report.html.j2", "workflow_scripts/report/templates/style.css"],
     output:
         report(
-            RESULTS + "/report.html",
+            "<results>/report.html",
             caption="../workflow_scripts/report/captions/page.rst",
             category="Scores",
             labels={"table": "the page to read"},
         ),
     log:
-        LOGS + "/make_page.log",
+        "<logs>/make_page.log",
     benchmark:
-        LOGS + "/make_page.benchmark.tsv"
+        "<logs>/make_page.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -136,7 +136,7 @@ rule make_page:
         examples=CONFIG.report.examples,
         settings=shown_settings(),
         seed=CONFIG.seed,
-        results=RESULTS,
+        results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"

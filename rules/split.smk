@@ -5,13 +5,13 @@
 rule sample_heldout:
     """Draw the pairs that are held out, or take those that the config lists."""
     input:
-        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
+        ranking="<results>/{dataset}/{composition}/ranking.parquet",
     output:
-        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+        heldout="<results>/{dataset}/{composition}/heldout.json",
     log:
-        LOGS + "/{dataset}/{composition}/sample_heldout.log",
+        "<logs>/{dataset}/{composition}/sample_heldout.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/sample_heldout.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/sample_heldout.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -33,18 +33,18 @@ rule sample_heldout:
 rule make_splits:
     """Divide the images into train, test_seen and test_unseen."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        pairs=RESULTS + "/{dataset}/pairs.parquet",
-        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
-        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
+        captions="<results>/{dataset}/captions.parquet",
+        pairs="<results>/{dataset}/pairs.parquet",
+        ranking="<results>/{dataset}/{composition}/ranking.parquet",
+        heldout="<results>/{dataset}/{composition}/heldout.json",
     output:
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        csv=RESULTS + "/{dataset}/{composition}/splits.csv",
-        summary=RESULTS + "/{dataset}/{composition}/splits.json",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        csv="<results>/{dataset}/{composition}/splits.csv",
+        summary="<results>/{dataset}/{composition}/splits.json",
     log:
-        LOGS + "/{dataset}/{composition}/make_splits.log",
+        "<logs>/{dataset}/{composition}/make_splits.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/make_splits.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/make_splits.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -64,19 +64,19 @@ rule make_splits:
 rule swap_adjectives:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        pairs=RESULTS + "/{dataset}/pairs.parquet",
-        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
+        captions="<results>/{dataset}/captions.parquet",
+        pairs="<results>/{dataset}/pairs.parquet",
+        heldout="<results>/{dataset}/{composition}/heldout.json",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
     output:
-        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
-        summary=RESULTS + "/{dataset}/{composition}/swapped.json",
+        swapped="<results>/{dataset}/{composition}/swapped.parquet",
+        summary="<results>/{dataset}/{composition}/swapped.json",
     log:
-        LOGS + "/{dataset}/{composition}/swap_adjectives.log",
+        "<logs>/{dataset}/{composition}/swap_adjectives.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/swap_adjectives.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/swap_adjectives.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -95,21 +95,21 @@ rule swap_adjectives:
 rule make_prompts:
     """List the images that every generator is asked to make."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        images=RESULTS + "/{dataset}/images.parquet",
-        pairs=RESULTS + "/{dataset}/pairs.parquet",
-        ranking=RESULTS + "/{dataset}/{composition}/ranking.parquet",
-        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        pairs="<results>/{dataset}/pairs.parquet",
+        ranking="<results>/{dataset}/{composition}/ranking.parquet",
+        heldout="<results>/{dataset}/{composition}/heldout.json",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        swapped="<results>/{dataset}/{composition}/swapped.parquet",
     output:
-        prompts=RESULTS + "/{dataset}/{composition}/prompts.parquet",
-        jsonl=RESULTS + "/{dataset}/{composition}/prompts.jsonl",
-        summary=RESULTS + "/{dataset}/{composition}/prompts.json",
+        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        jsonl="<results>/{dataset}/{composition}/prompts.jsonl",
+        summary="<results>/{dataset}/{composition}/prompts.json",
     log:
-        LOGS + "/{dataset}/{composition}/make_prompts.log",
+        "<logs>/{dataset}/{composition}/make_prompts.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/make_prompts.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/make_prompts.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -134,18 +134,18 @@ rule make_prompts:
 rule audit:
     """Re-establish from words alone that nothing of test is in train and that swaps are what they say."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+        captions="<results>/{dataset}/captions.parquet",
+        heldout="<results>/{dataset}/{composition}/heldout.json",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        swapped="<results>/{dataset}/{composition}/swapped.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
     output:
-        audit=RESULTS + "/{dataset}/{composition}/audit.json",
+        audit="<results>/{dataset}/{composition}/audit.json",
     log:
-        LOGS + "/{dataset}/{composition}/audit.log",
+        "<logs>/{dataset}/{composition}/audit.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/audit.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/audit.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -163,17 +163,17 @@ rule audit:
 rule export:
     """Write the published formats, and the train list for people who train generators."""
     input:
-        captions=RESULTS + "/{dataset}/captions.parquet",
-        images=RESULTS + "/{dataset}/images.parquet",
-        heldout=RESULTS + "/{dataset}/{composition}/heldout.json",
-        splits=RESULTS + "/{dataset}/{composition}/splits.parquet",
-        swapped=RESULTS + "/{dataset}/{composition}/swapped.parquet",
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        heldout="<results>/{dataset}/{composition}/heldout.json",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        swapped="<results>/{dataset}/{composition}/swapped.parquet",
     output:
-        folder=directory(RESULTS + "/{dataset}/{composition}/export"),
+        folder=directory("<results>/{dataset}/{composition}/export"),
     log:
-        LOGS + "/{dataset}/{composition}/export.log",
+        "<logs>/{dataset}/{composition}/export.log",
     benchmark:
-        LOGS + "/{dataset}/{composition}/export.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/export.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
