@@ -66,17 +66,16 @@ def test_a_truncated_caption_keeps_its_end(own: bool) -> None:
     words = tokens.make_vocabulary([long, long]) if own else None
     cfg = {"text_cfg": {"context_length": 6, **({"tower": "words"} if own else {})}}
     tokenizer = tokens.get_tokenizer(cfg, words)
-    ids, truncated = tokens.tokenize(tokenizer, [short, long])
+    ids = tokens.tokenize(tokenizer, [short, long])
     end = tokens.END if own else tokenizer.eot_token_id
-    assert truncated == 1
+    assert tokens.count_truncated(tokenizer, [short, long], ids) == 1
     assert ids.shape == (2, 6) and ids[1, -1] == end
     assert ids[0].tolist().count(end) == 1
-    assert torch.equal(ids[0], tokens.tokenize(tokenizer, ["a red bird"])[0][0])
+    assert torch.equal(ids[0], tokens.tokenize(tokenizer, ["a red bird"])[0])
 
 
 def test_no_captions_have_no_tokens() -> None:
-    ids, truncated = tokens.tokenize(tokens.WordTokenizer([*tokens.SPECIAL], 5), [])
-    assert ids.shape == (0, 5) and truncated == 0
+    assert tokens.tokenize(tokens.WordTokenizer([*tokens.SPECIAL], 5), []).shape == (0, 5)
 
 
 def test_crop_by_hand() -> None:

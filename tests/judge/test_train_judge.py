@@ -113,7 +113,7 @@ def test_no_epochs_keep_the_pretrained_as_it_is(train: Train, squares: Path) -> 
         found = json.loads((second / name).read_text()) if name.endswith("json") else (second / name).read_bytes()
         assert found == expected, name
     manifest = json.loads((second / "manifest.json").read_text())
-    assert manifest["images"] == manifest["trained_weights"] == 0 and manifest["pretrained"] == weights
+    assert manifest["images"] == manifest["trained_weights"] == 0 and manifest["pretrained"] == "weights.safetensors"
     assert pd.read_csv(second / "log.csv")["epoch"].tolist() == [0]
 
 

@@ -14,13 +14,14 @@ import pytest
 
 from workflow_scripts.common.code import ROOT
 
-# Small, but the whole chain: every stage, both compositions, every kind of score.
+# Small, but the whole chain: every stage, every kind of score.
 SMALL = """
 results: {results}
 cache: {cache}
-dataset: {{source: sketch, sketch: {{images: 500, species: 25}}}}
+compositions: {compositions}
+dataset: {{source: sketch, sketch: {{images: 400, species: 25}}}}
 split: {{per_image: 2}}
-judge: {{epochs: 2, train_on: half}}
+judge: {{epochs: 2, captions: 2, train_on: half}}
 score: {{bootstrap: 200}}
 report: {{examples: 3}}
 """
@@ -45,8 +46,8 @@ class Project:
                 shutil.copy2(ROOT / name, target)
         return self
 
-    def config(self, name: str, results: str = "results", cache: str = ".cache") -> str:
-        (self.root / name).write_text(SMALL.format(results=results, cache=cache))
+    def config(self, name: str, results: str, cache: str = ".cache", compositions: str = "[color]") -> str:
+        (self.root / name).write_text(SMALL.format(results=results, cache=cache, compositions=compositions))
         return name
 
     @property
@@ -89,5 +90,5 @@ class Project:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A copy in which the small config has run once, with two cores and cold caches."""
     copy = Project(tmp_path_factory.mktemp("project")).copy()
-    copy.snakemake(copy.config("small.yaml"))
+    copy.snakemake(copy.config("small.yaml", "results", compositions="[color, shape]"))
     yield copy

@@ -258,7 +258,7 @@ class Judge:
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         """(n, d) float32 for n captions, as they are: cleaning is done here."""
-        ids = tokenize(self.tokenizer, texts)[0].numpy() if texts else np.zeros((0, 1), np.int64)
+        ids = tokenize(self.tokenizer, texts).numpy()
         parts = (ids[start : start + batch] for start in range(0, len(ids), batch))
         return self._encode(parts, len(texts), batch, "captions", self._texts)
 
@@ -291,7 +291,7 @@ class Judge:
     def width(self) -> int:
         """d, the length of an embedding."""
         with torch.inference_mode():
-            return self._texts(tokenize(self.tokenizer, [""])[0].numpy()).shape[1]
+            return self._texts(tokenize(self.tokenizer, [""]).numpy()).shape[1]
 
     def _prefetch(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
         """Batches of bytes; the next one is read while this one is encoded."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from workflow_scripts.common.vision import import_torchvision
@@ -45,11 +46,11 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
-        result = torch.full((len(texts), length), PAD, dtype=torch.long)
+        result = np.full((len(texts), length), PAD)
         for row, text in enumerate(texts):
             ids = [self.ids.get(word, UNKNOWN) for word in WORD.findall(text)][: length - 1]
-            result[row, : len(ids) + 1] = torch.tensor([*ids, END])
-        return result
+            result[row, : len(ids) + 1] = [*ids, END]
+        return torch.from_numpy(result)
 
 
 def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None) -> Tokenizer:
@@ -66,13 +67,16 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None) -
     return open_clip.SimpleTokenizer(context_length=length, **kwargs)
 
 
-def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> tuple[torch.Tensor, int]:
-    """Ids of cleaned captions, (n, context_length), and how many captions were too long.
+def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:
+    """Ids of captions, which are cleaned here, (n, context_length).
 
     A caption that is too long is cut before its end token, not behind it: the pooled feature of CLIP's text
     tower is the end token's.
     """
-    texts = [clean(caption) for caption in captions]
-    ids = tokenizer(texts)
-    longer = tokenizer(texts, context_length=ids.shape[1] + 1)
-    return ids, int((longer[:, :-1] != ids).any(dim=1).sum())
+    return tokenizer([clean(caption) for caption in captions])
+
+
+def count_truncated(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -> int:
+    """How many of ``captions`` are cut in ``ids``: those that one more place would change."""
+    longer = tokenizer([clean(caption) for caption in captions], context_length=ids.shape[1] + 1)
+    return int((longer[:, :-1] != ids).any(dim=1).sum())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from pydantic import ValidationError
 
 from workflow_scripts.common import cache, cli, tables
@@ -28,8 +29,15 @@ from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.model import Judge, build, find_device, save_judge, settle
 from workflow_scripts.judge.pixels import Item, Preprocess
-from workflow_scripts.judge.tokens import get_tokenizer, tokenize
-from workflow_scripts.judge.training import Examples, choose_trainable, frozen_trunk, in_batch_accuracy, train
+from workflow_scripts.judge.tokens import count_truncated, get_tokenizer, tokenize
+from workflow_scripts.judge.training import (
+    Examples,
+    choose_trainable,
+    frozen_trunk,
+    image_encoder,
+    in_batch_accuracy,
+    train,
+)
 from workflow_scripts.judge.weights import find_weights
 from workflow_scripts.split.judged import judge_images, judged_images
 
@@ -55,8 +63,8 @@ def trained_images(splits: pd.DataFrame, images: pd.DataFrame, captions: pd.Data
 
 def watched_images(
     splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int
-) -> dict[str, list[tuple[str, str]]]:
-    """By test split, up to ``WATCHED`` judged images with a caption each, drawn by seed: (image_id, text)."""
+) -> dict[str, tuple[list[str], list[str]]]:
+    """By test split, up to ``WATCHED`` judged images, drawn by seed, and for each one of its captions."""
     usable = set(images.loc[images["path"].notna(), "image_id"])
     judged = judged_images(splits, images, on, seed)
     result = {}
@@ -64,7 +72,8 @@ def watched_images(
         own = captions[captions["image_id"].isin(set(part["image_id"]) & usable)]
         own = own.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
         own = own.drop_duplicates("image_id").head(WATCHED)
-        result[str(split)] = list(zip(own["image_id"], own["text"], strict=True))
+        if len(own):
+            result[str(split)] = (own["image_id"].tolist(), own["text"].tolist())
     return result
 
 
@@ -160,54 +169,49 @@ def main(options: argparse.Namespace) -> None:
     preprocess = Preprocess(built.preprocess_cfg, config.crop)
     tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
     judge = Judge(built.model, tokenizer, preprocess, device, options.threads)
-    watched = watched_images(splits, images, captions, config.train_on, options.seed)
-    watched_pixels = {
-        split: np.stack([preprocess.read(item) for item in items_of(images, [i for i, _ in pairs], options.results)])
-        for split, pairs in watched.items()
-        if pairs
+    trainable = choose_trainable(judge.model, config.trainable)
+    trunk = frozen_trunk(judge.model)
+    if trunk is not None and config.flip:
+        raise UserError("judge.flip: the image tower's trunk is frozen and sees each image once: set it to false")
+
+    def prepared(pixels: np.ndarray) -> np.ndarray:
+        return pixels if trunk is None else trunk_features(trunk, pixels, preprocess, 64)
+
+    def floats(part: np.ndarray) -> torch.Tensor:
+        return preprocess.floats(part, device) if trunk is None else torch.from_numpy(part).to(device)
+
+    watched = {
+        split: (prepared(np.stack([preprocess.read(item) for item in items_of(images, ids, options.results)])), texts)
+        for split, (ids, texts) in watched_images(splits, images, captions, config.train_on, options.seed).items()
     }
 
     def evaluate() -> dict[str, float]:
         judge.model.eval()
-        return {
-            f"retrieval_{split.removeprefix('test_')}": round(
-                in_batch_accuracy(
-                    judge.encode_pixels(watched_pixels[split], 100),
-                    judge.encode_texts([text for _, text in watched[split]], 100),
-                ),
-                6,
-            )
-            for split in watched_pixels
-        }
+        encode = image_encoder(judge.model)
+        result = {}
+        for split, (pixels, texts) in watched.items():
+            with torch.inference_mode():
+                parts = [encode(floats(pixels[start : start + 100])) for start in range(0, len(pixels), 100)]
+                rows = F.normalize(torch.cat(parts), dim=-1).float().cpu().numpy()
+            accuracy = in_batch_accuracy(rows, judge.encode_texts(texts, 100))
+            result[f"retrieval_{split.removeprefix('test_')}"] = round(accuracy, 6)
+        return result
 
-    trainable = choose_trainable(judge.model, config.trainable)
     parameters = dict(judge.model.named_parameters())
     weights = sum(parameters[name].numel() for name in trainable)
-    truncated, rows = 0, []
+    ids = tokenize(tokenizer, own["text"].tolist())
+    truncated = count_truncated(tokenizer, own["text"].tolist(), ids)
     if config.epochs:
         items = items_of(images, trained, options.results)
-        ids, truncated = tokenize(tokenizer, own["text"].tolist())
         work = options.cache / "judge" / work_key(options, config, items, own["text"].tolist())
         log.info(
             "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
             config.model, len(items), len(own), weights, sum(p.numel() for p in parameters.values()),
             config.epochs, len(items) // min(config.batch, len(items)), device,
         )  # fmt: skip
-        pixels = read_pixels(items, preprocess, options.threads, work / "pixels.bin")
-        trunk = frozen_trunk(judge.model)
-        if trunk is not None:
-            pixels = trunk_features(trunk, pixels, preprocess, 64)
-        rows = train(
-            judge.model,
-            examples_of(pixels, ids, own["image_id"].tolist(), trained),
-            config,
-            options.seed,
-            (lambda part: torch.from_numpy(part).to(device))
-            if trunk
-            else (lambda part: preprocess.floats(part, device)),
-            evaluate,
-            work / "checkpoint.pt",
-        )
+        pixels = prepared(read_pixels(items, preprocess, options.threads, work / "pixels.bin"))
+        examples = examples_of(pixels, ids, own["image_id"].tolist(), trained)
+        rows = train(judge.model, examples, config, options.seed, floats, evaluate, work / "checkpoint.pt")
         (work / "pixels.bin").unlink()
     else:
         rows = [{"epoch": 0, "step": 0, **evaluate()}]
@@ -215,15 +219,16 @@ def main(options: argparse.Namespace) -> None:
         log.warning(
             "%d of %d captions are longer than the model reads: cut before their end token", truncated, len(own)
         )
-    judge_hash = save_judge(built, config.model, config.crop, options.folder)
+    name = Path(config.model).stem if config.model.endswith(".json") else config.model
+    judge_hash = save_judge(built, name, config.crop, options.folder)
     write_log(rows, options.folder)
     last = {key: value for key, value in rows[-1].items() if key.startswith("retrieval")}
     write_json(
         {
             "judge_hash": judge_hash,
-            "model": config.model,
-            "pretrained": config.pretrained,
-            "tower": config.tower.model_dump() if config.tower else None,
+            "model": name,
+            "pretrained": config.pretrained and Path(config.pretrained).name,
+            "tower": config.tower and Path(config.tower.weights).name,
             "tower_unused": built.unused,
             "trainable": config.trainable,
             "trained_weights": weights if config.epochs else 0,
@@ -232,7 +237,7 @@ def main(options: argparse.Namespace) -> None:
             "images": len(trained) if config.epochs else 0,
             "captions": len(own) if config.epochs else 0,
             "truncated_captions": truncated,
-            "watched": {split: len(pairs) for split, pairs in watched.items()},
+            "watched": {split: len(texts) for split, (_, texts) in watched.items()},
             **last,
             "seed": options.seed,
         },

@@ -93,6 +93,11 @@ def frozen_trunk(model: nn.Module) -> nn.Module | None:
     return trunk if trunk is not None and not any(p.requires_grad for p in trunk.parameters()) else None
 
 
+def image_encoder(model: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What training calls with images: the model, or what follows a frozen trunk, with the trunk's features."""
+    return model.encode_image if frozen_trunk(model) is None else model.visual.head
+
+
 def train(
     model: nn.Module,
     examples: Examples,
@@ -109,10 +114,7 @@ def train(
     from the last one to the very weights it would have had.
     """
     device = next(model.parameters()).device
-    features = frozen_trunk(model) is not None
-    if features and config.flip:
-        raise UserError("judge.flip: the image tower's trunk is frozen and sees each image once: set it to false")
-    encode_image = model.visual.head if features else model.encode_image
+    encode_image = image_encoder(model)
     optimizer = make_optimizer(model, config)
     scale = scaler(config.precision, device)
     n = len(examples.pixels)
