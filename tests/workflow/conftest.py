@@ -18,7 +18,6 @@ from workflow_scripts.common.code import ROOT
 SMALL = """
 results: {results}
 cache: {cache}
-compositions: {compositions}
 dataset: {{source: sketch, sketch: {{images: 400, species: 25}}}}
 split: {{per_image: 2}}
 judge: {{epochs: 2, captions: 2, train_on: half}}
@@ -46,8 +45,8 @@ class Project:
                 shutil.copy2(ROOT / name, target)
         return self
 
-    def config(self, name: str, results: str, cache: str = ".cache", compositions: str = "[color]") -> str:
-        (self.root / name).write_text(SMALL.format(results=results, cache=cache, compositions=compositions))
+    def config(self, name: str, results: str, cache: str = ".cache") -> str:
+        (self.root / name).write_text(SMALL.format(results=results, cache=cache))
         return name
 
     @property
@@ -90,5 +89,5 @@ class Project:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A copy in which the small config has run once, with two cores and cold caches."""
     copy = Project(tmp_path_factory.mktemp("project")).copy()
-    copy.snakemake(copy.config("small.yaml", "results", compositions="[color, shape]"))
+    copy.snakemake(copy.config("small.yaml", "results"))
     yield copy
