@@ -121,7 +121,7 @@ def make_splits(
     dearest = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
     if share < LEAST_TRAIN:
         raise UserError(
-            f"{where}: train keeps {share:.0%} of the images, under {LEAST_TRAIN:.0%}; the dearest held-out pairs, by "
+            f"{where}: train keeps {share:.1%} of the images, under {LEAST_TRAIN:.0%}; the dearest held-out pairs, by "
             f"images: {dearest}: lower split.heldout.fraction or split.test_seen, or move split.heldout.window up"
         )
     if not seen:
@@ -130,7 +130,7 @@ def make_splits(
         )
     if share < LITTLE_TRAIN:
         summary["warnings"].append(
-            f"train keeps {share:.0%} of the images, under {LITTLE_TRAIN:.0%}; the dearest held-out pairs, by images: "
+            f"train keeps {share:.1%} of the images, under {LITTLE_TRAIN:.0%}; the dearest held-out pairs, by images: "
             f"{dearest}"
         )
     if len(seen) < target:
