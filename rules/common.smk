@@ -45,6 +45,11 @@ def source_settings():
     return getattr(CONFIG.dataset, CONFIG.dataset.source).model_dump_json()
 
 
+def captions_alone():
+    """Whether the source's settings say that there are no images."""
+    return getattr(getattr(CONFIG.dataset, CONFIG.dataset.source), "images", ...) is None
+
+
 def source_table_names():
     """Tables that the chosen source makes beside captions and images."""
     return getattr(plugins.load(SOURCES, CONFIG.dataset.source), "TABLES", ())
@@ -162,7 +167,7 @@ def generator_contents(wildcards):
 
 def check_generators():
     """Refuse a generator that reads tables which only another source makes."""
-    for name in GENERATORS:
+    for name in () if captions_alone() else GENERATORS:
         absent = set(reads(kind_of(name))) & {"scenes", "facts"} - set(source_table_names())
         if absent:
             raise WorkflowError(
@@ -260,9 +265,16 @@ def shown_settings():
     return CONFIG.model_dump_json(include={"pairs", "split", "judge", "generate", "score"})
 
 
+def split_outputs():
+    """What there is to have without images."""
+    names = ("splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export")
+    return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
+
+
 def final_outputs(wildcards):
-    """What a run is for."""
+    """What a run is for: the table and the report, or, of captions alone, the splits."""
+    if captions_alone():
+        return split_outputs()
     tables = [f"{RESULTS}/{name}" for name in ("table.csv", "table.md", "table.tex", "comparisons.csv")]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
-    exports = [f"{RESULTS}/{DATASET}/{composition}/export" for composition in CONFIG.compositions]
-    return tables + choices + exports + [f"{RESULTS}/report.html"]
+    return split_outputs() + tables + choices + [f"{RESULTS}/report.html"]
