@@ -57,7 +57,7 @@ def score_set(
 
 def main(options: argparse.Namespace) -> None:
     # Here, not above: it is slow to import.
-    from workflow_scripts.judge.tokens import tokenize
+    from workflow_scripts.judge.tokens import count_truncated, tokenize
 
     started = time.monotonic()
     inputs = scores.load_inputs(options)
@@ -70,7 +70,8 @@ def main(options: argparse.Namespace) -> None:
             table, found = score_set(entry_set, inputs, embedder, options.results, settings, options.prompt_rule)
             tables[entry_set.name] = table
             summaries += found
-        truncated = tokenize(embedder.judge.tokenizer, captions)[1] if captions else 0
+        tokenizer = embedder.judge.tokenizer
+        truncated = count_truncated(tokenizer, captions, tokenize(tokenizer, captions)) if captions else 0
     summary = scores.head(options, inputs) | {
         "judge": embedder.judge.name,
         "judge_hash": embedder.judge.hash,

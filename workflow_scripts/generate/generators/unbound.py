@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ class Settings(Section):
 def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> dict[str, str]:
     """The adjectives of ``kind`` on wrong parts: attribute to value, no part with what is stated of it.
 
-    As many as can be go to another part that is named; the others to one that is not, and an adjective that
+    As many as possible go to another part that is named; the others to one that is not, and an adjective that
     no free part can have goes nowhere.
     """
     right = {s.attribute: s.value for s in stated if s.kind == kind}
@@ -45,16 +44,17 @@ def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> di
     return {targets[j]: values[i] for i, j in chosen if cost[i, j] < NOWHERE}
 
 
-def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice, *, kind: str) -> Scene:
-    """``start`` with what is stated, the adjectives of ``kind`` misplaced."""
-    placed = misplace(stated, kind, dice)
-    scene = {**start, **{s.attribute: s.value for s in stated if s.kind != kind}, **placed}
+def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
+    """``start`` with every adjective that is stated, of each kind, misplaced."""
+    scene = dict(start)
+    for kind in sorted({s.kind for s in stated}):
+        scene |= misplace(stated, kind, dice)
     for s in stated:
         # A part that got no adjective may have the right one by chance.
-        if s.kind == kind and scene[s.attribute] == s.value:
+        if scene[s.attribute] == s.value:
             scene[s.attribute] = dice.pick([v for v in ATTRIBUTES[s.attribute] if v != s.value])
     return scene
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    return sketching.draw_prompts(prompts, context, partial(paint, kind=context.composition))
+    return sketching.draw_prompts(prompts, context, paint)
