@@ -278,7 +278,7 @@ def remarks(score: Scored) -> list[str]:
             parts = ", ".join(f"{pair} {n['of']} to {n['kept']}" for pair, n in less.items())
             result.append(f"{parts}; {cut['rule']}.")
         else:
-            result.append(f"balanced as it is; {cut['rule']}.")
+            result.append(f"balanced already: no pair is above the cut ({cut['rule']}).")
     for kind in ("missing", "unreadable"):
         if names := about[kind]:
             result.append(f"{len(names):,} images are {kind} and not scored: they are named in summary.json.")

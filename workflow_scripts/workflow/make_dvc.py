@@ -43,7 +43,8 @@ def config_keys(stage: str) -> list[str]:
     queue = [text]
     keys: set[str] = set()
     while queue:
-        part = queue.pop()
+        # What is only talked about is not used.
+        part = re.sub(r'""".*?"""|#[^\n]*', "", queue.pop(), flags=re.S)
         keys.update(re.findall(r"\bCONFIG((?:\.[a-z_]+)+)\b(?!\()", part))
         for name in set(re.findall(r"\b[A-Za-z_]\w*\b", part)) & blocks.keys() - seen - {"CONFIG"}:
             seen.add(name)
