@@ -1,0 +1,49 @@
+"""A drafted lexicon loads, and folds what it was drafted from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.pairs.draft_nouns import draft
+
+
+def tables(rows: list[tuple[str, str, str, str]]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(text, adjective, the noun's form in the text, its word) to captions and pairs."""
+    captions = pd.DataFrame(
+        [(str(i), 0, text) for i, (text, *_) in enumerate(rows)], columns=["image_id", "caption_id", "text"]
+    )
+    pairs = pd.DataFrame(
+        [
+            (str(i), 0, adjective, noun, 0, 1, text.index(form), text.index(form) + len(form), "adjacent")
+            for i, (text, adjective, form, noun) in enumerate(rows)
+        ],
+        columns=["image_id", "caption_id", "adjective", "noun", "adjective_start", "adjective_end", "noun_start",
+                 "noun_end", "relation"],
+    )  # fmt: skip
+    return captions, pairs
+
+
+def test_forms_come_from_the_text_and_stand_in_one_place(tmp_path: Path) -> None:
+    rows = [
+        ("red Petals", "red", "Petals", "petal"),
+        ("a red petal", "red", "petal", "petal"),
+        ("green leaves", "green", "leaves", "leaf"),
+        ("green leaves", "green", "leaves", "leaf"),
+        ("he leaves red", "red", "leaves", "leave"),
+        ("one odd thing", "odd", "thing", "thing"),
+    ]
+    lexicon = draft(*tables(rows), most=3)
+    assert list(lexicon) == ["leaf", "petal", "leave"]
+    assert lexicon == {"leaf": ["leaves"], "petal": ["petals"], "leave": []}
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(lexicon))
+    assert load_lexicon(file).forms["leaves"] == "leaf"
+
+
+def test_disputed_pairs_draft_nothing() -> None:
+    captions, pairs = tables([("red wing", "red", "wing", "wing")])
+    assert draft(captions, pairs.assign(relation="disputed"), most=5) == {}
