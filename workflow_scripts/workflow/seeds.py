@@ -78,7 +78,9 @@ def main(options: argparse.Namespace) -> None:
     os.chdir(ROOT)
     settings = read_config(ROOT / "config.yaml")
     dataset = settings.dataset.name or settings.dataset.source
-    folders = {seed: Path(settings.results) / "seeds" / str(seed) for seed in options.seeds}
+    results = Path(settings.results)
+    # The config's own seed is the default run.
+    folders = {seed: results if seed == settings.seed else results / "seeds" / str(seed) for seed in options.seeds}
     for seed, folder in folders.items():
         cli.log.info("seed %d, into %s", seed, folder)
         command = ["snakemake", "--cores", str(options.cores), "--quiet", "rules"]
