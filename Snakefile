@@ -2,7 +2,7 @@
 # workflow_scripts/ of the same name.
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.27")
 
 
 configfile: "config.yaml"

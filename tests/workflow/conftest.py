@@ -74,14 +74,14 @@ class Project:
         return {rule: int(count) for rule, count in rows if rule not in ("total", "all")}
 
     def artifacts(self, results: str) -> dict[str, str]:
-        """Every artifact's hash, by its path in ``results``; logs hold times and are not artifacts."""
+        """Every artifact's hash, by its path in ``results``; logs hold times, and hidden files are the tools' own."""
         folder = self.root / results
         return {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*"))
             if path.is_file()
             and path.relative_to(folder).parts[0] != "logs"
-            and path.name not in (".snakemake_timestamp", ".gitignore")
+            and not path.name.startswith(".")
         }
 
 
