@@ -79,9 +79,7 @@ class Project:
         return {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*"))
-            if path.is_file()
-            and path.relative_to(folder).parts[0] != "logs"
-            and not path.name.startswith(".")
+            if path.is_file() and path.relative_to(folder).parts[0] != "logs" and not path.name.startswith(".")
         }
 
 

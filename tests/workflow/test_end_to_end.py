@@ -104,7 +104,8 @@ def test_killed_run_resumes_to_the_same_bytes(project: Project) -> None:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as run:  # fmt: skip
         deadline = time.monotonic() + 300
-        while not list((project.root / "killed").glob("**/logs/**/train_judge*.log")):
+        logs = [project.root / "killed" / "logs" / "sketch" / name / "train_judge.log" for name in ("color", "shape")]
+        while not any(log.exists() for log in logs):
             assert run.poll() is None and time.monotonic() < deadline, "the run ended before the judge began"
             time.sleep(0.05)
         # While it runs, a second one is refused in one line.
@@ -135,7 +136,7 @@ def test_dvc_versions_the_run(project: Project, tmp_path: Path) -> None:
     git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org")
     preset = project.root / "presets" / "small"
     preset.mkdir(parents=True, exist_ok=True)
-    config = project.config("presets/small/config.yaml", "results/presets/small")
+    config = project.config("presets/small/config.yaml", "versioned")
     project.call("python", "-m", "workflow_scripts.workflow.make_dvc", "--config", config)
     project.call("git", "init", "-q")
     project.call("git", "add", "--all")
@@ -143,7 +144,7 @@ def test_dvc_versions_the_run(project: Project, tmp_path: Path) -> None:
     project.call("dvc", "remote", "add", "--default", "--force", "store", str(tmp_path / "store"))
     stages = "presets/small/dvc.yaml"
     project.call("dvc", "repro", stages)
-    assert differing(project.artifacts("results/presets/small"), project.artifacts("results")) == []
+    assert differing(project.artifacts("versioned"), project.artifacts("results")) == []
     assert "up to date" in project.call("dvc", "status", stages).stdout
     project.call("git", "add", "--all")
     project.call(*git, "commit", "-qm", "run")
