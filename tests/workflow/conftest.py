@@ -39,7 +39,7 @@ class Project:
             cwd=ROOT, capture_output=True, check=True, text=True,
         ).stdout  # fmt: skip
         for name in filter(None, listed.split("\0")):
-            if (ROOT / name).is_file():
+            if (ROOT / name).is_file() and not name.startswith("results/"):
                 target = self.root / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, target)
@@ -74,12 +74,17 @@ class Project:
         return {rule: int(count) for rule, count in rows if rule not in ("total", "all")}
 
     def artifacts(self, results: str) -> dict[str, str]:
-        """Every artifact's hash, by its path in ``results``; logs hold times, and hidden files are the tools' own."""
+        """Every artifact's hash, by its path in ``results``.
+
+        Logs hold times, presets are other runs, hidden files are the tools' own.
+        """
         folder = self.root / results
         return {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*"))
-            if path.is_file() and path.relative_to(folder).parts[0] != "logs" and not path.name.startswith(".")
+            if path.is_file()
+            and path.relative_to(folder).parts[0] not in ("logs", "presets")
+            and not path.name.startswith(".")
         }
 
 

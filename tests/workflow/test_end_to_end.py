@@ -136,7 +136,7 @@ def test_dvc_versions_the_run(project: Project, tmp_path: Path) -> None:
     git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org")
     preset = project.root / "presets" / "small"
     preset.mkdir(parents=True, exist_ok=True)
-    config = project.config("presets/small/config.yaml", "versioned")
+    config = project.config("presets/small/config.yaml", "results/presets/small")
     project.call("python", "-m", "workflow_scripts.workflow.make_dvc", "--config", config)
     project.call("git", "init", "-q")
     project.call("git", "add", "--all")
@@ -144,7 +144,7 @@ def test_dvc_versions_the_run(project: Project, tmp_path: Path) -> None:
     project.call("dvc", "remote", "add", "--default", "--force", "store", str(tmp_path / "store"))
     stages = "presets/small/dvc.yaml"
     project.call("dvc", "repro", stages)
-    assert differing(project.artifacts("versioned"), project.artifacts("results")) == []
+    assert differing(project.artifacts("results/presets/small"), project.artifacts("results")) == []
     assert "up to date" in project.call("dvc", "status", stages).stdout
     project.call("git", "add", "--all")
     project.call(*git, "commit", "-qm", "run")
