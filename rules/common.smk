@@ -1,7 +1,9 @@
 # Everything of the rules that is Python: the checked config, paths, and who depends on what.
+import os
 import sys
-from pathlib import Path
 
+# Torch's threads otherwise spin while they wait, and on shared cores a step takes ten times as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 
 from workflow_scripts.common import plugins
