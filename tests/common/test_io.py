@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -91,15 +93,17 @@ def test_two_processes_write_the_same_artifact(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "folder"]
 
 
-@pytest.fixture
-def small_files_only():
-    """No file of this process may grow past 4,096 bytes: the disk is full."""
+@contextmanager
+def small_files_only() -> Iterator[None]:
+    """No file of this process may grow past 4,096 bytes: the disk is full. Not longer than it must: pytest writes too."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def _write_in_parts(path: Path) -> None:
@@ -123,9 +127,9 @@ def _write_folder(path: Path) -> None:
         _write_folder,
     ],
 )
-def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, small_files_only: None, write) -> None:
+def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
     path = tmp_path / "artifact"
-    with pytest.raises(UserError, match="artifact: not written .*make room") as error:
+    with small_files_only(), pytest.raises(UserError, match="artifact: not written .*make room") as error:
         write(path)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
