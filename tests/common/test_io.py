@@ -95,7 +95,7 @@ def test_two_processes_write_the_same_artifact(tmp_path: Path) -> None:
 
 @contextmanager
 def small_files_only() -> Iterator[None]:
-    """No file of this process may grow past 4,096 bytes: the disk is full. Not longer than it must: pytest writes too."""
+    """No file of this process may grow past 4,096 bytes: the disk is full. Meanwhile pytest cannot log either."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
