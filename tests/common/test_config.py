@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
-from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.config import load_config
 from workflow_scripts.common.errors import UserError
 
@@ -40,18 +38,6 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
     assert message.startswith("my.yaml: ") and "\n" not in message
     for part in parts:
         assert part in message, message
-
-
-@pytest.mark.parametrize("preset", [None, *sorted(p.parent.name for p in (ROOT / "presets").glob("*/config.yaml"))])
-def test_the_configs_of_the_project_are_right(preset: str | None) -> None:
-    values = yaml.safe_load((ROOT / "config.yaml").read_text())
-    if preset is not None:
-        values |= yaml.safe_load((ROOT / "presets" / preset / "config.yaml").read_text())
-    load_config(values)
-
-
-def test_the_default_is_complete() -> None:
-    assert load_config({}).dataset.source == "sketch"
 
 
 def test_a_generator_is_a_word_or_more() -> None:

@@ -138,7 +138,9 @@ def test_nothing_to_draw_is_said(results: Path, tmp_path: Path) -> None:
 def test_scores_without_an_interval_are_drawn(results: Path, tmp_path: Path) -> None:
     table = pd.read_csv(results / "table.csv").query("composition == 'color'")
     table.loc[0, ["exact", "exact_low", "exact_high", "blind_control"]] = float("nan")
-    save(draw_scores(table), tmp_path / "scores.svg")
+    figure = draw_scores(table)
+    save(figure, tmp_path / "scores.svg")
+    assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
 
 
 def test_a_long_tail_of_pairs_is_counted_not_drawn(tmp_path: Path) -> None:
