@@ -19,10 +19,15 @@ PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow
 
 
 def picture() -> str:
-    """The rule graph of the default config, in Mermaid."""
+    """The rule graph of the default config, in Mermaid.
+
+    Snakemake numbers and colors the rules anew each time; here they go by their names, in a fixed order.
+    """
     command = ["snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
     drawn = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return drawn[drawn.index("---") :].strip()
+    names = dict(re.findall(r"^\s*(id\d+)\[(.+)\]$", drawn, re.M))
+    edges = sorted((names[one], names[other]) for one, other in re.findall(r"(id\d+) --> (id\d+)", drawn))
+    return "\n".join(["flowchart TB", *(f"    {one} --> {other}" for one, other in edges)])
 
 
 def with_picture(readme: str, drawn: str) -> str:
