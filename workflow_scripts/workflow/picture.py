@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import subprocess
+import sys
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.code import ROOT
@@ -23,7 +24,7 @@ def picture() -> str:
 
     Snakemake numbers and colors the rules anew each time; here they go by their names, in a fixed order.
     """
-    command = ["snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
+    command = [sys.executable, "-m", "snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
     drawn = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     names = dict(re.findall(r"^\s*(id\d+)\[(.+)\]$", drawn, re.M))
     edges = sorted((names[one], names[other]) for one, other in re.findall(r"(id\d+) --> (id\d+)", drawn))
