@@ -47,6 +47,8 @@ def read_config(path: Path) -> Config:
 
 
 def main(options: argparse.Namespace) -> None:
+    if options.cores < 1:
+        raise UserError(f"--cores {options.cores}: needs at least 1")
     settings = read_config(options.config)
     STATE.mkdir(exist_ok=True)
     try:
@@ -76,7 +78,7 @@ if __name__ == "__main__":
     os.chdir(ROOT)
     parser = cli.parser(__doc__)
     parser.add_argument("--config", type=Path, default=Path("config.yaml"), help="config.yaml or a preset's")
-    parser.add_argument("--cores", default=os.cpu_count(), help="passed on to Snakemake")
+    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="passed on to Snakemake")
     parser.add_argument("snakemake", nargs="*", help="after --: more arguments for Snakemake")
     sys.stdout.reconfigure(line_buffering=True)
     cli.run(main, parser)
