@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections import defaultdict
 from dataclasses import replace
@@ -19,7 +20,7 @@ from tests.conftest import ROOT
 from workflow_scripts.common import seeds
 from workflow_scripts.common.lexicon import Lexicon, load_lexicon
 from workflow_scripts.dataset.sketch.captions import MOST_FACTS, NOUNS, SYNONYMS, Caption, write_caption
-from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint
+from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import (
     ATTRIBUTES,
     COLORS,
@@ -119,6 +120,14 @@ def test_no_shape_hides_another_part(hidden: str) -> None:
 def test_size_is_the_setting() -> None:
     scene, pose, _ = bird(0)
     assert paint(scene, pose, 64).size == (64, 64)
+
+
+def test_a_file_holds_every_pixel() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+    for picture, kind in ((paint(*bird(0)[:2]), "P"), (Image.fromarray(noise), "RGB")):
+        file = Image.open(io.BytesIO(png(picture)))
+        assert file.mode == kind
+        np.testing.assert_array_equal(np.array(file.convert("RGB")), np.array(picture))
 
 
 def stated_by_surface(caption: Caption) -> int:

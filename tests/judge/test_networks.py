@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
+from workflow_scripts.judge.model import fold_norms
 from workflow_scripts.judge.networks import ConvTower, WordTower
 from workflow_scripts.judge.tokens import PAD
 
@@ -26,3 +27,16 @@ def test_the_conv_tower_halves_the_picture() -> None:
     tower = ConvTower(embed_dim=6, image_size=20, widths=[4, 8], depths=[0, 2], features=5).eval()
     assert tower.layers(torch.zeros(2, 3, 20, 20)).shape == (2, 5, 5, 5)
     assert tower(torch.zeros(2, 3, 20, 20)).shape == (2, 6)
+
+
+def test_folded_norms_change_nothing() -> None:
+    torch.manual_seed(0)
+    tower = ConvTower(embed_dim=6, image_size=20, widths=[4, 8], depths=[0, 1], features=5).train()
+    images = torch.randn(32, 3, 20, 20)
+    for _ in range(5):
+        tower(images)  # so that the norms have something to do
+    tower.eval()
+    before = tower(images)
+    fold_norms(tower)
+    assert not any(isinstance(part, torch.nn.BatchNorm2d) for part in tower.modules())
+    torch.testing.assert_close(tower(images), before)

@@ -84,23 +84,71 @@ def test_crop_by_hand() -> None:
     assert pixels.crop_around((0, 0, 10, 10), (20, 20), 0.75) == (0, 0, 12, 12)
 
 
-def test_pixels_are_open_clips(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("size", "mode", "by"),
+    [
+        (64, "shortest", "bicubic"),
+        (64, "shortest", "bilinear"),
+        (128, "shortest", "bicubic"),
+        ((40, 64), "shortest", "bicubic"),
+        (64, "squash", "bicubic"),
+        ((40, 64), "squash", "bilinear"),
+        (64, "longest", "bicubic"),
+    ],
+)
+def test_pixels_are_open_clips(tmp_path: Path, size: int | tuple[int, int], mode: str, by: str) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
     Image.fromarray(noise).save(tmp_path / "noise.png")
-    cfg = {**PreprocessCfg().__dict__, "size": 64}
-    theirs = image_transform_v2(PreprocessCfg(**cfg), is_train=False)
+    cfg = {**PreprocessCfg().__dict__, "size": size, "resize_mode": mode, "interpolation": by}
+    theirs = image_transform_v2(PreprocessCfg(**cfg), is_train=False)(Image.open(tmp_path / "noise.png"))
     ours = pixels.Preprocess(cfg, None)
-    read = ours.read((tmp_path / "noise.png", None))
-    assert read.shape == (64, 64, 3) and read.dtype == np.uint8
-    expected = theirs(Image.open(tmp_path / "noise.png"))
-    torch.testing.assert_close(ours.floats(read[None], torch.device("cpu"))[0], expected)
+    read = ours.read([(tmp_path / "noise.png", None)])
+    assert read.shape == (1, *ours.size, 3) and read.dtype == np.uint8
+    off = (ours.floats(read, torch.device("cpu"))[0] - theirs).abs() * 255 * torch.tensor(cfg["std"]).view(3, 1, 1)
+    assert off.max() < 1.001 and (off > 0.01).float().mean() < 0.03
+
+
+def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    items: list[pixels.Item] = []
+    for i in range(2 * pixels.FITTED_AT_ONCE + 3):
+        shape = [(30, 20, 3), (20, 30, 3), (16, 16, 3)][i % 3]
+        items.append((tmp_path / f"{i}.png", (2.0, 3.0, 12.0, 9.0) if i % 4 == 0 else None))
+        Image.fromarray(draw.integers(0, 256, shape, dtype=np.uint8)).save(items[-1][0])
+    preprocess = pixels.Preprocess({**PreprocessCfg().__dict__, "size": 16}, 0.75)
+    alone = np.concatenate([preprocess.read([item]) for item in items])
+    np.testing.assert_array_equal(preprocess.read(items), alone)
+    assert preprocess.read([]).shape == (0, 16, 16, 3)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "P", "RGBA", "L", "LA", "1", "I;16"])
+def test_a_png_is_what_pillow_reads(tmp_path: Path, mode: str) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+    picture = Image.fromarray(noise)
+    if mode == "I;16":
+        picture = Image.fromarray(noise[..., 0].astype(np.uint16) * 257)
+    elif mode == "P":
+        picture = picture.quantize(200)
+    else:
+        picture = picture.convert(mode)
+    path = tmp_path / "image.png"
+    for see_through in (None, 3) if mode == "P" else (None,):
+        picture.save(path, **({} if see_through is None else {"transparency": see_through}))
+        read = pixels.Preprocess({**PreprocessCfg().__dict__, "size": 16}, None).read([(path, None)])[0]
+        np.testing.assert_array_equal(read, np.array(Image.open(path).convert("RGB")))
+        plain = mode in ("RGB", "P") and see_through is None
+        assert (pixels._decode_png(path.read_bytes()) is not None) == plain
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:
-    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
-    cfg = {**PreprocessCfg().__dict__, "size": 8}
-    with pytest.raises(UserError, match=r"broken\.png: not a readable image"):
-        pixels.Preprocess(cfg, None).read((tmp_path / "broken.png", None))
+    preprocess = pixels.Preprocess({**PreprocessCfg().__dict__, "size": 8}, None)
+    noise = np.random.default_rng(0).integers(0, 256, (90, 90, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "whole.png")
+    whole = (tmp_path / "whole.png").read_bytes()
+    for broken in (b"\x89PNG\r\n\x1a\nnothing", b"", whole[:40], whole[: len(whole) // 2]):
+        (tmp_path / "broken.png").write_bytes(broken)
+        with pytest.raises(UserError, match=r"broken\.png: not a readable image"):
+            preprocess.read([(tmp_path / "broken.png", None)])
 
 
 def test_accuracy_counts_ties_by_their_share() -> None:

@@ -36,7 +36,7 @@ def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
     scene = np.stack([rows * 255 // 300, columns * 255 // 400, (rows + columns) % 256], -1).astype(np.uint8)
     Image.fromarray(scene).save(tmp_path / "scene.png")
     preprocess = Preprocess(built.preprocess_cfg, None)
-    seen = preprocess.floats(preprocess.read((tmp_path / "scene.png", None))[None], torch.device("cpu"))
+    seen = preprocess.floats(preprocess.read([(tmp_path / "scene.png", None)]), torch.device("cpu"))
     noise = torch.randn(1, 3, 260, 260, generator=torch.Generator().manual_seed(0))
     images = torch.cat([seen, noise])
     with torch.inference_mode():

@@ -130,7 +130,7 @@ def test_a_judge_comes_back(train: Train, squares: Path, tmp_path: Path) -> None
     assert np.array_equal(judge.encode_images([items[i] for i in order], 4), images[order]), "the order of images"
     assert np.array_equal(judge.encode_images(items[10:], 4), images[10:]), "a batch that is filled up"
     assert np.array_equal(judge.encode_texts(texts[3:], 4), captions[3:])
-    pixels = np.stack([judge.preprocess.read(item) for item in items])
+    pixels = judge.preprocess.read(items)
     assert np.array_equal(judge.encode_pixels(pixels, 4), images)
     assert judge.encode_images([], 4).shape == judge.encode_texts([], 4).shape == (0, 32)
     shutil.copytree(folder, tmp_path / "copy")

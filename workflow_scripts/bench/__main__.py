@@ -7,7 +7,11 @@ is one, ``bound``. Close other programs first: two cores that do other work meas
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
+
+# As the workflow's steps have it (rules/common.smk); read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from workflow_scripts.common import cli, plugins
 from workflow_scripts.common.io import read_json, write_json

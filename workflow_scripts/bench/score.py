@@ -32,7 +32,7 @@ NEAR = 1e-5
 
 def load_default() -> tuple[Config, Any]:
     """The default config and its judge: the trained one where there is one, else the same model untrained."""
-    from workflow_scripts.judge.model import MODEL, Judge, build, find_device, load_judge, settle
+    from workflow_scripts.judge.model import MODEL, Judge, build, find_device, fold_norms, load_judge, settle
     from workflow_scripts.judge.pixels import Preprocess
     from workflow_scripts.judge.tokens import get_tokenizer
 
@@ -43,6 +43,7 @@ def load_default() -> tuple[Config, Any]:
     settle(config.threads)
     captions = sketch_captions(200, Path(tempfile.mkdtemp()))["text"].tolist()
     built = build(config.judge, captions, config.seed)
+    fold_norms(built.model)
     tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
     preprocess = Preprocess(built.preprocess_cfg, config.judge.crop)
     return config, Judge(built.model, tokenizer, preprocess, find_device("cpu"), config.threads)
@@ -100,7 +101,7 @@ def measure(n: int = ENTRIES, anew: int = ENTRIES_ANEW) -> dict[str, Any]:
         half = anew // 2
         before, first = seconds(lambda: published(range(half)))
         own, hits = seconds(ours)
-        pixels = np.stack([model.preprocess.read(item) for item in items])
+        pixels = model.preprocess.read(items)
         forward = seconds(lambda: model.encode_pixels(pixels, config.score.batch))[0]
         forward += seconds(lambda: model.encode_texts(numbered.texts, config.score.batch))[0]
         after, second = seconds(lambda: published(range(half, anew)))

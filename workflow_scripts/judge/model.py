@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -23,6 +24,7 @@ import safetensors.torch
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
@@ -301,9 +303,21 @@ class Judge:
             ahead: list[Any] = []
             for start in range(0, len(items) + batch, batch):
                 if start < len(items):
-                    ahead.append([pool.submit(self.preprocess.read, item) for item in items[start : start + batch]])
+                    part = items[start : start + batch]
+                    share = -(-len(part) // self.threads)
+                    shares = [part[cut : cut + share] for cut in range(0, len(part), share)]
+                    ahead.append([pool.submit(self.preprocess.read, some) for some in shares])
                 if ahead and (len(ahead) == 2 or start >= len(items)):
-                    yield np.stack([future.result() for future in ahead.pop(0)])
+                    yield np.concatenate([future.result() for future in ahead.pop(0)])
+
+
+def fold_norms(model: nn.Module) -> None:
+    """Put batch norms, which in evaluation are a factor and a summand, into the convolutions before them."""
+    for module in list(model.modules()):
+        if isinstance(module, nn.Sequential):
+            for i, (layer, norm) in enumerate(itertools.pairwise(module)):
+                if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                    module[i], module[i + 1] = fuse_conv_bn_eval(layer, norm), nn.Identity()
 
 
 def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
@@ -316,6 +330,7 @@ def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
     settings, vocabulary = read_json(folder / MODEL), read_json(folder / VOCABULARY)
     model = construct(settings["model_cfg"])
     start(model, read_weights(str(folder / WEIGHTS)), str(folder / WEIGHTS))
+    fold_norms(model)
     preprocess = Preprocess(settings["preprocess_cfg"], settings["crop"])
     judge = Judge(model, get_tokenizer(settings["model_cfg"], vocabulary), preprocess, find_device(device), threads)
     judge.name, judge.hash = settings["name"], judge_hash(folder)

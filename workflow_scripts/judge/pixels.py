@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import struct
+from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import imagecodecs
 import numpy as np
 import torch
 from PIL import Image, UnidentifiedImageError
@@ -16,9 +20,14 @@ from workflow_scripts.common.vision import import_torchvision
 import_torchvision()
 
 from open_clip.transform import PreprocessCfg, image_transform_v2  # noqa: E402
+from torchvision.transforms.v2 import InterpolationMode  # noqa: E402
+from torchvision.transforms.v2 import functional as vision  # noqa: E402
 
 Box = tuple[float, float, float, float]
 Item = tuple[Path, Box | None]
+
+# Images that are resized together where they are of one size; so many lie in memory as they were decoded.
+FITTED_AT_ONCE = 16
 
 
 def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int, int, int]:
@@ -33,40 +42,86 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
     return max(0, column - reach), max(0, row - reach), min(size[0], column + reach), min(size[1], row + reach)
 
 
+def _decode_png(raw: bytes) -> np.ndarray | None:
+    """The pixels of an ordinary PNG of eight bits, in half of Pillow's time and beside other threads.
+
+    None for anything else, and for a file in which something is wrong: Pillow says what.
+    """
+    if raw[:8] != b"\x89PNG\r\n\x1a\n" or len(raw) < 33:
+        return None
+    width, height, depth, kind = struct.unpack(">IIBB", raw[16:26])
+    # Kind 2 has three colors a pixel, kind 3 a palette.
+    if depth != 8 or kind not in (2, 3) or width * height > (Image.MAX_IMAGE_PIXELS or 0):
+        return None
+    try:
+        pixels = imagecodecs.png_decode(raw)
+    except imagecodecs.PngError:
+        return None
+    return pixels if pixels.shape == (height, width, 3) else None
+
+
 class Preprocess:
     """open_clip's evaluation preprocessing in two halves: files to bytes, once, and bytes to floats, each time.
 
     cfg: open_clip's ``preprocess_cfg``. crop: half side of the crop around a bounding box, None for no crop.
+
+    open_clip resizes each image by Pillow. torch does the same with many at once, ten times as fast where they
+    are small; a byte then differs by 1 here and there (of sketches one in 50,000, of noise one in 70).
     """
 
     def __init__(self, cfg: dict[str, Any], crop: float | None) -> None:
         self.cfg, self.crop = cfg, crop
-        # The last two steps of open_clip's transform make a tensor and normalize it.
-        self.fit: list[Callable[[Image.Image], Image.Image]] = image_transform_v2(
-            PreprocessCfg(**cfg), is_train=False
-        ).transforms[:-2]
         size = cfg["size"]
         self.size = (size, size) if isinstance(size, int) else tuple(size)
+        mean, std = np.array(cfg["mean"]), np.array(cfg["std"])
+        # For a row of an image, color by color, as it lies in memory: (width * 3,).
+        self.scale = torch.tensor(np.tile(1 / (255 * std), self.size[1]), dtype=torch.float32)
+        self.shift = torch.tensor(np.tile(-mean / std, self.size[1]), dtype=torch.float32)
 
-    def read(self, item: Item) -> np.ndarray:
-        """The image's bytes, (height, width, 3) uint8; UserError where the file is no image."""
-        path, box = item
+    def read(self, items: Sequence[Item]) -> np.ndarray:
+        """The images' bytes, (n, height, width, 3) uint8; UserError names a file that is no image."""
+        result = np.empty((len(items), *self.size, 3), np.uint8)
+        for start in range(0, len(items), FITTED_AT_ONCE):
+            part = result[start : start + FITTED_AT_ONCE]
+            images = [self._decode(*item) for item in items[start : start + FITTED_AT_ONCE]]
+            shapes = [image.shape for image in images]
+            for shape in set(shapes):
+                rows = [row for row, other in enumerate(shapes) if other == shape]
+                part[rows] = self._fit(np.stack([images[row] for row in rows]))
+        return result
+
+    def _decode(self, path: Path, box: Box | None) -> np.ndarray:
+        raw = path.read_bytes()
         try:
-            with Image.open(path) as file:
-                image = file.convert("RGB")
-        except FileNotFoundError:
-            raise
+            pixels = _decode_png(raw)
+            if pixels is None:
+                with Image.open(io.BytesIO(raw)) as file:
+                    pixels = np.array(file.convert("RGB"))
         except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
             raise UserError(f"{path}: not a readable image ({error}): replace it or leave it out") from error
         if box is not None and self.crop is not None:
-            image = image.crop(crop_around(box, image.size, self.crop))
-        for step in self.fit:
-            image = step(image)
-        return np.array(image)
+            height, width, _ = pixels.shape
+            left, top, right, bottom = crop_around(box, (width, height), self.crop)
+            pixels = pixels[top:bottom, left:right]
+        return pixels
+
+    def _fit(self, images: np.ndarray) -> np.ndarray:
+        mode = self.cfg["resize_mode"]
+        if mode == "squash":
+            to = list(self.size)
+        elif mode == "shortest" and self.size[0] == self.size[1]:
+            to = [self.size[0]]
+        else:
+            # open_clip's own steps, but for the last two, which make a tensor and normalize it.
+            steps = image_transform_v2(PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
+            return np.stack([reduce(lambda image, step: step(image), steps, Image.fromarray(i)) for i in images])
+        # open_clip knows these two.
+        by = InterpolationMode.BILINEAR if self.cfg["interpolation"] == "bilinear" else InterpolationMode.BICUBIC
+        pixels = vision.resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by, antialias=True)
+        return vision.center_crop(pixels, list(self.size)).permute(0, 2, 3, 1).numpy()
 
     def floats(self, images: np.ndarray, device: torch.device) -> torch.Tensor:
         """(n, height, width, 3) uint8 to (n, 3, height, width) normalized float32, channels last in memory."""
-        mean = torch.tensor(self.cfg["mean"], device=device).view(1, 3, 1, 1)
-        std = torch.tensor(self.cfg["std"], device=device).view(1, 3, 1, 1)
-        pixels = torch.from_numpy(np.require(images, requirements=["C", "W"])).to(device).permute(0, 3, 1, 2)
-        return (pixels.float() / 255 - mean) / std
+        pixels = torch.from_numpy(np.require(images, requirements=["C", "W"])).to(device)
+        rows = pixels.flatten(2).float().mul_(self.scale.to(device)).add_(self.shift.to(device))
+        return rows.view(pixels.shape).permute(0, 3, 1, 2)

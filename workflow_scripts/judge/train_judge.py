@@ -43,6 +43,8 @@ from workflow_scripts.split.judged import judge_images, judged_images
 
 # Enough test images to see a training go wrong; the scores themselves are the score stage's.
 WATCHED = 1000
+# Images that a thread reads before it reports.
+READ_AT_ONCE = 64
 
 
 def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[Item]:
@@ -92,9 +94,11 @@ def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, fil
         with atomic(file) as temporary:
             pixels = np.memmap(temporary, np.uint8, "w+", shape=shape)
             with ThreadPoolExecutor(threads) as pool, Progress(len(items), "images") as progress:
-                for row, image in enumerate(pool.map(preprocess.read, items)):
-                    pixels[row] = image
-                    progress.add()
+                starts = range(0, len(items), READ_AT_ONCE)
+                parts = pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts))
+                for start, part in zip(starts, parts, strict=True):
+                    pixels[start : start + len(part)] = part
+                    progress.add(len(part))
             pixels.flush()
     return np.memmap(file, np.uint8, "r", shape=shape)
 
@@ -181,7 +185,7 @@ def main(options: argparse.Namespace) -> None:
         return preprocess.floats(part, device) if trunk is None else torch.from_numpy(part).to(device)
 
     watched = {
-        split: (prepared(np.stack([preprocess.read(item) for item in items_of(images, ids, options.results)])), texts)
+        split: (prepared(preprocess.read(items_of(images, ids, options.results))), texts)
         for split, (ids, texts) in watched_images(splits, images, captions, config.train_on, options.seed).items()
     }
 
