@@ -107,13 +107,15 @@ def _fill(path: Path, name: str) -> None:
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_fill, args=(path, name)) for name in ("a", "b")]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
-    with Cache(path) as cache:
-        assert len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)])) == 120
+    # Many times, for it is the moment of making the file that goes wrong.
+    context = multiprocessing.get_context("forkserver")
+    for n in range(30):
+        path = tmp_path / f"{n}.sqlite"
+        writers = [context.Process(target=_fill, args=(path, name)) for name in ("a", "b")]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+            assert writer.exitcode == 0
+        with Cache(path) as cache:
+            assert len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)])) == 120

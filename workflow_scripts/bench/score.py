@@ -1,9 +1,9 @@
 """Score: images against a pool of captions, cold, and the published procedure on some of them.
 
-The published code encodes, for each entry anew, one image and a hundred captions. ``bound`` is the ratio if each
-distinct image and caption went through the judge once, its pixels read already, and nothing else were done. The
-two must find the same hits for the same candidates: ``hits_differ`` counts where they do not, ``near_ties`` those
-of them that another rounding decides.
+The published code encodes, for each entry anew, one image and a hundred captions: the baseline does so, with
+open_clip's preprocessing. ``bound`` is the ratio if each distinct image and caption went through the judge once,
+its pixels read already, and nothing else were done. The two must find the same hits for the same candidates:
+``hits_differ`` counts where they do not, ``near_ties`` those of them that another rounding decides.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 import yaml
+from PIL import Image
 
 from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.config import Config, load_config
+from workflow_scripts.common.io import read_json
 from workflow_scripts.dataset.sources import sketch
 from workflow_scripts.score.embed import Embedder, merge_equal, similarities
 from workflow_scripts.score.entries import EntrySet, class_names, number, renumber
@@ -30,23 +33,24 @@ ENTRIES, ENTRIES_ANEW = 2000, 120
 NEAR = 1e-5
 
 
-def load_default() -> tuple[Config, Any]:
-    """The default config and its judge: the trained one where there is one, else the same model untrained."""
-    from workflow_scripts.judge.model import MODEL, Judge, build, find_device, fold_norms, load_judge, settle
-    from workflow_scripts.judge.pixels import Preprocess
-    from workflow_scripts.judge.tokens import get_tokenizer
+def load_default() -> tuple[Config, Any, Any]:
+    """The default config, its judge, and that judge's model as it was trained.
+
+    The trained judge where there is one, else the same untrained.
+    """
+    from workflow_scripts.judge.model import MODEL, WEIGHTS, build, construct, load_judge, save_judge
+    from workflow_scripts.judge.weights import read_weights, start
 
     config = load_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
     folder = ROOT / config.results / config.dataset.source / config.compositions[0] / "judge"
-    if (folder / MODEL).is_file():
-        return config, load_judge(folder, config.threads, "cpu")
-    settle(config.threads)
-    captions = sketch_captions(200, Path(tempfile.mkdtemp()))["text"].tolist()
-    built = build(config.judge, captions, config.seed)
-    fold_norms(built.model)
-    tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
-    preprocess = Preprocess(built.preprocess_cfg, config.judge.crop)
-    return config, Judge(built.model, tokenizer, preprocess, find_device("cpu"), config.threads)
+    with tempfile.TemporaryDirectory() as name:
+        if not (folder / MODEL).is_file():
+            folder = Path(name)
+            captions = sketch_captions(200, folder)["text"].tolist()
+            save_judge(build(config.judge, captions, config.seed), "untrained", config.judge.crop, folder)
+        plain = construct(read_json(folder / MODEL)["model_cfg"])
+        start(plain, read_weights(str(folder / WEIGHTS)), str(folder / WEIGHTS))
+        return config, load_judge(folder, config.threads, "cpu"), plain
 
 
 def sketch_captions(n: int, folder: Path) -> pd.DataFrame:
@@ -64,7 +68,12 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def measure(n: int = ENTRIES, anew: int = ENTRIES_ANEW) -> dict[str, Any]:
     """Entries a second of the step on ``n`` entries and of the published procedure on ``anew`` of them."""
-    config, model = load_default()
+    config, model, plain = load_default()
+    from open_clip.transform import PreprocessCfg, image_transform_v2
+
+    from workflow_scripts.judge.tokens import tokenize
+
+    transform = image_transform_v2(PreprocessCfg(**model.preprocess.cfg), is_train=False)
     rule = {"candidates": config.score.candidates, "ties": config.score.ties, "seed": config.seed}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -82,7 +91,9 @@ def measure(n: int = ENTRIES, anew: int = ENTRIES_ANEW) -> dict[str, Any]:
             hits = []
             for row in rows:
                 texts = [numbered.texts[i] for i in (numbered.entries.own[row], *drawn[row])]
-                values = model.encode_texts(texts, len(texts)) @ model.encode_images([items[row]], 1)[0]
+                with Image.open(paths[row]) as file, torch.inference_mode():
+                    image = plain.encode_image(transform(file.convert("RGB"))[None], normalize=True)
+                    values = (plain.encode_text(tokenize(model.tokenizer, texts), normalize=True) @ image[0]).numpy()
                 margins.append(abs(float(values[0] - values[1:].max())))
                 above, equal = values[None, 1:] > values[0], values[None, 1:] == values[0]
                 hits.append(is_hit(above, equal, luck[[row]], rule["ties"])[0])

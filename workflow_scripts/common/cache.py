@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +16,16 @@ from pathlib import Path
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 
+# Seconds that a process waits for another's write.
+WAIT = 600
+
 
 def key(*parts: str | bytes | int) -> bytes:
     """16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        raw = part if isinstance(part, bytes) else str(part).encode()
-        digest.update(len(raw).to_bytes(8, "big") + raw)
-    return digest.digest()
+    raw = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
+    return hashlib.blake2b(
+        b"".join(piece for part in raw for piece in (len(part).to_bytes(8, "big"), part)), digest_size=16
+    ).digest()
 
 
 class Cache:
@@ -39,8 +42,17 @@ class Cache:
                 self.db = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=600, isolation_level=None)
-        db.execute("PRAGMA journal_mode=WAL")
+        db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+        begun = time.monotonic()
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError as error:
+                # Two processes that make one file at once: SQLite does not wait here by itself.
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() - begun > WAIT:
+                    raise
+                time.sleep(0.02)
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute("CREATE TABLE IF NOT EXISTS cache (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
         return db

@@ -81,13 +81,16 @@ class Preprocess:
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """The images' bytes, (n, height, width, 3) uint8; UserError names a file that is no image."""
         result = np.empty((len(items), *self.size, 3), np.uint8)
+        room = np.empty((0, 0, 0, 3), np.uint8)  # kept, for new memory costs more than what is done in it
         for start in range(0, len(items), FITTED_AT_ONCE):
             part = result[start : start + FITTED_AT_ONCE]
             images = [self._decode(*item) for item in items[start : start + FITTED_AT_ONCE]]
             shapes = [image.shape for image in images]
             for shape in set(shapes):
                 rows = [row for row, other in enumerate(shapes) if other == shape]
-                part[rows] = self._fit(np.stack([images[row] for row in rows]))
+                if room.shape[1:] != shape:
+                    room = np.empty((FITTED_AT_ONCE, *shape), np.uint8)
+                part[rows] = self._fit(np.stack([images[row] for row in rows], out=room[: len(rows)]))
         return result
 
     def _decode(self, path: Path, box: Box | None) -> np.ndarray:

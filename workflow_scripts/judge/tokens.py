@@ -46,10 +46,13 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
+        words = [WORD.findall(text)[: length - 1] for text in texts]
+        counts = np.array([len(some) for some in words], int)[:, None]
+        places = np.arange(length)
         result = np.full((len(texts), length), PAD)
-        for row, text in enumerate(texts):
-            ids = [self.ids.get(word, UNKNOWN) for word in WORD.findall(text)][: length - 1]
-            result[row, : len(ids) + 1] = [*ids, END]
+        get = self.ids.get
+        result[places < counts] = [get(word, UNKNOWN) for some in words for word in some]
+        result[places == counts] = END
         return torch.from_numpy(result)
 
 
