@@ -16,7 +16,7 @@ from workflow_scripts.common.errors import UserError
         ({"sed": 1}, ["sed", "unknown key", "allowed", "seed"]),
         ({"split": {"heldout": {"fracton": 0.1}}}, ["split.heldout.fracton", "unknown key", "fraction", "window"]),
         ({"dataset": {"source": "nope"}}, ["dataset.source", "'nope'", "cub", "sketch", "table"]),
-        ({"dataset": {"source": "cub"}}, ["dataset", "dataset.cub"]),
+        ({"dataset": {"source": "table"}}, ["dataset", "dataset.table"]),
         ({"dataset": {"cub": {"root": "x", "image": "y"}}}, ["dataset.cub.image", "unknown key", "images"]),
         ({"dataset": {"limit": 0}}, ["dataset.limit", "0"]),
         ({"dataset": {"name": "../x"}}, ["dataset.name", "'../x'"]),

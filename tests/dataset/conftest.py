@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.io import savemat
 
 
 def jpeg(seed: int = 0, size: tuple[int, int] = (40, 30)) -> bytes:
@@ -61,3 +68,106 @@ def cub_archives(tmp_path: Path) -> Path:
     }
     tar(root / "CUB_200_2011.tgz", {name: text.encode() for name, text in lists.items()} | images)
     return root
+
+
+def flowers_files(root: Path, labels: list[int], captioned: list[int] | None = None) -> Path:
+    """Photographs of one flower a label, in the published layout; captions of those numbers, or of all."""
+    root.mkdir(exist_ok=True)
+    tar(root / "102flowers.tgz", {f"jpg/image_{n:05d}.jpg": jpeg(n) for n in range(1, len(labels) + 1)})
+    savemat(root / "imagelabels.mat", {"labels": np.array([labels], dtype="uint8")})
+    members = {"cvpr2016_flowers/allclasses.txt": b"class_00001\n", "cvpr2016_flowers/images/class_00001.t7": b"\0"}
+    for number in captioned or range(1, len(labels) + 1):
+        folder = f"cvpr2016_flowers/text_c10/class_{dict(enumerate(labels, 1)).get(number, 1):05d}"
+        members |= {
+            f"{folder}.t7": b"\0\1",
+            f"{folder}/image_{number:05d}.txt": f"a red flower {number}\nits petals are long {number}\n".encode(),
+            f"{folder}/image_{number:05d}.t7": b"\0\2",
+            f"{folder}/class.txt": b"not a caption",
+        }
+    tar(root / "cvpr2016_flowers.tar.gz", members)
+    return root
+
+
+@dataclass
+class Site:
+    """A server. ``files``: what each path holds; ``drive``: by id, what a Google Drive would ask to confirm first.
+
+    ``cut``: the next answer with a file ends after so many bytes. ``asked``: paths with their queries.
+    """
+
+    address: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    drive: dict[str, bytes] = field(default_factory=dict)
+    cut: int | None = None
+    asked: list[str] = field(default_factory=list)
+
+
+FORM = """<!DOCTYPE html><html><head><title>Google Drive - Virus scan warning</title><style>p {{color: red}}</style>
+</head><body><p class="uc-warning-caption">Google Drive can't scan this file for viruses.</p>
+<form id="search" action="/search"><input type="hidden" name="confirm" value="no"></form>
+<form id="download-form" action="{0}/download" method="get"><input type="submit" value="Download anyway"/>
+<input type="hidden" name="id" value="{1}"><input type="hidden" name="export" value="download">
+<input type="hidden" name="confirm" value="t"><input type="hidden" name="uuid" value="5e-&amp;1"></form>
+</body></html>"""
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    state = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.path)
+            parts = urlsplit(self.path)
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            wanted = query.get("id", "")
+            if parts.path == "/uc":
+                self.send_response(303)
+                self.send_header("Location", f"{state.address}/download?{parts.query}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            elif parts.path == "/download" and wanted not in state.drive:
+                self.page("<html><head><title>Google Drive - Quota exceeded</title></head><p>Too many users</p></html>")
+            elif parts.path == "/download" and (query.get("confirm"), query.get("uuid")) != ("t", "5e-&1"):
+                self.page(FORM.format(state.address, wanted))
+            elif parts.path == "/download" and query.get("resourcekey", "0-key") != "0-key":
+                self.page("<title>Sign in</title>")
+            elif parts.path == "/download":
+                self.file(state.drive[wanted], "attachment; filename=big.tgz")
+            elif parts.path in state.files:
+                self.file(state.files[parts.path])
+            else:
+                self.send_error(404)
+
+        def page(self, text: str) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def file(self, content: bytes, disposition: str | None = None) -> None:
+            asked = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
+            begin = int(asked[1]) if asked and self.headers["If-Range"] == '"one"' else 0
+            self.send_response(206 if begin else 200)
+            self.send_header("ETag", '"one"')
+            self.send_header("Content-Length", str(len(content) - begin))
+            if begin:
+                self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
+            if disposition:
+                self.send_header("Content-Type", "application/octet-stream")
+                self.send_header("Content-Disposition", disposition)
+            self.end_headers()
+            self.wfile.write(content[begin:][: state.cut])
+            state.cut, self.close_connection = None, True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.address = f"http://127.0.0.1:{httpd.server_port}"
+    Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    yield state
+    httpd.shutdown()
+    httpd.server_close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.dataset.conftest import BIRDS, jpeg, tar, zipped
 from workflow_scripts.common.errors import UserError
@@ -67,6 +69,56 @@ def test_lines_of_captions(tmp_path: Path) -> None:
     assert list(one["text"]) == ["first", "", "third"] and list(one["caption_id"]) == [0, 1, 2]
     assert undecodable == ["x/text_c10/001.A/two.txt"]
     assert set(captions["image_id"]) == {"001.A/one", "001.A/two", "001.A/none"}
+
+
+def test_classes_that_have_another_name_in_the_captions(cub_archives: Path, tmp_path: Path) -> None:
+    photographs = {
+        "009.Brewer_Blackbird/Brewer_Blackbird_0002_2278": 1,
+        "126.Nelson_Sharp_tailed_Sparrow/Nelson_Sharp_Tailed_Sparrow_0001_796931": 2,
+        BIRDS[0]: 3,
+    }
+    lists = {
+        "images.txt": "".join(f"{n} {i}.jpg\n" for i, n in photographs.items()).encode(),
+        "bounding_boxes.txt": b"1 1 1 9 9\n2 2 2 9 9\n3 3 3 9 9\n",
+    }
+    # The second is listed, and its photograph is not in this archive.
+    images = {f"images/{i}.jpg": jpeg(n) for i, n in photographs.items() if n != 2}
+    tar(cub_archives / "CUB_200_2011.tgz", lists | images)
+    captions = ["009.Brewers_Blackbird/Brewers_Blackbird_0002_2278", "126.Nelsons_Sparrow/Nelsons_Sparrow_0001_796931"]
+    captions += [BIRDS[0], "010.Else/Brewers_Blackbird_0002_2278"]
+    # A new archive of this name goes before cub_captions.zip.
+    tar(cub_archives / "cvpr2016_cub.tar.gz", {f"cvpr2016_cub/text_c10/{c}.txt": c.encode() for c in captions})
+    loaded = load(cub_archives, tmp_path / "images")
+    texts = loaded.captions.set_index("image_id")["text"].to_dict()
+    assert texts == dict(zip([*photographs][:2], captions, strict=False)) | {c: c for c in captions[2:]}
+    assert loaded.captions["class_id"].tolist() == ["001", "009", "010", "126"]
+    assert loaded.images["path"].notna().sum() == 2
+    assert loaded.summary["caption_files_of_another_name"]["count"] == 2
+    # Captions alone keep their names.
+    assert set(load(cub_archives, tmp_path / "2", images=None).captions["image_id"]) == set(captions)
+
+
+IDS = st.sets(st.tuples(st.sampled_from("12"), st.sampled_from("ab"), st.sampled_from(["1_1", "1_2", "x"])))
+
+
+@given(IDS, IDS)
+def test_no_two_captions_go_to_one_photograph(ids: set[tuple[str, ...]], known: set[tuple[str, ...]]) -> None:
+    ids, known = ({f"{number}.{name}/{name}_{end}" for number, name, end in some} for some in (ids, known))
+    found = cub.renames(ids, known)
+    assert set(found) <= ids - known and set(found.values()) <= known - ids
+    assert len(set(found.values())) == len(found)
+    assert all(old.split(".")[0] == new.split(".")[0] and old[-3:] == new[-3:] for old, new in found.items())
+    if known == ids:
+        assert found == {}
+
+
+def test_the_public_addresses() -> None:
+    captions, photographs = cub.places(cub.Settings())
+    assert [p.address.split("/")[2] for p in photographs] == ["data.caltech.edu", "s3.amazonaws.com"]
+    assert {p.checked for p in photographs} == {"published"}
+    # The name of the second archive is of use below a root alone.
+    assert [p.address for p in captions if p.checked == "recorded"] == [cub.PUBLISHED[cub.CAPTIONS].addresses[0]]
+    assert cub.places(cub.Settings(images=None))[1] == []
 
 
 def test_what_is_missing_or_wrong_is_said(cub_archives: Path, tmp_path: Path) -> None:

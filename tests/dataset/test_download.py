@@ -15,9 +15,10 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from tests.dataset.conftest import Site
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.dataset import download
-from workflow_scripts.dataset.download import fetch, join
+from workflow_scripts.dataset.download import direct, fetch, join
 
 CONTENT = np.random.default_rng(0).bytes(1_000_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -239,6 +240,56 @@ def test_local_files(tmp_path: Path) -> None:
     ]:
         with pytest.raises(UserError, match=message):
             fetch(address, tmp_path)
+
+
+def test_a_confirmation_page_is_answered(tmp_path: Path, site: Site) -> None:
+    site.drive["0B-a_1"] = CONTENT
+    address = f"{site.address}/uc?export=download&id=0B-a_1&resourcekey=0-key"
+    path = fetch(address, tmp_path, SHA256, pause=0, name="big.tgz")
+    assert path.read_bytes() == CONTENT and path.name == "big.tgz"
+    assert [p.split("?")[0] for p in site.asked] == ["/uc", "/download", "/download"]
+    # What the form does not ask is kept from the address.
+    assert "resourcekey=0-key" in site.asked[-1] and "uuid=5e-%261" in site.asked[-1]
+
+
+def test_a_confirmed_download_is_resumed(tmp_path: Path, site: Site) -> None:
+    site.drive["a"], site.cut = CONTENT, 300_000
+    assert fetch(f"{site.address}/uc?id=a", tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+    assert [p.split("?")[0] for p in site.asked] == ["/uc", "/download", "/download"] * 2
+
+
+def test_a_page_is_no_file(tmp_path: Path, site: Site) -> None:
+    with pytest.raises(UserError, match=r"a page instead of the file \(Google Drive - Quota exceeded\)") as error:
+        fetch(f"{site.address}/uc?id=none", tmp_path, pause=0)
+    assert "\n" not in str(error.value) and len(site.asked) == 2
+    site.drive["a"] = CONTENT
+    with pytest.raises(UserError, match=r"a page instead of the file \(Sign in\)"):
+        fetch(f"{site.address}/uc?id=a&resourcekey=wrong", tmp_path, pause=0)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".lock"]
+
+
+@pytest.mark.parametrize(
+    "shared",
+    [
+        "https://drive.google.com/file/d/0B-a_1/view?usp=sharing&resourcekey=0-k",
+        "https://drive.google.com/file/u/0/d/0B-a_1/view?resourcekey=0-k",
+        "https://drive.google.com/open?id=0B-a_1&resourcekey=0-k",
+        "https://docs.google.com/uc?id=0B-a_1&resourcekey=0-k&export=download",
+    ],
+)
+def test_links_shared_by_google_drive(shared: str) -> None:
+    assert direct(shared) == "https://drive.google.com/uc?export=download&id=0B-a_1&resourcekey=0-k"
+    assert direct(direct(shared)) == direct(shared)
+    assert direct(shared.replace("resourcekey", "other")).endswith("&id=0B-a_1")
+
+
+def test_other_addresses_stay() -> None:
+    for address in (
+        "https://host/file/d/x/view?id=1",
+        "https://drive.google.com/drive/folders/x",
+        "https://host/a%20b",
+    ):
+        assert direct(address) == address
 
 
 def test_join() -> None:

@@ -234,7 +234,7 @@ def test_a_disk_that_fills(tmp_path: Path) -> None:
 
 def test_mistakes_on_the_command_line_are_one_line(tmp_path: Path) -> None:
     for arguments, message in [
-        (["--source", "nope"], "unknown 'nope'; allowed: cub, sketch, table"),
+        (["--source", "nope"], "unknown 'nope'; allowed: cub, flowers, "),
         (["--source", "table", "--settings", "{}"], "--settings: "),
         (["--source", "cub", "--settings", '{"root": "/nowhere"}'], "/nowhere/cub_captions.zip: no such file"),
     ]:

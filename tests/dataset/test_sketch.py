@@ -136,7 +136,7 @@ def stated_by_surface(caption: Caption) -> int:
     return sum(word.strip(",") in known for word in caption.text.split())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SEEDS)
 def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
     scene, _, dice = bird(seed)

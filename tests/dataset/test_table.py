@@ -68,7 +68,7 @@ def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
     assert all(value["count"] == 0 for value in loaded.summary.values())
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

@@ -169,7 +169,7 @@ def test_any_noun_without_a_noun_lexicon(adjectives):
     assert {(o.adjective, o.noun) for o in found} == {("red", "truck"), ("small", "wolf")}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join) | st.text(max_size=40))
 def test_offsets_are_the_words_own(find, adjectives, nouns, text):
     forms = {**adjectives[0].forms, **adjectives[1].forms, **nouns.forms}

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.pairs.conftest import LEXICONS, MODEL
+from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.pairs.engine import Extractor, decode
+
 ADJACENT, STACKED, PREDICATIVE, SHARED = "adjacent", "attributive", "predicative", "shared"
 
 CASES = {
@@ -131,3 +135,11 @@ def test_parse_against_surface_is_disputed(find):
     relations = {(o.adjective, o.noun): o.relation for o in find("this bird has a black crown brown primaries")}
     assert relations["black", "crown"] == relations["brown", "primary"] == "adjacent"
     assert relations.get(("black", "primary"), "disputed") == "disputed"
+
+
+def test_that_after_a_word_the_tagger_does_not_know(adjectives):
+    flowers = load_lexicon(LEXICONS / "nouns" / "flowers.yaml")
+    text = "a purple flower with pistil that are short and white"
+    found = decode(Extractor(MODEL, adjectives, flowers).parse([text])[0])
+    kept = {(o.adjective, o.noun) for o in found if o.relation != "disputed"}
+    assert kept == {("purple", "flower"), ("short", "pistil"), ("white", "pistil")}

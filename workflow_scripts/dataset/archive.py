@@ -1,7 +1,7 @@
 """Archives of others: listed and unpacked so that nothing can be written outside the folder.
 
-Members that are absolute, climb (``..``), or are links or devices refuse the whole archive: no honest one has
-them. zip, and tar with any compression that Python reads.
+Members that are absolute, climb (``..``), are devices, or are links to outside refuse the whole archive: no honest
+one has them. Links that stay inside are passed over. zip, and tar with any compression that Python reads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _zip_entries(path: Path) -> Iterator[Entry]:
             name = _member_name(path, info.orig_filename.removesuffix("/"))
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise UserError(f"{path}: {name!r} is a link or a device: do not trust it")
+                raise UserError(f"{path}: {name!r} is a device or a link: do not trust it")
             if info.flag_bits & 1:
                 raise UserError(f"{path}: {name!r} is encrypted: unpack it yourself and repack it without a password")
             if not info.is_dir():
@@ -59,10 +59,11 @@ def _tar_entries(path: Path) -> Iterator[Entry]:
             if info.name in ("", "."):
                 continue
             name = _member_name(path, info.name)
-            if not (info.isfile() or info.isdir()):
-                raise UserError(f"{path}: {name!r} is a link or a device: do not trust it")
-            # The library's own check of paths, behind ours.
-            tarfile.data_filter(info, "/nowhere")
+            try:
+                # The library's own check, behind ours, of paths, links and kinds.
+                tarfile.data_filter(info, "/nowhere")
+            except tarfile.FilterError as error:
+                raise UserError(f"{path}: {name!r} is a device or a link to outside: do not trust it") from error
             if info.isfile():
                 yield name, info.size, lambda info=info: archive.extractfile(info)
         # tar ends before the compressed stream does, whose last bytes are its checksum.

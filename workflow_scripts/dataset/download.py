@@ -1,7 +1,8 @@
-"""Files from an address: https, ``file://`` or a plain path; resumed after a break, checked by sha256.
+"""Files from an address: https, Google Drive, ``file://`` or a plain path; resumed after a break, checked by sha256.
 
 A download lies in the cache as ``NAME.part`` until it is whole, with ``NAME.part.json`` beside it, which holds
-what the server called this version: a part of another version is never continued.
+what the server called this version: a part of another version is never continued. Where a server sends Google
+Drive's page that asks to confirm a large download, its form is sent; any other page is no file, and an error.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import hashlib
 import json
 import re
 import time
+from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit, urlunsplit
 
 import requests
 import urllib3
@@ -26,6 +28,7 @@ from workflow_scripts.dataset.archive import check_space, size_text
 ATTEMPTS = 6
 TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
 CHUNK = 1 << 18
+PAGE = 1 << 20  # bytes read of a page that is no file
 # Answers after which asking again may help.
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 
@@ -41,53 +44,79 @@ def join(root: str, name: str) -> str:
     return f"{root.rstrip('/')}/{name}"
 
 
-def fetch(address: str, cache: Path, sha256: str | None = None, pause: float = 1.0) -> Path:
-    """The local file of ``address``, downloaded into ``cache`` if it must be; checked if ``sha256`` is given.
+def is_remote(address: str) -> bool:
+    """Whether ``address`` is on another machine: neither a plain path nor a ``file://`` address."""
+    return "://" in address and urlsplit(address).scheme != "file"
 
-    ``pause``: seconds before the second attempt, doubled for each further one. Raises UserError for an unknown
-    kind of address, a file that is not there, a server that refuses or keeps failing, a full disk, a wrong sum.
-    """
-    parts = urlsplit(address)
-    if parts.scheme == "file":
-        if parts.netloc not in ("", "localhost"):
-            raise UserError(f"{address}: a file address has three slashes: file:///folder/name")
-        return _local(Path(unquote(parts.path)), address, sha256)
+
+def local_path(address: str) -> Path:
+    """Where the file of an address is that is not remote; UserError for a ``file://`` of another machine."""
     if "://" not in address:
-        return _local(Path(address), address, sha256)
-    if parts.scheme not in ("http", "https"):
-        raise UserError(f"{address}: unknown kind of address; allowed: https, file, a plain path")
+        return Path(address)
+    parts = urlsplit(address)
+    if parts.netloc not in ("", "localhost"):
+        raise UserError(f"{address}: a file address has three slashes: file:///folder/name")
+    return Path(unquote(parts.path))
+
+
+def download_place(address: str, cache: Path, name: str = "") -> Path:
+    """The file in ``cache`` that a download of ``address`` becomes; ``name`` is the address's own if empty."""
     # Addresses may differ in their folders alone, and hold what no file name can.
     folder = cache / "downloads" / hashlib.blake2b(address.encode(), digest_size=6).hexdigest()
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / (re.sub(r"[^\w.-]", "_", Path(unquote(parts.path)).name) or "download")
+    name = name or Path(unquote(urlsplit(address).path)).name
+    return folder / (re.sub(r"[^\w.-]", "_", name) or "download")
+
+
+def fetch(
+    address: str,
+    cache: Path,
+    sha256: str | None = None,
+    pause: float = 1.0,
+    name: str = "",
+    remedy: str = "correct the sum in the config",
+) -> Path:
+    """The local file of ``address``, downloaded into ``cache`` if it must be; checked if ``sha256`` is given.
+
+    ``pause``: seconds before the second attempt, doubled for each further one. ``name``: of the download, where
+    the address has none that says anything. ``remedy``: what the user can do about a wrong sum. Raises UserError
+    for an unknown kind of address, a file that is not there, a server that refuses, sends a page or keeps
+    failing, a full disk, a wrong sum.
+    """
+    if not is_remote(address):
+        path = local_path(address)
+        if not path.is_file():
+            raise UserError(f"{address}: no such file")
+        check_sha256(path, sha256, address, remedy)
+        return path
+    if urlsplit(address).scheme not in ("http", "https"):
+        raise UserError(f"{address}: unknown kind of address; allowed: https, file, a plain path")
+    target = download_place(address, cache, name)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if not target.exists():
-            _download(address, target, pause)
+            _download(direct(address), target, pause)
         try:
-            check_sha256(target, sha256, address)
+            check_sha256(target, sha256, address, remedy)
         except UserError as error:
             target.unlink()
             raise UserError(f"{error}; what had arrived was removed") from None
     return target
 
 
-def _local(path: Path, address: str, sha256: str | None) -> Path:
-    if not path.is_file():
-        raise UserError(f"{address}: no such file")
-    check_sha256(path, sha256, address)
-    return path
+def sha256_of(path: Path) -> str:
+    """64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_sha256(path: Path, expected: str | None, name: str) -> None:
+def check_sha256(path: Path, expected: str | None, name: str, remedy: str) -> None:
     """Raise UserError unless the file has the sum ``expected`` (None: any); ``name`` is what the user calls it."""
     if expected is None:
         return
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(path)
     if found != expected.lower():
         raise UserError(
-            f"{name}: sha256 is {found}, expected {expected}: a damaged or another version; "
-            "get it again, or correct the sum in the config"
+            f"{name}: sha256 is {found}, expected {expected}: a damaged or another version; get it again, or {remedy}"
         )
 
 
@@ -140,7 +169,7 @@ def _attempt(address: str, part: Path) -> None:
     headers = {"Accept-Encoding": "identity"}
     if have and version:
         headers |= {"Range": f"bytes={have}-", "If-Range": version}
-    with requests.get(address, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+    with requests.Session() as session, _ask(session, address, headers) as answer:
         if answer.status_code == 416 and have:
             # The part is as long as the file, or longer: begin anew unless it is just whole.
             if answer.headers.get("Content-Range", "").rpartition("/")[2] == str(have):
@@ -161,6 +190,81 @@ def _attempt(address: str, part: Path) -> None:
             log.warning("%s: the server does not resume, or the file has changed: from the beginning", address)
             have = 0
         _receive(answer, address, part, have)
+
+
+def _ask(session: requests.Session, address: str, headers: dict[str, str]) -> requests.Response:
+    """The answer that holds the file, behind Google Drive's form where the server sends it; UserError for a page."""
+    answer = session.get(address, headers=headers, stream=True, timeout=TIMEOUT)
+    if not _is_page(answer):
+        return answer
+    page = _page(answer)
+    if page.form is not None:
+        url = urlsplit(urljoin(answer.url, page.form))
+        # The page asks anew what the address says already; what it leaves out (resourcekey) is kept.
+        query = dict(parse_qsl(urlsplit(address).query)) | dict(parse_qsl(url.query)) | page.fields
+        answer = session.get(
+            urlunsplit(url._replace(query=urlencode(query))), headers=headers, stream=True, timeout=TIMEOUT
+        )
+        if not _is_page(answer):
+            return answer
+        page = _page(answer)
+    raise UserError(
+        f"{address}: the server sends a page instead of the file ({page.title or 'without a title'}): "
+        "check the address, try again tomorrow, or get the file by hand and name its path in the config"
+    )
+
+
+def _is_page(answer: requests.Response) -> bool:
+    attached = answer.headers.get("Content-Disposition", "").lower().startswith("attachment")
+    return answer.ok and answer.headers.get("Content-Type", "").lower().startswith("text/html") and not attached
+
+
+class _Page(HTMLParser):
+    """The title, and the address and hidden fields of Google Drive's form ``download-form``, if it is there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title, self.form = "", None
+        self.fields: dict[str, str] = {}
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag == "title":
+            self._inside = "title"
+        elif tag == "form" and values.get("id") == "download-form":
+            self._inside, self.form = "form", values.get("action", "")
+        elif tag == "input" and self._inside == "form" and values.get("type") == "hidden":
+            self.fields[values.get("name", "")] = values.get("value", "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._inside:
+            self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "title":
+            self.title = " ".join(f"{self.title} {data}".split())[:100]
+
+
+def _page(answer: requests.Response) -> _Page:
+    page = _Page()
+    page.feed(answer.raw.read(PAGE, decode_content=True).decode("utf-8", errors="replace"))
+    answer.close()
+    return page
+
+
+def direct(address: str) -> str:
+    """The address behind which Google Drive has the file itself, for a shared link to it; others as they are."""
+    parts = urlsplit(address)
+    query = dict(parse_qsl(parts.query))
+    shared = re.match(r"/file/(?:u/\d+/)?d/([\w-]+)", parts.path)
+    number = shared[1] if shared else query.get("id")
+    if parts.hostname not in ("drive.google.com", "docs.google.com") or number is None:
+        return address
+    wanted = {"export": "download", "id": number}
+    if "resourcekey" in query:
+        wanted["resourcekey"] = query["resourcekey"]
+    return f"https://drive.google.com/uc?{urlencode(wanted)}"
 
 
 def _receive(answer: requests.Response, address: str, part: Path, have: int) -> None:

@@ -22,7 +22,7 @@ from workflow_scripts.common.io import atomic_folder, safe_id, write_frame, writ
 from workflow_scripts.common.pictures import BrokenImage, image_size
 from workflow_scripts.common.progress import track
 from workflow_scripts.dataset.config import SOURCES
-from workflow_scripts.dataset.source import named
+from workflow_scripts.dataset.source import clean, named
 
 BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]
 
@@ -45,9 +45,7 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
     classes = captions.groupby("image_id")["class_id"].nunique(dropna=False)
     if (classes > 1).any():
         raise UserError(f"{source}: image {classes.index[classes > 1][0]!r} has captions of two classes: keep one")
-    # A caption is a line in several exports, so it must be one here.
-    captions = captions.assign(text=captions["text"].str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True))
-    captions["text"] = captions["text"].str.strip()
+    captions = captions.assign(text=clean(captions["text"]))
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
     empty = captions["text"] == ""
     left_out = [f"{row.image_id} {row.caption_id}" for row in captions[empty].itertuples()]

@@ -40,6 +40,11 @@ def named(names: Sequence[str]) -> dict[str, Any]:
     return {"count": len(names), "names": list(names[:NAMES])}
 
 
+def clean(texts: pd.Series) -> pd.Series:
+    """Captions as they stand in captions.parquet: on one line, since several exports have a caption a line."""
+    return texts.str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True).str.strip()
+
+
 def spread(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
     """The ids of at most ``limit`` images, as evenly over the classes as can be; all where it is None.
 

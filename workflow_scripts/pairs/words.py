@@ -208,6 +208,10 @@ class Vocabulary:
         if following is None:
             return Part.ADJECTIVE if part is Part.OTHER and self._is_participle(token, None) else part
         entry = self.entries.get(following.lower_)
+        if token.lower_ == "that" and following.lower_ in COPULAS and i:
+            before = self.entries.get(doc[i - 1].lower_)
+            if before and before.part is Part.NOUN:
+                return Part.THAT
         if part is Part.OTHER and self._is_participle(token, following):
             return Part.ADJECTIVE
         if part is Part.NOUN and following.lower_ in TRANSPARENT:

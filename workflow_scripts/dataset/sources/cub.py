@@ -1,13 +1,18 @@
 """Caltech-UCSD Birds 200-2011 with Reed's captions, from archives in their published layout.
 
 ``CUB_200_2011.tgz`` holds ``images/<class>/<name>.jpg``, ``images.txt`` and ``bounding_boxes.txt``; the captions'
-archive ``text/<class>/<name>.txt``, a caption a line. An image's id is ``<class>/<name>``, its class the number
-before the dot (``182.Yellow_Warbler`` is 182), a caption's id its line, from 0.
+archive ``text_c10/<class>/<name>.txt`` (or ``text/…``), a caption a line. An image's id is ``<class>/<name>``, its
+class the number before the dot (``182.Yellow_Warbler`` is 182), a caption's id its line, from 0.
+
+Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``) than in Caltech's
+(``009.Brewer_Blackbird``): a caption file goes to the photograph of its own name, else to the one with its class's
+number and the two numbers at its end. Captions alone keep the names of their archive.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -16,58 +21,96 @@ from pydantic import Field
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.section import Section
-from workflow_scripts.dataset.archive import check_space, contents, unpack
-from workflow_scripts.dataset.download import fetch, join
-from workflow_scripts.dataset.source import Loaded, named, spread
+from workflow_scripts.dataset import origins
+from workflow_scripts.dataset.archive import contents
+from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain
+from workflow_scripts.dataset.reed import read_caption_files, take
+from workflow_scripts.dataset.source import Loaded, named
 
-SHA256 = r"^[0-9a-fA-F]{64}$"
+PHOTOGRAPHS = "CUB_200_2011.tgz"
+CAPTIONS = "cvpr2016_cub.tar.gz"
+PUBLISHED = {
+    PHOTOGRAPHS: Published(
+        (
+            "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
+            "https://s3.amazonaws.com/fast-ai-imageclas/CUB_200_2011.tgz",
+        ),
+        # By TensorFlow Datasets.
+        "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
+    ),
+    CAPTIONS: Published(
+        (
+            "https://drive.google.com/file/d/0B0ywwgffWnLLZW9uVHNjb2JmNlE/view"
+            "?resourcekey=0-8y2UVmBHAlG26HafWYNoFQ",
+        )
+    ),
+}  # fmt: skip
+
 # Folders above are whatever the archive was packed from; `._name` are a Mac's own notes.
 _CAPTIONS = re.compile(r"(?:^|.*/)text(?:_c10)?/([^/]+/(?!\._)[^/]+)\.txt")
 _IMAGE = re.compile(r"(?:^|.*/)images/([^/]+/(?!\._)[^/]+)\.jpg")
+_NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
 
 
 class Settings(Section):
-    """Where the two archives are."""
+    """Where the two archives are; by default, at their public addresses."""
 
-    root: str = Field(min_length=1, description="folder or base address (https, file) of the archives")
-    images: str | None = Field("CUB_200_2011.tgz", description="below root, or an address; null for captions alone")
-    captions: str = Field("cub_captions.zip", min_length=1, description="below root, or an address")
-    images_sha256: str | None = Field(None, pattern=SHA256, description="of the archive; null to trust it")
-    captions_sha256: str | None = Field(None, pattern=SHA256, description="of the archive; null to trust it")
+    root: str | None = Field(
+        None, min_length=1, description="folder or base address of the archives; null: their public addresses"
+    )
+    images: NamesOrNone = Field(
+        PHOTOGRAPHS, description="name below root, address, or several in order; null: captions alone"
+    )
+    captions: Names = Field([CAPTIONS, "cub_captions.zip"], description="name below root, address, or several in order")
+    images_sha256: str | None = Field(
+        None, pattern=SHA256, description="null: the published one, of the public address"
+    )
+    captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
+
+
+def places(settings: Settings) -> tuple[list[Candidate], list[Candidate]]:
+    """Where the captions and the photographs may be; no photographs where there are to be captions alone."""
+    captions = origins.candidates(settings.captions, settings.root, settings.captions_sha256, PUBLISHED)
+    if settings.images is None:
+        return captions, []
+    return captions, origins.candidates(settings.images, settings.root, settings.images_sha256, PUBLISHED)
+
+
+def fingerprint(settings: Settings) -> str:
+    """Changes when a local archive without a sum does."""
+    return origins.fingerprint(*places(settings))
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Captions of all classes; photographs of those that the archive holds, copied to ``folder``."""
-    archive = fetch(join(settings.root, settings.captions), cache, settings.captions_sha256)
-    captions, undecodable = read_captions(archive)
-    log.info("%s: %d captions of %d images", archive.name, len(captions), captions["image_id"].nunique())
-    if settings.images is None:
-        photographs, boxes, listed, archive = {}, {}, [], None
-    else:
-        archive = fetch(join(settings.root, settings.images), cache, settings.images_sha256)
-        photographs, boxes, listed = read_photographs(archive)
-        log.info("%s: %d photographs", archive.name, len(photographs))
+    of_captions, of_photographs = places(settings)
+    archive = obtain(of_captions, cache)
+    captions, undecodable = read_captions(archive.path)
+    archive.read_well()
+    log.info("%s: %d captions of %d images", archive.path.name, len(captions), captions["image_id"].nunique())
+    files = {"captions": archive.summary}
+    photographs, boxes, listed, renamed, photographs_archive = {}, {}, [], {}, None
+    if of_photographs:
+        archive = obtain(of_photographs, cache)
+        photographs, boxes, listed = read_photographs(archive.path)
+        archive.read_well()
+        log.info("%s: %d photographs", archive.path.name, len(photographs))
+        files["images"], photographs_archive = archive.summary, archive.path
+        renamed = renames(captions["image_id"].unique(), {*photographs, *listed})
+        captions["image_id"] = captions["image_id"].replace(renamed)
+        captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
 
-    described = captions[["image_id", "class_id"]].drop_duplicates()
-    with_photograph = described[described["image_id"].isin(photographs)]
-    if archive is not None and with_photograph.empty:
-        raise UserError(f"{archive}: none of its photographs has a caption in {settings.captions}")
+    described = set(captions["image_id"])
     summary = {
+        "files": files,
         "photographs_in_archive": len(photographs),
-        "photographs_without_captions": named(sorted(set(photographs) - set(described["image_id"]))),
+        "photographs_without_captions": named(sorted(set(photographs) - described)),
         "photographs_without_bounding_box": named(sorted(set(photographs) - set(boxes))),
         "listed_but_not_in_archive": named(sorted(set(listed) - set(photographs))),
+        "caption_files_of_another_name": named([f"{old} is {new}" for old, new in sorted(renamed.items())]),
         "caption_files_not_utf8": named(undecodable),
     }
-    # A first try is of use only with photographs, where there are any.
-    chosen = spread(described if limit is None or archive is None else with_photograph, limit, seed)
-    captions = captions[captions["image_id"].isin(chosen)]
-    copied = sorted(chosen & set(photographs))
-    if archive is not None:
-        check_space(sum(photographs[i][1] for i in copied), folder, f"unpacking {len(copied)} photographs")
-        unpack(archive, folder, {photographs[i][0]: f"{i}.jpg" for i in copied})
-    images = pd.DataFrame({"image_id": sorted(chosen)})
-    images["path"] = [f"{i}.jpg" if i in photographs else None for i in images["image_id"]]
+    captions, images = take(captions, photographs, photographs_archive, limit=limit, seed=seed, folder=folder)
     for column, name in enumerate(("bbox_x", "bbox_y", "bbox_w", "bbox_h")):
         images[name] = [
             boxes[i][column] if i in boxes and i in photographs else float("nan") for i in images["image_id"]
@@ -78,24 +121,28 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
     """Image_id, caption_id, class_id, text of every caption file, sorted; the files that are not UTF-8.
 
-    Their bytes that could not be read stand as U+FFFD. Empty lines at a file's end are no captions.
     Raises UserError for an archive without caption files.
     """
-    rows: list[tuple[str, int, str, str]] = []
-    undecodable = []
-    for name, raw in contents(archive, lambda name: _CAPTIONS.fullmatch(name) is not None)[1].items():
-        image_id = _CAPTIONS.fullmatch(name)[1]
-        try:
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = raw.decode("utf-8-sig", errors="replace")
-            undecodable.append(name)
-        lines = re.split(r"\r\n|\n|\r", text.rstrip())
-        rows.extend((image_id, number, image_id.split("/")[0].split(".")[0], line) for number, line in enumerate(lines))
-    if not rows:
-        raise UserError(f"{archive}: holds no text/<class>/<name>.txt: is it the captions' archive?")
-    table = pd.DataFrame(rows, columns=["image_id", "caption_id", "class_id", "text"])
-    return table.sort_values(["image_id", "caption_id"], ignore_index=True), sorted(undecodable)
+    table, undecodable = read_caption_files(archive, _CAPTIONS, "text/<class>/<name>.txt")
+    table = table.rename(columns={"name": "image_id"})
+    table["class_id"] = [i.split("/")[0].split(".")[0] for i in table["image_id"]]
+    return table[["image_id", "caption_id", "class_id", "text"]], undecodable
+
+
+def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
+    """For the ids that are not known, the known id with the same numbers, where there is just one that is free."""
+    ids = set(ids)
+    numbers: dict[tuple[str, ...], list[str]] = {}
+    for image_id in known - ids:
+        if match := _NUMBERS.fullmatch(image_id):
+            numbers.setdefault(match.groups(), []).append(image_id)
+    wanted: dict[str, list[str]] = {}
+    for image_id in ids - known:
+        match = _NUMBERS.fullmatch(image_id)
+        free = numbers.get(match.groups(), []) if match else []
+        if len(free) == 1:
+            wanted.setdefault(free[0], []).append(image_id)
+    return {old[0]: new for new, old in wanted.items() if len(old) == 1}
 
 
 def read_photographs(

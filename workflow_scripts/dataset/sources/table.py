@@ -9,6 +9,7 @@ Without a folder, the captions alone can be split.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -40,12 +41,22 @@ def fingerprint(settings: Settings) -> str:
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """The table's captions, and its images copied to ``folder``."""
     captions, paths, bad = read_captions(Path(settings.file))
+    loaded = with_images(captions, settings.images, paths, seed=seed, limit=limit, folder=folder)
+    return replace(loaded, summary={"rows_unreadable": named(bad)} | loaded.summary)
+
+
+def with_images(
+    captions: pd.DataFrame, source: str | None, paths: dict[str, str], *, seed: int, limit: int | None, folder: Path
+) -> Loaded:
+    """At most ``limit`` images' captions, and their files, found below ``source`` (``find_files``), in ``folder``.
+
+    captions: columns of ``tables.CAPTIONS``. Without a source there are no files.
+    """
     described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
-    summary = {"rows_unreadable": named(bad)}
+    summary: dict[str, object] = {}
     files: dict[str, Path] = {}
-    if settings.images is not None:
-        files, report = find_files(Path(settings.images), list(described["image_id"]), paths)
-        summary |= report
+    if source is not None:
+        files, summary = find_files(Path(source), list(described["image_id"]), paths)
         described = described if limit is None else described[described["image_id"].isin(files)]
     chosen = spread(described, limit, seed)
     captions = captions[captions["image_id"].isin(chosen)]

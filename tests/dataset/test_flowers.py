@@ -1,0 +1,174 @@
+"""The flowers source reads the published layout, from small files of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from tests.dataset.conftest import Site, flowers_files, jpeg, tar
+from workflow_scripts.common import tables
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.dataset import load_dataset
+from workflow_scripts.dataset.origins import Published
+from workflow_scripts.dataset.source import Loaded
+from workflow_scripts.dataset.sources import flowers
+
+LABELS = [77, 77, 1, 102]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return flowers_files(tmp_path / "files", LABELS)
+
+
+def load(root: Path, folder: Path, limit: int | None = None, **settings: object) -> Loaded:
+    folder.mkdir(exist_ok=True)
+    return flowers.load(
+        flowers.Settings(root=str(root), **settings), seed=0, limit=limit, folder=folder, cache=folder / "cache"
+    )
+
+
+def test_small_files(files: Path, tmp_path: Path) -> None:
+    loaded = load(files, tmp_path / "images")
+    captions = loaded.captions.set_index(["image_id", "caption_id"])
+    assert len(captions) == 8 and captions.loc[("image_00003", 1), "text"] == "its petals are long 3"
+    assert captions["class_id"].groupby(level=0).first().tolist() == ["77", "77", "1", "102"]
+    assert loaded.images["path"].tolist() == [f"image_{n:05d}.jpg" for n in range(1, 5)]
+    assert "bbox_x" not in loaded.images
+    assert (tmp_path / "images" / "image_00004.jpg").read_bytes() == jpeg(4)
+    assert loaded.summary["photographs_in_archive"] == 4
+    assert all(value["count"] == 0 for value in loaded.summary.values() if isinstance(value, dict) and "count" in value)
+    assert {key: file["sum"] for key, file in loaded.summary["files"].items()} == {
+        "captions": "unchecked",
+        "labels": "unchecked",
+        "images": "unchecked",
+    }
+
+
+def test_captions_alone(files: Path, tmp_path: Path) -> None:
+    loaded = load(files, tmp_path / "images", images=None)
+    assert len(loaded.captions) == 8 and loaded.images["path"].isna().all()
+    assert set(loaded.summary["files"]) == {"captions", "labels"}
+
+
+def test_a_first_try_is_spread_over_the_classes(files: Path, tmp_path: Path) -> None:
+    loaded = load(files, tmp_path / "images", limit=3)
+    assert sorted(loaded.captions["class_id"].unique()) == ["1", "102", "77"]
+    assert len([p for p in (tmp_path / "images").iterdir() if p.suffix == ".jpg"]) == 3
+
+
+def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> None:
+    root = flowers_files(tmp_path / "files", LABELS, captioned=[1, 2, 4, 9])
+    members = {
+        "text_c10/class_00077/image_00001.txt": b"one\n",
+        "text_c10/class_00077/image_00003.txt": b"three\n",
+        "text_c10/class_00001/image_00009.txt": b"nine\n",
+    }
+    loaded = load(root, tmp_path / "images")
+    assert loaded.summary["caption_files_of_unknown_images"] == {"count": 1, "names": ["image_00009"]}
+    assert loaded.summary["photographs_without_captions"] == {"count": 1, "names": ["image_00003"]}
+    tar(root / "cvpr2016_flowers.tar.gz", members)
+    loaded = load(root, tmp_path / "images")
+    assert loaded.summary["caption_files_in_folder_of_another_class"] == {"count": 1, "names": ["image_00003"]}
+    # The label goes before the folder.
+    assert loaded.captions.set_index("image_id")["class_id"].to_dict() == {"image_00001": "77", "image_00003": "1"}
+    tar(root / "cvpr2016_flowers.tar.gz", {"text_c10/class_00001/image_00009.txt": b"nine\n"})
+    with pytest.raises(UserError, match="none of its images is among the 4 of the labels"):
+        load(root, tmp_path / "images")
+
+
+def test_labels_of_another_length(files: Path, tmp_path: Path) -> None:
+    for labels in ([77, 77, 1], [77, 77, 1, 102, 102]):
+        savemat(files / "imagelabels.mat", {"labels": np.array([labels], dtype="uint8")})
+        for images in ("102flowers.tgz", None):
+            with pytest.raises(UserError, match=rf"{len(labels)} labels, and images up to number 4"):
+                load(files, tmp_path / "images", images=images)
+
+
+def test_labels_that_cannot_be_read(files: Path, tmp_path: Path) -> None:
+    whole = (files / "imagelabels.mat").read_bytes()
+    with pytest.raises(UserError, match="none.mat: no such file"):
+        load(files, tmp_path / "images", labels="none.mat")
+    for raw in (b"", whole[:60], whole[:140], b"<html>" * 99, b"MATLAB 5.0" * 40):
+        (files / "imagelabels.mat").write_bytes(raw)
+        with pytest.raises(
+            UserError, match=r"imagelabels.mat: (truncated, damaged or no MATLAB|holds no labels)"
+        ) as error:
+            load(files, tmp_path / "images")
+        assert "\n" not in str(error.value)
+    for labels in ([[]], [[1.5, 2, 3, 4]], [["a", "b"]], [[0, 1, 2, 3]], [[np.nan, 1, 2, 3]], [[1j, 1, 2, 3]]):
+        savemat(files / "imagelabels.mat", {"labels": np.array(labels)})
+        with pytest.raises(UserError, match="labels are no row of whole numbers"):
+            load(files, tmp_path / "images")
+    savemat(files / "imagelabels.mat", {"trnid": [[1]]})
+    with pytest.raises(UserError, match="holds no labels: is it imagelabels.mat"):
+        load(files, tmp_path / "images")
+
+
+@pytest.mark.parametrize("name", ["102flowers.tgz", "cvpr2016_flowers.tar.gz"])
+def test_archives_that_cannot_be_trusted(files: Path, tmp_path: Path, name: str) -> None:
+    raw = (files / name).read_bytes()
+    (files / name).write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(UserError, match=f"{name}: truncated, damaged or no archive"):
+        load(files, tmp_path / "images")
+    tar(files / name, {"jpg/image_00001.jpg": jpeg(), "text_c10/class_00001/image_00001.txt": b"x", "../evil": b"x"})
+    with pytest.raises(UserError, match="do not trust it"):
+        load(files, tmp_path / "images")
+    assert not list(tmp_path.rglob("*evil*"))
+    tar(files / name, {"readme.txt": b"x"})
+    with pytest.raises(UserError, match=r"holds no (jpg/image|text_c10/class)_<number>"):
+        load(files, tmp_path / "images")
+    with pytest.raises(UserError, match=f"{name}: sha256 is"):
+        load(files, tmp_path / "images", **{"images_sha256" if "102" in name else "captions_sha256": "0" * 64})
+
+
+def run(options: list[str], tmp_path: Path) -> Path:
+    """The step, by its command line."""
+    command = [sys.executable, "-B", "-m", load_dataset.__name__, *options]
+    command += ["--results", str(tmp_path / "results"), "--cache", str(tmp_path / "cache")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "results" / "C-Flowers"
+
+
+def test_a_broken_photograph_is_named(files: Path, tmp_path: Path) -> None:
+    members = {f"jpg/image_{n:05d}.jpg": jpeg(n) if n != 2 else jpeg(2)[:300] for n in range(1, 5)}
+    tar(files / "102flowers.tgz", members)
+    options = ["--source", "flowers", "--settings", f'{{"root": "{files}"}}', "--dataset", "C-Flowers"]
+    place = run(options, tmp_path)
+    images = read_table(place / "images.parquet", tables.IMAGES)
+    assert images["path"].isna().tolist() == [False, True, False, False] and images["bbox_w"].isna().all()
+    summary = read_json(place / "dataset.json")
+    assert summary["images_broken"]["count"] == 1 and summary["classes"] == 3
+    assert len(summary["files"]["labels"]["sha256"]) == 64
+    assert str(tmp_path) not in (place / "dataset.json").read_text()
+
+
+def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.files = {"/102flowers.tgz": (files / "102flowers.tgz").read_bytes()}
+    site.files["/imagelabels.mat"] = (files / "imagelabels.mat").read_bytes()
+    site.drive["0B"] = (files / "cvpr2016_flowers.tar.gz").read_bytes()
+    known = {name: Published((f"{site.address}/{name}",)) for name in ("102flowers.tgz", "imagelabels.mat")}
+    known["cvpr2016_flowers.tar.gz"] = Published((f"{site.address}/uc?id=0B",))
+    monkeypatch.setattr(flowers, "PUBLISHED", known)
+    (tmp_path / "images").mkdir()
+    for _ in range(2):
+        loaded = flowers.load(
+            flowers.Settings(), seed=0, limit=None, folder=tmp_path / "images", cache=tmp_path / "cache"
+        )
+        assert len(loaded.captions) == 8 and {f["sum"] for f in loaded.summary["files"].values()} == {"recorded"}
+    assert len(site.asked) == 5
+    assert {p.name for p in (tmp_path / "cache").rglob("*.sha256")} == {f"{name}.sha256" for name in known}
+
+
+def test_the_public_addresses() -> None:
+    places = flowers.places(flowers.Settings())
+    assert [p.address.split("/")[2] for p in places["images"]] == ["www.robots.ox.ac.uk", "thor.robots.ox.ac.uk"]
+    assert all(p.checked == "published" for key in ("images", "labels") for p in places[key])
+    assert [p.checked for p in places["captions"]] == ["recorded"]

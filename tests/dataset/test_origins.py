@@ -1,0 +1,148 @@
+"""Whichever place a file comes from, it is the one that was meant."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.conftest import Site
+from workflow_scripts.common.config import load_config
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.dataset.origins import Obtained, Published, candidates, fingerprint, obtain
+
+CONTENT, OTHER = b"the archive", b"another archive"
+SUM, OTHER_SUM = (hashlib.sha256(c).hexdigest() for c in (CONTENT, OTHER))
+
+
+def get(names: str | list[str], cache: Path, sha256: str | None = None, **more: object) -> Obtained:
+    return obtain(candidates(names, more.get("root"), sha256, more.get("published", {})), cache, pause=0)
+
+
+def test_a_mirror_is_tried_when_the_first_address_fails(tmp_path: Path, site: Site) -> None:
+    site.files["/b/x.tgz"] = CONTENT
+    names = [f"{site.address}/{place}/x.tgz" for place in "abc"]
+    found = get(names, tmp_path)
+    assert found.path.read_bytes() == CONTENT and (found.sha256, found.checked) == (SUM, "recorded")
+    assert site.asked == ["/a/x.tgz", "/b/x.tgz"]
+    # What is here already is not asked for again, and goes before the first address.
+    site.files["/a/x.tgz"] = OTHER
+    assert get(names, tmp_path).path == found.path and len(site.asked) == 2
+
+
+def test_all_fail(tmp_path: Path, site: Site) -> None:
+    with pytest.raises(UserError, match=r"/a: .*404 .*; .*/b: .*404 .*; .*none: no such file$") as error:
+        get([f"{site.address}/a", f"{site.address}/b", str(tmp_path / "none")], tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_local_file_goes_before_a_download(tmp_path: Path, site: Site) -> None:
+    (tmp_path / "x.tgz").write_bytes(CONTENT)
+    found = get([f"{site.address}/x.tgz", (tmp_path / "x.tgz").as_uri()], tmp_path / "cache")
+    assert (found.path, found.checked) == (tmp_path / "x.tgz", "unchecked") and site.asked == []
+    found.read_well()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_sum_of_the_first_use_holds(tmp_path: Path, site: Site) -> None:
+    site.files["/x.tgz"] = site.files["/mirror.tgz"] = CONTENT
+    names = [f"{site.address}/x.tgz", f"{site.address}/mirror.tgz"]
+    found = get(names, tmp_path)
+    assert not list(tmp_path.rglob("*.sha256"))
+    found.read_well()
+    (record,) = tmp_path.rglob("*.sha256")
+    assert record.read_text() == f"{SUM}  x.tgz\n" and record.parent == found.path.parent
+    # The download is lost, and the server has another file by now: the mirror still has the first one.
+    found.path.unlink()
+    site.files["/x.tgz"] = OTHER
+    again = get(names, tmp_path)
+    assert again.path.name == "mirror.tgz" and (again.sha256, again.checked) == (SUM, "recorded")
+    again.read_well()
+    assert [*tmp_path.rglob("*.sha256")] == [record]
+    # No mirror has it.
+    again.path.unlink()
+    site.files["/mirror.tgz"] = OTHER
+    with pytest.raises(
+        UserError, match=f"x.tgz: sha256 is {OTHER_SUM}, expected {SUM}: .*remove .*{record.name}, which"
+    ):
+        get(names, tmp_path)
+    assert not [p for p in tmp_path.rglob("*.tgz")]
+    # The user takes the new one.
+    record.unlink()
+    taken = get(names, tmp_path)
+    taken.read_well()
+    assert taken.sha256 == OTHER_SUM and OTHER_SUM in record.read_text()
+
+
+def test_a_file_altered_in_the_cache(tmp_path: Path, site: Site) -> None:
+    site.files["/x.tgz"] = CONTENT
+    found = get(f"{site.address}/x.tgz", tmp_path)
+    found.read_well()
+    found.path.write_bytes(OTHER)
+    with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}.*what had arrived was removed"):
+        get(f"{site.address}/x.tgz", tmp_path)
+    assert get(f"{site.address}/x.tgz", tmp_path).sha256 == SUM
+
+
+def test_a_record_that_holds_no_sum(tmp_path: Path, site: Site) -> None:
+    site.files["/x.tgz"] = CONTENT
+    get(f"{site.address}/x.tgz", tmp_path).read_well()
+    (record,) = tmp_path.rglob("*.sha256")
+    record.write_text("")
+    with pytest.raises(UserError, match="holds no sha256: remove it"):
+        get(f"{site.address}/x.tgz", tmp_path)
+
+
+def test_the_published_sum(tmp_path: Path, site: Site) -> None:
+    site.files |= {"/wrong/x.tgz": OTHER, "/right/x.tgz": CONTENT}
+    known = {"x.tgz": Published((f"{site.address}/wrong/x.tgz", f"{site.address}/right/x.tgz"), SUM)}
+    found = get("x.tgz", tmp_path, published=known)
+    assert found.path.name == "x.tgz" and found.summary == {"sha256": SUM, "sum": "published"}
+    found.read_well()
+    assert not list(tmp_path.rglob("*.sha256"))
+    # The config's goes before it.
+    assert get("x.tgz", tmp_path / "2", OTHER_SUM.upper(), published=known).summary == {
+        "sha256": OTHER_SUM,
+        "sum": "given",
+    }
+    only = {"x.tgz": Published((f"{site.address}/wrong/x.tgz",), SUM)}
+    with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}: .*name this sum in the config"):
+        get("x.tgz", tmp_path / "3", published=only)
+
+
+def test_what_a_name_is(tmp_path: Path) -> None:
+    known = {"x.tgz": Published(("https://one/1", "https://two/2"), SUM)}
+
+    def places(*names: str, root: str | None = None) -> list[tuple[str, str]]:
+        return [(c.address, c.checked) for c in candidates(list(names), root, None, known)]
+
+    assert places("x.tgz") == [("https://one/1", "published"), ("https://two/2", "published")]
+    assert places("x.tgz", "y.tgz", root="data") == [("data/x.tgz", "unchecked"), ("data/y.tgz", "unchecked")]
+    assert places("x.tgz", root="https://three/") == [("https://three/x.tgz", "recorded")]
+    assert places("y.tgz", "/abs/x.tgz") == [("y.tgz", "unchecked"), ("/abs/x.tgz", "unchecked")]
+
+
+@pytest.mark.parametrize("value", ["", [], [""], 5, ["a", 5], {"a": "b"}])
+def test_what_is_no_name(value: object) -> None:
+    with pytest.raises(UserError, match=r"dataset.cub.images: must be a name or an address, or a list of them; it is"):
+        load_config({"dataset": {"cub": {"images": value}}})
+    with pytest.raises(UserError, match=r"dataset.flowers.labels: must be a name"):
+        load_config({"dataset": {"flowers": {"labels": value}}})
+
+
+def test_an_address_that_is_no_local_path(tmp_path: Path) -> None:
+    places = candidates("file://data/x.tgz", None, None, {})
+    assert len(fingerprint(places)) == 16
+    with pytest.raises(UserError, match="three slashes"):
+        obtain(places, tmp_path)
+
+
+def test_a_local_file_without_a_sum_is_watched(tmp_path: Path) -> None:
+    file = tmp_path / "x.tgz"
+    free, fast = candidates(str(file), None, None, {}), candidates(str(file), None, SUM, {})
+    file.write_bytes(CONTENT)
+    before = fingerprint(free), fingerprint(fast)
+    file.write_bytes(OTHER)
+    assert fingerprint(free) != before[0] and fingerprint(fast) == before[1]
+    assert fingerprint(candidates("https://host/x", None, None, {})) == before[1]

@@ -1,0 +1,176 @@
+"""Oxford 102 Flowers with Reed's captions, from files in their published layout.
+
+``102flowers.tgz`` holds ``jpg/image_00001.jpg`` and so on; ``imagelabels.mat`` one row ``labels``, the class of each
+image in the order of their numbers, from 1; the captions' archive ``text_c10/class_00077/image_00001.txt``, a caption
+a line, beside what the paper's own code reads (``.t7``). An image's id is ``image_00001``, its class the label.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
+
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.section import Section
+from workflow_scripts.dataset import origins
+from workflow_scripts.dataset.archive import contents
+from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain
+from workflow_scripts.dataset.reed import read_caption_files, take
+from workflow_scripts.dataset.source import Loaded, named
+
+PHOTOGRAPHS = "102flowers.tgz"
+LABELS = "imagelabels.mat"
+CAPTIONS = "cvpr2016_flowers.tar.gz"
+
+
+def _oxford(name: str, sha256: str) -> Published:
+    places = ("https://www.robots.ox.ac.uk/~vgg/data/flowers/102", "https://thor.robots.ox.ac.uk/flowers/102")
+    return Published(tuple(f"{place}/{name}" for place in places), sha256)
+
+
+PUBLISHED = {
+    # The sums are those of TensorFlow Datasets.
+    PHOTOGRAPHS: _oxford(PHOTOGRAPHS, "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246"),
+    LABELS: _oxford(LABELS, "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"),
+    CAPTIONS: Published(
+        (
+            "https://drive.google.com/file/d/0B0ywwgffWnLLcms2WWJQRFNSWXM/view"
+            "?resourcekey=0-Av8zFbeDDvNcF1sSjDR32w",
+        )
+    ),
+}  # fmt: skip
+
+_CAPTIONS = re.compile(r"(?:^|.*/)text(?:_c10)?/(class_\d+/image_\d+)\.txt")
+_IMAGE = re.compile(r"(?:^|.*/)jpg/(image_\d+)\.jpg")
+
+
+class Settings(Section):
+    """Where the three files are; by default, at their public addresses."""
+
+    root: str | None = Field(
+        None, min_length=1, description="folder or base address of the files; null: their public addresses"
+    )
+    images: NamesOrNone = Field(
+        PHOTOGRAPHS, description="name below root, address, or several in order; null: captions alone"
+    )
+    labels: Names = Field(LABELS, description="name below root, address, or several in order")
+    captions: Names = Field(CAPTIONS, description="name below root, address, or several in order")
+    images_sha256: str | None = Field(
+        None, pattern=SHA256, description="null: the published one, of the public address"
+    )
+    labels_sha256: str | None = Field(
+        None, pattern=SHA256, description="null: the published one, of the public address"
+    )
+    captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
+
+
+def places(settings: Settings) -> dict[str, list[Candidate]]:
+    """Where each file may be; no ``images`` where there are to be captions alone."""
+    return {
+        key: origins.candidates(getattr(settings, key), settings.root, getattr(settings, f"{key}_sha256"), PUBLISHED)
+        for key in ("captions", "labels", "images")
+        if getattr(settings, key) is not None
+    }
+
+
+def fingerprint(settings: Settings) -> str:
+    """Changes when a local file without a sum does."""
+    return origins.fingerprint(*places(settings).values())
+
+
+def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
+    """Captions of all images that have a label; photographs of those that the archive holds, copied to ``folder``."""
+    files = {key: obtain(found, cache) for key, found in places(settings).items()}
+    captions, undecodable = read_captions(files["captions"].path)
+    log.info("%s: %d captions of %d images", files["captions"].path.name, len(captions), captions["image_id"].nunique())
+    labels = read_labels(files["labels"].path)
+    photographs: dict[str, tuple[str, int]] = {}
+    if "images" in files:
+        photographs = read_photographs(files["images"].path)
+        log.info("%s: %d photographs", files["images"].path.name, len(photographs))
+    for file in files.values():
+        file.read_well()
+
+    check_labels(labels, photographs or captions["image_id"].unique(), files["labels"].path)
+    captions["class_id"] = captions["image_id"].map(labels)
+    unknown = captions["class_id"].isna()
+    if unknown.all():
+        raise UserError(f"{files['captions'].path}: none of its images is among the {len(labels)} of the labels")
+    other = captions[~unknown & (captions["class_id"] != captions["folder"])].drop_duplicates("image_id")
+    described = set(captions["image_id"])
+    summary = {
+        "files": {key: file.summary for key, file in files.items()},
+        "photographs_in_archive": len(photographs),
+        "photographs_without_captions": named(sorted(set(photographs) - described)),
+        "caption_files_of_unknown_images": named(sorted(captions["image_id"][unknown].unique())),
+        "caption_files_in_folder_of_another_class": named(list(other["image_id"])),
+        "caption_files_not_utf8": named(undecodable),
+    }
+    captions = captions.loc[~unknown, ["image_id", "caption_id", "class_id", "text"]]
+    archive = files["images"].path if "images" in files else None
+    captions, images = take(captions, photographs, archive, limit=limit, seed=seed, folder=folder)
+    return Loaded(captions, images, summary=summary)
+
+
+def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Image_id, caption_id, text, folder (its class's number) of every caption file, sorted; those not UTF-8.
+
+    Raises UserError for an archive without caption files.
+    """
+    table, undecodable = read_caption_files(archive, _CAPTIONS, "text_c10/class_<number>/image_<number>.txt")
+    place = table["name"].str.extract(r"class_0*(?P<folder>\d+)/(?P<image_id>.*)")
+    table = pd.concat([place, table.drop(columns="name")], axis=1)
+    return table.sort_values(["image_id", "caption_id"], ignore_index=True), undecodable
+
+
+def read_photographs(archive: Path) -> dict[str, tuple[str, int]]:
+    """By image id: the name in the archive and its bytes. Raises UserError for an archive without photographs."""
+    found = {m[1]: (name, size) for name, size in contents(archive)[0].items() if (m := _IMAGE.fullmatch(name))}
+    if not found:
+        raise UserError(f"{archive}: holds no jpg/image_<number>.jpg: is it the photographs' archive?")
+    return found
+
+
+def read_labels(file: Path) -> dict[str, str]:
+    """The class of each image, by image id; the labels' order is that of the images' numbers.
+
+    Raises UserError for a file that is no MATLAB file or holds no row of whole numbers ``labels``.
+    """
+    try:
+        # From memory: loadmat would otherwise try the name with another ending.
+        labels = loadmat(io.BytesIO(file.read_bytes())).get("labels")
+    except (
+        MatReadError,
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        OSError,
+        NotImplementedError,
+        zlib.error,
+    ) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UserError(f"{file}: truncated, damaged or no MATLAB file ({reason}): get it again") from error
+    if labels is None:
+        raise UserError(f"{file}: holds no labels: is it imagelabels.mat?")
+    values = np.asarray(labels).ravel()
+    numbers = np.issubdtype(values.dtype, np.number) and np.isrealobj(values) and len(values)
+    if not numbers or not (np.isfinite(values) & (values >= 1) & (values == np.floor(values))).all():
+        raise UserError(f"{file}: labels are no row of whole numbers: is it imagelabels.mat?")
+    return {f"image_{number:05d}": str(int(value)) for number, value in enumerate(values, 1)}
+
+
+def check_labels(labels: dict[str, str], image_ids: object, file: Path) -> None:
+    """Raise UserError unless the last image has the last label: they are matched by their order alone."""
+    last = max(int(i.removeprefix("image_")) for i in image_ids)
+    if last != len(labels):
+        raise UserError(f"{file}: {len(labels)} labels, and images up to number {last}: of another set of images")

@@ -1,0 +1,87 @@
+"""The captions of a published data.pkl, and a folder of images if there is one.
+
+An image's file is ``<image_id>`` with the ending jpg, jpeg, png or webp, below the folder of images. The class is
+the number before the dot of the image's id, as for C-CUB, or stands in a file; an image may also be its own class.
+The splits and swapped captions that were published with it: ``split.published``. For C-CUB's bounding boxes, which
+the published judge crops to, use source ``cub`` instead, with the same published splits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
+from workflow_scripts.common.published import read_data
+from workflow_scripts.common.section import Section
+from workflow_scripts.dataset.source import Loaded, named
+from workflow_scripts.dataset.sources.table import with_images
+
+
+class Settings(Section):
+    """The published file and what goes with it."""
+
+    data: str = Field(min_length=1, description="data.pkl (of several compositions, any: their captions are the same)")
+    images: str | None = Field(None, min_length=1, description="folder of the images; null for captions alone")
+    classes: str | None = Field(
+        "number", description="number: before the dot of the image id; a file of image id, tab, class; null: none"
+    )
+
+
+def fingerprint(settings: Settings) -> str:
+    """Changes when the files do, or the names or sizes of the images."""
+    return fingerprint_of(settings.data, settings.images, None if settings.classes == "number" else settings.classes)
+
+
+def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
+    """The published captions, and their images copied to ``folder``."""
+    table, silent = read_data(settings.data)
+    ids = table["image_id"].unique()
+    if settings.classes == "number":
+        classes = {image: class_of(image, settings.data) for image in ids}
+    else:
+        known = read_classes(Path(settings.classes)) if settings.classes else {}
+        classes = {image: known.get(image) for image in ids}
+    captions = table[["image_id", "caption_id", "text"]]
+    captions.insert(2, "class_id", table["image_id"].map(classes).astype("str"))
+    loaded = with_images(captions, settings.images, {}, seed=seed, limit=limit, folder=folder)
+    summary = {
+        "images_without_captions_in_file": named(silent),
+        "images_without_class": named(sorted(image for image, found in classes.items() if found is None)),
+        "captions_swapped_in_file": int(table["swapped_text"].notna().sum()),
+    }
+    return replace(loaded, summary=summary | loaded.summary)
+
+
+def class_of(image: str, path: str) -> str:
+    """C-CUB's rule: ``182`` of ``182.Yellow_Warbler/Yellow_Warbler_0026_176337``."""
+    number = image.split(".")[0]
+    if not number.isdecimal():
+        raise UserError(
+            f"{path}: image {image!r} has no number before a dot, so no class: set dataset.published.classes to a file "
+            "of image id, tab, class, or to null"
+        )
+    return number
+
+
+def read_classes(path: Path) -> dict[str, str]:
+    """``image_id<tab>class`` a line. Raises UserError for another line, and an image of two classes."""
+    try:
+        lines = path.read_bytes().decode("utf-8-sig").splitlines()
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file of classes; or write number, or null") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: save it as UTF-8") from error
+    classes: dict[str, str] = {}
+    for place, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        image, _, found = line.strip().partition("\t")
+        if not found.strip():
+            raise UserError(f"{path}: line {place}: is no image id, tab, class")
+        if classes.setdefault(image, found.strip()) != found.strip():
+            raise UserError(f"{path}: line {place}: image {image!r} has a second class")
+    return classes
