@@ -1,7 +1,8 @@
 """Swap adjectives in the captions of test_seen so that each changed pair is held out, nouns kept.
 
 Paper, section "Compositional Split Generation". Which words a swap may touch: ``wording``. Pairs that would
-come to dominate are avoided where a caption offers another candidate.
+come to dominate are avoided where a caption offers another candidate. Or take the swapped captions that were
+published, whatever they hold; the audit says what is wrong with them.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import empty_table, read_table, write_json, write_table
 from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.published import read_data
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
 from workflow_scripts.split.heldout import read_heldout, split_pair
-from workflow_scripts.split.wording import Caption, Mention, article, cased, contradicts, objection
+from workflow_scripts.split.published import take_swaps
+from workflow_scripts.split.wording import Caption, Mention, article, cased, contradiction, objection
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,8 @@ def candidates_of(
             if any(m.relation in ("shared", "disputed") or len(bearers[m.start]) > 1 for m in group):
                 why["shared or disputed"] += 1
                 continue
-            others = {m.adjective for m in said} - {m.adjective for m in group}
             for new in partners[noun]:
-                if any(contradicts(new, other) for other in others):
+                if contradiction(caption, group, new, mentions):
                     why["contradiction"] += 1
                     continue
                 objections = [objection(caption, m, new, adjectives, nouns) for m in group]
@@ -198,10 +200,19 @@ def swap_adjectives(
         pair = min((c.pair for c in changes), key=lambda p: (counts[p], p))
         records.append((image, number, text, swapped_text, made, pair))
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
+    summary = counts_of(swapped, captions, heldout)
+    return swapped, summary | {"left_alone": {reason: why[reason] for reason in sorted(why)}, "seed": seed}
+
+
+def counts_of(swapped: pd.DataFrame, captions: pd.DataFrame, heldout: Collection[str]) -> dict[str, Any]:
+    """What was swapped, in counts. captions: those of test_seen."""
     entries = Counter(swapped["pair"])
+    counts = Counter(
+        pair for changes in swapped["changes"] for pair in {f"{c['new_adj']}_{c['noun']}" for c in changes}
+    )
     frequency = sorted(counts, key=lambda p: (-counts[p], p))
     largest = max(entries.values(), default=0)
-    summary = {
+    return {
         "captions": len(captions),
         "swapped": len(swapped),
         "without_candidate": len(captions) - len(swapped),
@@ -211,42 +222,52 @@ def swap_adjectives(
         "largest_share": round(largest / len(swapped), 6) if len(swapped) else None,
         "pairs": [{"pair": p, "entries": entries[p], "changed": counts[p]} for p in frequency],
         "pairs_without_entry": sorted(set(heldout) - set(entries)),
-        "left_alone": {reason: why[reason] for reason in sorted(why)},
-        "seed": seed,
     }
-    return swapped, summary
 
 
 def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
-    """The surface forms of the nouns that stand in pairs, lower case: what is known of nouns without a lexicon."""
-    found = pairs[["image_id", "caption_id", "noun_start", "noun_end"]].merge(captions, on=["image_id", "caption_id"])
-    columns = found[["text", "noun_start", "noun_end"]].itertuples(index=False)
-    return {text[start:end].lower() for text, start, end in columns}
+    """The surface forms, lower case, that stand in pairs as nouns more often than as adjectives.
+
+    They tell which words are nouns beyond the lexicon's, whose list may end long before the captions' words do.
+    """
+    found = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
+    counts: dict[str, Counter[str]] = {}
+    for role in ("adjective", "noun"):
+        places = found[["text", f"{role}_start", f"{role}_end"]].itertuples(index=False)
+        counts[role] = Counter(text[start:end].lower() for text, start, end in places)
+    return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
 
 
 def main(options: argparse.Namespace) -> None:
     splits = read_table(options.splits, SPLIT)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-    captions = read_table(options.captions, CAPTIONS)
-    captions = captions[captions["image_id"].isin(seen)]
-    pairs = read_table(options.pairs, PAIRS)
-    swapped, summary = swap_adjectives(
-        captions,
-        pairs,
-        read_heldout(options.heldout),
-        load_lexicon(options.adjectives).forms,
-        load_lexicon(options.nouns).forms if options.nouns else nouns_of(captions, pairs),
-        options.seed,
-        options.dataset,
-        options.composition,
-    )
+    everything = read_table(options.captions, CAPTIONS)
+    captions = everything[everything["image_id"].isin(seen)]
+    pairs, heldout = read_table(options.pairs, PAIRS), read_heldout(options.heldout)
+    adjectives = load_lexicon(options.adjectives).forms
+    nouns = load_lexicon(options.nouns).forms if options.nouns else None
+    if options.published:
+        published, _ = read_data(options.published)
+        swapped, wrong = take_swaps(published, everything, splits, pairs, adjectives, nouns)
+        summary = counts_of(swapped, captions, heldout) | {"source": "published", "violations": wrong}
+    else:
+        swapped, summary = swap_adjectives(
+            captions,
+            pairs,
+            heldout,
+            adjectives,
+            nouns_of(captions, pairs).union(nouns or ()),
+            options.seed,
+            options.dataset,
+            options.composition,
+        )
     write_table(swapped, options.output, SWAPPED)
     write_json(summary, options.summary)
     where = f"{options.dataset}/{options.composition}"
     if swapped.empty:
         log.warning("warning: %s: no caption of test_seen can be swapped: test_swapped is empty", where)
     log.info(
-        "%s: %d of %d captions of test_seen are swapped; %d offer no candidate",
+        "%s: %d of %d captions of test_seen are swapped; %d are not",
         where,
         summary["swapped"],
         summary["captions"],
@@ -262,6 +283,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--splits", type=Path, required=True)
     result.add_argument("--adjectives", type=Path, required=True, help="the composition's lexicon")
     result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon; without, the nouns of pairs")
+    result.add_argument("--published", type=Path, nargs="?", help="take the swapped captions of this data.pkl")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)

@@ -7,7 +7,7 @@ one's own gets those that apply to its words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,11 +20,13 @@ def word_set(text: str) -> frozenset[str]:
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
-# Words that make one color with the color after them: `jet black`, `off white`.
+# Words that make one with the adjective after them: `jet black`, `off white`, `stick thin`.
 FIXED_BEFORE = word_set(
     "jet blood off snow sky navy royal baby burnt rust rusty lime olive lemon ash ashy slate coal pitch milky milk "
     "cream creamy hot neon forest army mustard blackish charcoal chocolate burgundy powder midnight electric salmon "
-    "solid ink inky egg fire fiery sea mint pastel cherry brick tomato canary cobalt ivory pearl smoky sandy"
+    "solid ink inky egg fire fiery sea mint pastel cherry brick tomato canary cobalt ivory pearl smoky sandy smoke "
+    "steel coffee oak peacock ruby rose emerald sapphire sage dove honey coral flesh hunter kelly "
+    "stick pencil paper rail razor needle dagger"
 )
 # Colors that lexicons of plain colors leave out: beside them, as beside `-ish`, a color is half of a compound.
 SHADES = word_set(
@@ -41,41 +43,83 @@ CLASHES = {
         frozenset({"black", "gray", "brown", "tan", "white"}),
     ),
 }
+# What says that a color is everywhere, before it or after it, and that it is not.
+EVERYWHERE = word_set(
+    "all entirely completely totally wholly fully solid solidly only overall throughout everywhere over"
+)
+EXCEPTIONS = word_set("except excepting besides apart aside save excluding exception other than minus")
 # Two of these cannot be said of one thing.
 CONTRADICTIONS = frozenset(
     frozenset((word, other))
     for word, others in {
-        "small": "large long wide thick",
-        "large": "short thin",
-        "long": "short round",
-        "thin": "thick wide round",
-        "straight": "curved round",
-        "flat": "pointed sharp round curved thick",
-        "pointed": "round wide",
-        "sharp": "round wide",
+        "small": "large long wide thick larger bigger massive huge enormous giant oversized medium average",
+        "large": "short thin smaller petite minuscule miniature medium average",
+        "long": "short round shorter squat stumpy medium",
+        "short": "longer tall lengthy medium",
+        "thin": "thick wide round thicker wider bulky stocky chunky heavy full puffy",
+        "thick": "thinner",
+        "wide": "pointed sharp thinner",
+        "straight": "curved round bent crooked arched curvy curving wavy",
+        "flat": "pointed sharp round curved thick fat puffy full bulbous conical tubular cylindrical",
+        "pointed": "round blunt oval oblong circular square",
+        "sharp": "round blunt dull oval oblong circular",
+        "round": "triangular oval oblong square angular conical slim lean",
+        "fat": "thin stringy lean slim",
+        "oval": "triangular square angular conical oblong",
+        "oblong": "triangular square angular conical short",
+        "triangular": "curved wavy circular square",
+        "stringy": "thick wide full",
     }.items()
     for other in others.split()
 )
 # Adjectives that stand in a row without making one: `long pointed bill`.
-STACKING = frozenset().union(*CONTRADICTIONS)
+STACKING = word_set(
+    "small large long short thin thick fat wide straight curved wavy flat pointed sharp round oval oblong triangular "
+    "stringy"
+)
+# Nouns that mean all of the bird.
+WHOLE = frozenset({"bird", "body"})
+# Adverbs that degrees take; others say how: `sharply pointed`.
+DEGREES = word_set(
+    "slightly relatively extremely fairly really extraordinarily exceptionally incredibly unusually moderately mildly "
+    "notably especially particularly surprisingly remarkably"
+)
+# With a color before them, these words in -ed stay about the noun; others are about a pattern: `black striped wings`.
+PLAIN_ED = word_set("colored coloured sized shaped toned hued pointed curved rounded hooked webbed elongated")
+# Behind a color they add nothing: `white colored on its belly`, `white in color`.
+COLORED = word_set("colored coloured in color colour")
+# Behind a noun they only say what of it: `a white belly area`, `a red headed bird`.
+VAGUE = word_set("bird birds area areas region section color colors coloring coloration colour")
+# Behind a noun they are what a degree is about: `a large head size`.
+SIZES = word_set("size sizes shape length width span")
+# They tell parts of a noun apart: `white throat and upper breast`.
+SIDES = word_set("upper lower under outer inner front rear entire whole")
+# They shade a color by another place of the same color: `gray body and darker gray wings`.
+DARKER = word_set("darker lighter brighter paler deeper duller")
 COMPARISONS = word_set(
     "than compared comparison comparatively comparing relative relatively proportion proportionate proportional "
-    "proportionally disproportionately ratio same similar matching matches match contrast contrasting contrasts "
-    "different opposite relation unlike oversized"
+    "proportionally disproportionately ratio regard regards same similar matching matches match contrast contrasting "
+    "contrasts different opposite relation unlike oversized times twice though although despite whereas however"
 )
 POSSESSIVES = word_set("it its it's his her their the a such")
-MEASURES = (["in", "size"], ["in", "length"], ["in", "width"])
+MEASURES = (["in", "size"], ["in", "length"], ["in", "width"], ["in", "shape"])
 # How many words from one of these an adjective may be part of the comparison.
 REACH = 6
 # An adverb that only degrees take, or a measure: `medium long`, `more pointed`.
-NO_SWAP_AFTER = word_set("more most less least medium so too as half not no non without")
-# `curved down`, `large in size`.
+NO_SWAP_AFTER = word_set(
+    "more most less least medium so too as half not no non without to inch inches sized length downward downwards "
+    "upward upwards down up"
+)
+# `curved down`, `large in size`, `wide spread`, `small to medium`.
 NO_SWAP_BEFORE = word_set(
-    "down downward downwards up upward upwards inward outward inwards outwards forward size sized"
+    "down downward downwards up upward upwards inward outward inwards outwards forward size sized shaped shape to ish "
+    "like spread spreading set spaced span spanned"
 )
 PLACES = word_set("on around at along over under underneath beneath above below across near throughout through between")
 COPULAS = word_set("is are was were be being looks appears seems")
 RELATIVES = word_set("that which")
+# Between an adjective and its noun they begin something else.
+BREAKS = word_set("a an the its his her their it with has have had of in on to at from")
 # Nouns that stand on another noun and take its adjective, and nouns that before another only say which.
 CARRIERS = word_set("patch spot stripe feather eyering wingbar")
 ORDINALS = word_set("primary secondary")
@@ -150,6 +194,29 @@ def contradicts(a: str, b: str) -> bool:
     return frozenset((a, b)) in CONTRADICTIONS
 
 
+def contradiction(caption: Caption, changed: Sequence[Mention], new: str, mentions: Sequence[Mention]) -> bool:
+    """Whether ``new`` (canonical), in the place of the adjective of ``changed``, goes against what else is said.
+
+    changed: mentions of one noun and one adjective; mentions: all of the caption.
+    """
+    noun, old = changed[0].noun, changed[0].adjective
+    whole = noun in WHOLE or old not in STACKING and noun == "feather"
+    others = {m.adjective for m in mentions if m.noun == noun or whole and m.noun in WHOLE} - {old}
+    if any(contradicts(new, other) for other in others):
+        return True
+    if old in STACKING:
+        return False
+    # `a black bird with black feathers`.
+    if whole and any(m.adjective == old and m.noun != noun and m.noun in (*WHOLE, "feather") for m in mentions):
+        return True
+    words = [w.text for w in caption.words]
+    places = {caption.at(m.start, m.end) for m in changed}
+    for i, word in enumerate(words):
+        if word == old and (i, i) not in places and EVERYWHERE.intersection(words[max(0, i - 2) : i + 3]):
+            return True
+    return new in words and bool(EXCEPTIONS.intersection(words))
+
+
 def objection(
     caption: Caption, mention: Mention, new: str, adjectives: dict[str, str], nouns: Collection[str]
 ) -> str | None:
@@ -167,6 +234,9 @@ def objection(
     before, after = caption.beside(first, -1), caption.beside(last, 1)
     if before in FIXED_BEFORE or before in NO_SWAP_AFTER or after in NO_SWAP_BEFORE:
         return "part of a phrase"
+    adverb = before is not None and before.endswith("ly") and before not in nouns  # `belly` is none
+    if old in STACKING and adverb and before not in DEGREES:
+        return "part of a phrase"
     if before in CLASHES and new in CLASHES[before]:
         return "shade clashes"
     if old not in STACKING:
@@ -178,39 +248,79 @@ def objection(
             return "beside another"
     if [w.text for w in caption.words[last + 1 : last + 3]] in MEASURES or compared(caption, first, last):
         return "comparison"
-    if _may_be_of_another(caption, mention, first, last, noun, nouns):
+    if measured({old, new}, caption) if old in STACKING else shaded({old, new}, caption, adjectives):
+        return "comparison"
+    if _may_be_of_another(caption, mention, first, last, noun, adjectives, nouns):
         return "may be of another noun"
     return None
 
 
 def _may_be_of_another(
-    caption: Caption, mention: Mention, first: int, last: int, noun: tuple[int, int], nouns: Collection[str]
+    caption: Caption,
+    mention: Mention,
+    first: int,
+    last: int,
+    noun: tuple[int, int],
+    adjectives: dict[str, str],
+    nouns: Collection[str],
 ) -> bool:
     """Whether the adjective, the words ``first`` to ``last``, may be about another noun than the words ``noun``."""
     words = [w.text for w in caption.words]
     if noun[0] <= last:
-        # `a white breast and brown on its side`: a color as a noun.
-        return last + 1 < len(words) and words[last + 1] in PLACES
+        # `a bird with a yellow crown is white`: the bird.
+        if words[noun[1] + 1] in COPULAS and "with" in words[max(0, noun[0] - 4) : noun[0]]:
+            return True
+        # `a white breast and brown on its side`: a color as a noun; `feathers that are gray and white speckled`.
+        after = [word for word in words[last + 1 :] if word not in COLORED][:1]
+        return bool(PLACES.intersection(after)) or mention.adjective not in STACKING and any(map(_is_pattern, after))
+    between = words[last + 1 : noun[0]]
     joined = coordinated(caption, noun[1], noun[1], steps=(1,))
-    if words[noun[1]].endswith("ed"):
-        # `black headed and tailed bird`.
-        return any(word.endswith("ed") for word in joined)
+    degree = mention.adjective in STACKING
+    if _in_ed(words[noun[1]]):
+        # `black headed and tailed bird`, `a small white headed bird`.
+        own = set(between) <= (set() if degree else JOINS.union(adjectives))
+        return not own or any(map(_in_ed, joined))
     # `black head and tail`, but not `black head and wings that are white`.
-    if (
-        nouns
-        and any(word in nouns for word in joined)
-        and not COPULAS.union(RELATIVES).intersection(words[noun[1] + 2 : noun[1] + 4])
-    ):
+    if joined:
+        if joined[0] in SIDES:  # `white throat and upper breast`
+            return True
+        predicate = COPULAS.union(RELATIVES).intersection(words[noun[1] + 2 : noun[1] + 4])
+        if any(word in nouns for word in joined) and not predicate:
+            return True
+    # `a white belly flank and vent`, `a yellow eye line`, `a large wing spanned bird`, `a black tail lower belly`.
+    after = caption.beside(noun[1], 1)
+    if after is not None and after not in VAGUE and (after in nouns or after in SIDES or _in_ed(after)):
         return True
-    # `an eyering that is black and small feet`.
-    if (first and words[first - 1] in COPULAS) or (
-        first > 1 and words[first - 2] in COPULAS and words[first - 1] not in STARTS
-    ):
+    # `a large head size`, `a huge wing white span`.
+    if SIZES.intersection(words[noun[1] + 1 : noun[1] + 3]):
+        return True
+    # `with shades of yellow and patches of black`, `a yellow bird has wings`.
+    if between and (between[-1] in JOINS or BREAKS.intersection(between)):
+        return True
+    if not degree and any(map(_is_pattern, between)):
+        return True
+    # `a bill that is black and black and white wings`, `an eyering that is black and small feet`.
+    start = first - 1
+    while start >= 0 and (words[start] in adjectives or words[start] in ("and", "or", "&")):
+        start -= 1
+    leading = words[max(0, start - 1) : start + 1]
+    if COPULAS.intersection(leading[-1:]) or (COPULAS.intersection(leading[:-1]) and leading[-1] not in STARTS):
         return True
     # `white eye medium length beak`: a noun comes sooner; but a `black cheek patch` is black.
-    sooner = [word for word in words[last + 1 : noun[0]] if word in nouns]
-    carried = mention.noun in CARRIERS and noun[0] - last - 1 == len(sooner)
+    sooner = [word for word in between if word in nouns]
+    # ... and a `pointed beak feathers are gray` is two things.
+    carried = mention.noun in CARRIERS and len(sooner) == len(between) and after not in COPULAS
     return bool(sooner) and not carried and not ORDINALS.issuperset(sooner)
+
+
+def _in_ed(word: str) -> bool:
+    """Whether the word is a participle or made like one; `red` is not."""
+    return word.endswith("ed") and len(word) > len("red")
+
+
+def _is_pattern(word: str) -> bool:
+    """Whether a color before the word is one of a pattern: `black striped wings`."""
+    return _in_ed(word) and word not in PLAIN_ED
 
 
 def coordinated(caption: Caption, first: int, last: int, steps: tuple[int, ...] = (-1, 1)) -> list[str]:
@@ -228,6 +338,19 @@ def coordinated(caption: Caption, first: int, last: int, steps: tuple[int, ...] 
     return found
 
 
+def shaded(colors: Collection[str], caption: Caption, adjectives: dict[str, str]) -> bool:
+    """Whether one of the colors is darker or lighter in another place, or here: `gray body and darker gray wings`."""
+    words = [w.text for w in caption.words]
+    return any(a in DARKER and adjectives.get(b) in colors for a, b in pairwise(words))
+
+
+def measured(degrees: Collection[str], caption: Caption) -> bool:
+    """Whether the caption compares by one of the degrees, in any place: `a small head compared to its longer bill`."""
+    words = {w.text for w in caption.words}
+    more = {f"{word}{'r' if word.endswith('e') else 'er'}" for word in degrees}
+    return bool(words & (COMPARISONS | more | {"for"}))
+
+
 def compared(caption: Caption, first: int, last: int) -> bool:
     """Whether the words may be part of a comparison: `longer than`, `as long as`, `long compared to`."""
     words = [w.text for w in caption.words]
@@ -235,5 +358,8 @@ def compared(caption: Caption, first: int, last: int) -> bool:
         return True
     # `a long tail for its size`.
     if any(pair[0] == "for" and pair[1] in POSSESSIVES for pair in pairwise(words[last + 1 : last + 2 + REACH])):
+        return True
+    # `as long as`, `almost long as`, but not `long as well as`.
+    if words[last + 1 : last + 2] == ["as"] and words[last + 2 : last + 3] != ["well"]:
         return True
     return "as" in words[max(0, first - 3) : first] and "as" in words[last + 1 : last + 5]

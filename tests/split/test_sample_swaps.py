@@ -1,0 +1,75 @@
+"""The sample of swapped captions for readers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import empty_table, write_json, write_table
+from workflow_scripts.common.tables import SWAPPED
+from workflow_scripts.split.sample_swaps import arguments, main, marked, sample_swaps
+
+
+def swapped_table(rows: int) -> pd.DataFrame:
+    """``rows`` times `red wings and a pink bill` for `gray wings and an orange bill`, of images i0, i1, ..."""
+    changes = [
+        {"noun": "wing", "original_adj": "gray", "new_adj": "red", "start": 0, "end": 4, "new_start": 0, "new_end": 3},
+        {"noun": "bill", "original_adj": "orange", "new_adj": "pink", "start": 18, "end": 24, "new_start": 16,
+         "new_end": 20},
+    ]  # fmt: skip
+    return pd.DataFrame(
+        {
+            "image_id": [f"i{n}" for n in range(rows)],
+            "caption_id": range(rows),
+            "text": "gray wings and an orange bill",
+            "swapped_text": "red wings and a pink bill",
+            "changes": [changes] * rows,
+            "pair": "red_wing",
+        }
+    )
+
+
+def step(tmp_path: Path, table: pd.DataFrame, *more: str) -> str:
+    write_table(table, tmp_path / "swapped.parquet", SWAPPED)
+    write_json({"pairs": ["red_wing", "pink_bill"]}, tmp_path / "heldout.json")
+    output = tmp_path / ("out.csv" if "--csv" in more else "out.txt")
+    given = ["--swapped", tmp_path / "swapped.parquet", "--heldout", tmp_path / "heldout.json", "--output", output]
+    main(arguments().parse_args([*map(str, given), *(m for m in more if m != "--csv")]))
+    return output.read_text()
+
+
+def test_text_for_readers(tmp_path: Path) -> None:
+    text = step(tmp_path, swapped_table(1))
+    assert "Held out: pink bill, red wing." in text
+    assert text.endswith(
+        "1.\noriginal: [gray] wings and an [orange] bill\nswapped:  [red] wings and a [pink] bill\n"
+        "noun: wing, bill   pair: red wing, pink bill\n"
+    )
+
+
+def test_csv_for_verdicts(tmp_path: Path) -> None:
+    lines = step(tmp_path, swapped_table(5), "--csv", "--number", "3").splitlines()
+    assert lines[0] == "number,image_id,caption_id,original,swapped,nouns,pairs,wrong"
+    assert len(lines) == 4 and lines[1].endswith('"wing, bill","red wing, pink bill",')
+
+
+def test_a_seed_draws_the_same_again_and_no_caption_twice() -> None:
+    table = swapped_table(50)
+    drawn = sample_swaps(table, 20, 3)
+    pd.testing.assert_frame_equal(drawn, sample_swaps(table, 20, 3))
+    assert drawn["image_id"].nunique() == 20 and drawn["number"].tolist() == list(range(1, 21))
+    assert set(drawn["image_id"]) != set(sample_swaps(table, 20, 4)["image_id"])
+    assert len(sample_swaps(table, 300, 3)) == 50
+
+
+def test_marks_by_hand() -> None:
+    assert marked("a red bird", [(2, 5)]) == "a [red] bird"
+    assert marked("red or blue", [(7, 11), (0, 3)]) == "[red] or [blue]"
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no swapped caption"):
+        step(tmp_path, empty_table(SWAPPED))
