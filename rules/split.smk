@@ -3,9 +3,11 @@
 
 
 rule sample_heldout:
-    """Draw the pairs that are held out, or take those that the config lists."""
+    """Draw the pairs that are held out, or take those that the config lists or that were published."""
     input:
         ranking="<results>/{dataset}/{composition}/ranking.parquet",
+        adjectives=branch(CONFIG.split.published, then=adjective_lexicons),
+        nouns=branch(CONFIG.split.published, then=noun_lexicon),
     output:
         heldout="<results>/{dataset}/{composition}/heldout.json",
     log:
@@ -22,16 +24,19 @@ rule sample_heldout:
         fraction=CONFIG.split.heldout.fraction,
         window=list(CONFIG.split.heldout.window),
         pairs=listed_heldout,
+        published=published_split,
+        contents=published_contents,
         seed=CONFIG.seed,
     shell:
         "python -m workflow_scripts.split.sample_heldout --ranking {input.ranking:q} --fraction {params.fraction}"
-        " --window {params.window} --pairs {params.pairs:q} --seed {params.seed}"
+        " --window {params.window} --pairs {params.pairs:q} --published {params.published:q}"
+        " --adjectives {input.adjectives:q} --nouns {input.nouns:q} --seed {params.seed}"
         " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.heldout:q} --log {log:q}"
 
 
 rule make_splits:
-    """Divide the images into train, test_seen and test_unseen."""
+    """Divide the images into train, test_seen and test_unseen, or take the published division."""
     input:
         captions="<results>/{dataset}/captions.parquet",
         pairs="<results>/{dataset}/pairs.parquet",
@@ -53,16 +58,19 @@ rule make_splits:
     params:
         code=code_hash("workflow_scripts.split.make_splits"),
         test_seen=CONFIG.split.test_seen,
+        published=published_split,
+        contents=published_contents,
         seed=CONFIG.seed,
     shell:
         "python -m workflow_scripts.split.make_splits --captions {input.captions:q} --pairs {input.pairs:q}"
         " --ranking {input.ranking:q} --heldout {input.heldout:q} --test-seen {params.test_seen}"
-        " --seed {params.seed} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --published {params.published:q} --seed {params.seed}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.splits:q} --csv {output.csv:q} --summary {output.summary:q} --log {log:q}"
 
 
 rule swap_adjectives:
-    """Swap adjectives in the captions of test_seen so that each changed pair is held out."""
+    """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
     input:
         captions="<results>/{dataset}/captions.parquet",
         pairs="<results>/{dataset}/pairs.parquet",
@@ -84,11 +92,14 @@ rule swap_adjectives:
         mem_mb=4000,
     params:
         code=code_hash("workflow_scripts.split.swap_adjectives"),
+        published=published_data,
+        contents=published_contents,
         seed=CONFIG.seed,
     shell:
         "python -m workflow_scripts.split.swap_adjectives --captions {input.captions:q} --pairs {input.pairs:q}"
         " --heldout {input.heldout:q} --splits {input.splits:q} --adjectives {input.adjectives:q}"
-        " --nouns {input.nouns:q} --seed {params.seed} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --nouns {input.nouns:q} --published {params.published:q} --seed {params.seed}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.swapped:q} --summary {output.summary:q} --log {log:q}"
 
 
@@ -140,6 +151,7 @@ rule audit:
         swapped="<results>/{dataset}/{composition}/swapped.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
+        reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
     output:
         audit="<results>/{dataset}/{composition}/audit.json",
     log:
@@ -153,10 +165,12 @@ rule audit:
         mem_mb=4000,
     params:
         code=code_hash("workflow_scripts.split.audit"),
+        violations=CONFIG.split.published.violations if CONFIG.split.published else "refuse",
     shell:
         "python -m workflow_scripts.split.audit --captions {input.captions:q} --heldout {input.heldout:q}"
         " --splits {input.splits:q} --swapped {input.swapped:q} --adjectives {input.adjectives:q}"
-        " --nouns {input.nouns:q} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --nouns {input.nouns:q} --reports {input.reports:q} --violations {params.violations}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.audit:q} --log {log:q}"
 
 

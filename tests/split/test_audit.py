@@ -164,7 +164,7 @@ def test_finds_an_adjective_that_two_nouns_share() -> None:
     assert faults == {"it also says orange_wing, which is not held out", "the adjective is also about another noun"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_never_fires_on_true_output(seed: int, other: int) -> None:
     data = world(seed, images=40, captions=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.split.split_worlds import images_table
@@ -19,7 +19,6 @@ def splits_of(sizes: tuple[int, int, int]) -> pd.DataFrame:
 SIZES = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
 
 
-@settings(deadline=None)
 @given(SIZES, st.integers(0, 10**6), st.booleans())
 def test_half_judges_nothing_that_the_judge_learns_from(sizes: tuple[int, int, int], seed: int, files: bool) -> None:
     splits = splits_of(sizes)

@@ -25,7 +25,7 @@ def made(seed: int, heldout_seed: int):
     return data, heldout, *result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_what_the_splits_promise(seed: int, other: int) -> None:
     try:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.common.errors import UserError
@@ -33,14 +33,12 @@ def test_half_rounds_up() -> None:
     assert wanted_pairs(50, 0.29) == 15  # 14.5, which floats make 14.499999999999998
 
 
-@settings(deadline=None)
 @given(st.integers(1, 500), st.integers(1, 99))
 def test_wanted_is_the_rounded_share(n: int, percent: int) -> None:
     exact = Fraction(percent, 100) * n
     assert wanted_pairs(n, percent / 100) == int(exact + Fraction(1, 2))
 
 
-@settings(deadline=None)
 @given(st.integers(5, 300), st.integers(0, 10**6))
 def test_drawn_between_the_quartiles_without_replacement(n: int, seed: int) -> None:
     table = ranking(n)

@@ -29,13 +29,30 @@ class Heldout(Section):
         return self
 
 
+class Published(Section):
+    """A split that others have published, taken instead of drawn; {composition} in a path stands for its name."""
+
+    split: str = Field(min_length=1, description="split.pkl: the held-out pairs, and the images of each split")
+    data: str | None = Field(None, min_length=1, description="data.pkl: its swapped captions; null: they are made here")
+    violations: Literal["refuse", "count"] = Field(
+        "refuse", description="count: go on with a split that the audit finds fault with; audit.json has the faults"
+    )
+
+
 class SplitConfig(Section):
     """Which pairs are held out, who trains, who tests, what is swapped, what must be drawn."""
 
     heldout: Heldout = Field(default_factory=Heldout)
+    published: Published | None = Field(None, description="null: drawn by what stands here")
     test_seen: Literal["auto"] | PositiveInt = Field(
         "auto", description="images; auto: as many as test_unseen, at most 12 %"
     )
     prompts: Literal["pairs", "all"] = Field("pairs", description="captions with a pair to judge; all as published")
     draws: int = Field(1, ge=1, description="images to be made for each prompt")
     per_image: int | None = Field(None, ge=1, description="at most this many prompts an image and split, drawn by seed")
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> SplitConfig:
+        if self.published and self.heldout.pairs:
+            raise ValueError("published brings its own held-out pairs: leave out heldout.pairs, or published")
+        return self

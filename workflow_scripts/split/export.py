@@ -9,7 +9,6 @@ one that makes the entry's pair; swapped_text has all of them.
 from __future__ import annotations
 
 import argparse
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,9 @@ import pandas as pd
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import atomic_folder, json_lines, read_table
+from workflow_scripts.common.pickles import plain_pickle
 from workflow_scripts.common.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.heldout import read_heldout
-
-# Readable by every Python 3.
-PROTOCOL = 2
 
 
 def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]:
@@ -63,7 +60,7 @@ def main(options: argparse.Namespace) -> None:
             ("split.pkl", split_dict(splits, read_heldout(options.heldout))),
             ("data.pkl", data_dict(captions, swapped)),
         ):
-            (folder / name).write_bytes(pickle.dumps(content, protocol=PROTOCOL))
+            (folder / name).write_bytes(plain_pickle(content))
         train.to_csv(folder / "train.csv", index=False, lineterminator="\n")
         (folder / "train.jsonl").write_text(json_lines(train), encoding="utf-8", newline="\n")
     log.info("%s: %d captions of train, %d swapped captions", options.output, len(train), len(swapped))

@@ -1,5 +1,7 @@
 """Divide the images: test_unseen holds a held-out pair, test_seen is drawn from the rest, train is what is left.
 
+Or take the division that was published, whatever it holds; the audit says what is wrong with it.
+
 An image goes with all its captions. Every occurrence counts, shared and disputed ones too: the union of what
 surface and parse find is what holds out.
 """
@@ -17,9 +19,11 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_table, write_json, write_table
+from workflow_scripts.common.published import PublishedSplit, read_split
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS, PAIRS, RANKING, SPLIT, SPLITS
 from workflow_scripts.split.heldout import pair_names, read_heldout
+from workflow_scripts.split.published import take_splits
 
 # Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
 MOST_SEEN_PERCENT = 12
@@ -88,7 +92,7 @@ def make_splits(
             "disputed": of_interest["relation"] == "disputed",
         }
     )
-    held = occurrences[occurrences["pair"].isin(list(heldout))][["image_id", "pair"]].drop_duplicates()
+    held = holders(pairs, heldout)
     unseen = set(held["image_id"]) & set(images)
     if not unseen:
         raise UserError(f"{where}: no image holds a held-out pair: make heldout.json again from these captions")
@@ -101,23 +105,14 @@ def make_splits(
 
     split = ["test_unseen" if i in unseen else "test_seen" if i in seen else "train" for i in images]
     splits = pd.DataFrame({"image_id": images, "split": split})
-    sizes = {name: split.count(name) for name in SPLITS}
-    share = sizes["train"] / len(images)
-    # What a pair costs: the images that it alone sends to test_unseen come back if it is not held out.
-    alone = held[~held["image_id"].duplicated(keep=False)]
-    cost = pd.DataFrame({"images": held["pair"].value_counts(), "alone": alone["pair"].value_counts()})
-    cost = cost.fillna(0).astype(int).rename_axis("pair").reset_index()
-    cost = cost.sort_values(["images", "pair"], ascending=[False, True], ignore_index=True)
-    summary: dict[str, Any] = {
-        "images": len(images),
-        "sizes": sizes,
-        "shares": {name: round(size / len(images), 6) for name, size in sizes.items()},
+    summary = sizes_of(splits) | {
         "seed": seed,
         "test_seen_wanted": target,
         "moved_to_train": sorted(passed),
-        "heldout": cost.to_dict("records"),
+        "heldout": costs(held),
         "warnings": [],
     }
+    share = summary["sizes"]["train"] / len(images)
     dearest = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
     if share < LEAST_TRAIN:
         raise UserError(
@@ -140,18 +135,63 @@ def make_splits(
     return splits, summary
 
 
+def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
+    """image_id, pair: the images that hold a held-out pair in some caption, as far as pairs are found."""
+    held = pd.DataFrame({"image_id": pairs["image_id"], "pair": pair_names(pairs)})
+    return held[held["pair"].isin(list(heldout))].drop_duplicates()
+
+
+def sizes_of(splits: pd.DataFrame) -> dict[str, Any]:
+    sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
+    shares = {name: round(size / len(splits), 6) for name, size in sizes.items()}
+    return {"images": len(splits), "sizes": sizes, "shares": shares}
+
+
+def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
+    """What a pair costs: the images that it alone sends to test_unseen come back if it is not held out."""
+    alone = held[~held["image_id"].duplicated(keep=False)]
+    cost = pd.DataFrame({"images": held["pair"].value_counts(), "alone": alone["pair"].value_counts()})
+    cost = cost.fillna(0).astype(int).rename_axis("pair").reset_index()
+    return cost.sort_values(["images", "pair"], ascending=[False, True], ignore_index=True).to_dict("records")
+
+
+def published_splits(
+    published: PublishedSplit, image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], where: str
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """As ``make_splits``, of a published split; where images hold a held-out pair is said, and not mended."""
+    splits, wrong = take_splits(published, image_ids, where)
+    held = holders(pairs, heldout)
+    holding = splits.loc[splits["image_id"].isin(held["image_id"]), "split"].value_counts()
+    return splits, sizes_of(splits) | {
+        "source": "published",
+        "keys_not_read": published.unread,
+        "moved_to_train": [],
+        "heldout": costs(held),
+        "images_with_heldout_pair": {name: int(holding.get(name, 0)) for name in SPLITS},
+        "warnings": [],
+        "violations": wrong,
+    }
+
+
 def main(options: argparse.Namespace) -> None:
     captions = read_table(options.captions, CAPTIONS, columns=["image_id", "caption_id"])
-    splits, summary = make_splits(
-        captions["image_id"].unique(),
-        read_table(options.pairs, PAIRS, columns=["image_id", "adjective", "noun", "relation"]),
-        read_table(options.ranking, RANKING),
-        read_heldout(options.heldout),
-        options.test_seen,
-        options.seed,
-        options.dataset,
-        options.composition,
-    )
+    images, heldout = captions["image_id"].unique(), read_heldout(options.heldout)
+    pairs = read_table(options.pairs, PAIRS, columns=["image_id", "adjective", "noun", "relation"])
+    if options.published:
+        splits, summary = published_splits(
+            read_split(options.published), images, pairs, heldout, str(options.published)
+        )
+    else:
+        splits, summary = make_splits(
+            images,
+            pairs,
+            read_table(options.ranking, RANKING),
+            heldout,
+            options.test_seen,
+            options.seed,
+            options.dataset,
+            options.composition,
+        )
     sizes = captions["image_id"].map(splits.set_index("image_id")["split"]).value_counts()
     summary["captions"] = {name: int(sizes.get(name, 0)) for name in SPLITS}
     write_table(splits, options.output, SPLIT)
@@ -179,6 +219,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--pairs", type=Path, required=True)
     result.add_argument("--ranking", type=Path, required=True)
     result.add_argument("--heldout", type=Path, required=True)
+    result.add_argument("--published", type=Path, nargs="?", help="take the images of this split.pkl; no draw")
     result.add_argument("--test-seen", type=images_or_auto, default="auto", help="images, or auto (the default)")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)

@@ -1,4 +1,4 @@
-"""Draw the pairs that are held out: from the middle of the ranking, or as the config lists them.
+"""Draw the pairs that are held out: from the middle of the ranking; or take those that are listed or published.
 
 Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the
 75th percentile of the list sorted by frequency.
@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -18,9 +19,12 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_table, write_json
+from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.published import read_split
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import RANKING
 from workflow_scripts.split.heldout import pair_names
+from workflow_scripts.split.published import take_pairs
 
 
 def wanted_pairs(ranked: int, fraction: float) -> int:
@@ -83,15 +87,23 @@ def main(options: argparse.Namespace) -> None:
                 f"{options.ranking}: {word!r} holds a _, which stands between adjective and noun: rename it"
             )
     window = tuple(options.window)
-    if options.pairs:
+    taken: dict[str, Any] = {}
+    if options.published:
+        published = read_split(options.published).pairs
+        nouns = load_lexicon(options.nouns).forms if options.nouns else None
+        pairs, wrong = take_pairs(published, load_lexicon(options.adjectives).forms, nouns, options.published)
+        unranked = sorted(set(pairs) - set(pair_names(ranking)))
+        taken = {"published": len(set(published)), "not_ranked": unranked, "violations": wrong}
+    elif options.pairs:
         pairs = check_listed(ranking, options.pairs, *where)
     else:
         pairs = sample_heldout(ranking, options.fraction, window, options.seed, *where)
-    counts = ranking.set_index(pair_names(ranking))
+    # A published pair need not be among those that are ranked here.
+    counts = ranking.set_index(pair_names(ranking))[["count", "images"]].reindex(pairs, fill_value=0)
     write_json(
         {
             "pairs": pairs,
-            "source": "config" if options.pairs else "drawn",
+            "source": "published" if options.published else "config" if options.pairs else "drawn",
             "window": list(window),
             "fraction": options.fraction,
             "seed": options.seed,
@@ -99,10 +111,14 @@ def main(options: argparse.Namespace) -> None:
             "eligible": int(ranking["percentile"].between(*window).sum()),
             "occurrences": {pair: int(counts.at[pair, "count"]) for pair in pairs},
             "images": {pair: int(counts.at[pair, "images"]) for pair in pairs},
+            **taken,
         },
         options.output,
     )
-    log.info("%s/%s: %d of %d ranked pairs are held out", *where, len(pairs), len(ranking))
+    if taken:
+        log.info("%s/%s: %d published pairs are held out, %d not ranked", *where, len(pairs), len(taken["not_ranked"]))
+    else:
+        log.info("%s/%s: %d of %d ranked pairs are held out", *where, len(pairs), len(ranking))
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -113,6 +129,9 @@ def arguments() -> argparse.ArgumentParser:
         "--window", type=float, nargs=2, default=(25, 75), metavar=("LOW", "HIGH"), help="percentiles to draw between"
     )
     result.add_argument("--pairs", nargs="*", metavar="PAIR", help="hold out just these (adjective_noun); no draw")
+    result.add_argument("--published", type=Path, nargs="?", help="hold out the pairs of this split.pkl; no draw")
+    result.add_argument("--adjectives", type=Path, nargs="?", help="with --published, the composition's lexicon")
+    result.add_argument("--nouns", type=Path, nargs="?", help="with --published, the noun lexicon, where there is one")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)
     result.add_argument("--composition", required=True)

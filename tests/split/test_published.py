@@ -1,0 +1,193 @@
+"""Published splits: what is taken, what is a fault, and what the audit says of them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.split.split_worlds import COLORS, NOUNS, captions_table
+from tests.split.test_split_steps import all_steps, inputs, run
+from workflow_scripts.common.config import load_config
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.common.published import PublishedSplit, read_data
+from workflow_scripts.common.tables import SPLIT, SWAPPED
+from workflow_scripts.split import audit, make_splits, sample_heldout, swap_adjectives
+from workflow_scripts.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
+
+PLACE = "--dataset=d", "--composition=color"
+
+
+def take(folder: Path, *violations: str, data: bool = True) -> None:
+    """The steps of the stage, on the published files in ``folder``/export."""
+    split, lexicons = f"--published={folder / 'export/split.pkl'}", "adjectives nouns"
+    run(sample_heldout, folder, {"output": folder / "heldout.json"}, *PLACE, split, names=f"ranking {lexicons}")
+    out = {"output": folder / "splits.parquet", "csv": folder / "splits.csv", "summary": folder / "splits.json"}
+    run(make_splits, folder, out, *PLACE, split, names="captions pairs ranking heldout")
+    out = {"output": folder / "swapped.parquet", "summary": folder / "swapped.json"}
+    more = [f"--published={folder / 'export/data.pkl'}"] if data else []
+    run(swap_adjectives, folder, out, *PLACE, *more, names=f"captions pairs heldout splits {lexicons}")
+    reports = [str(folder / f"{name}.json") for name in ("heldout", "splits", "swapped")]
+    names = f"captions heldout splits swapped {lexicons}"
+    run(audit, folder, {"output": folder / "audit.json"}, *PLACE, "--reports", *reports, *violations, names=names)
+
+
+def test_our_own_files_come_back(tmp_path: Path) -> None:
+    all_steps(inputs(tmp_path))
+    before = read_table(tmp_path / "splits.parquet", SPLIT), read_table(tmp_path / "swapped.parquet", SWAPPED)
+    pairs = read_json(tmp_path / "heldout.json")["pairs"]
+    take(tmp_path)
+    assert read_json(tmp_path / "heldout.json")["pairs"] == pairs
+    after = read_table(tmp_path / "splits.parquet", SPLIT), read_table(tmp_path / "swapped.parquet", SWAPPED)
+    assert before[0].equals(after[0])
+    names = [name for name in SWAPPED.columns if name != "changes"]
+    assert before[1][names].equals(after[1][names])
+    changes = ([[dict(change) for change in row] for row in table["changes"]] for table in (before[1], after[1]))
+    assert next(changes) == next(changes)
+    found = read_json(tmp_path / "audit.json")
+    assert found["counts"]["violations"] == 0 and found["published"] == "refuse"
+
+
+def spoil(folder: Path, **changed: Any) -> None:
+    path = folder / "export" / "split.pkl"
+    path.write_bytes(pickle.dumps(pickle.loads(path.read_bytes()) | changed))
+
+
+def test_violations_are_refused_or_counted(tmp_path: Path) -> None:
+    all_steps(inputs(tmp_path))
+    split = pickle.loads((tmp_path / "export" / "split.pkl").read_bytes())
+    # An image with a held-out pair trains, one stands in two lists, one is unknown, one is nowhere, a word is unknown.
+    spoil(
+        tmp_path,
+        train=[*split["train"][1:], split["test_unseen"][0], split["test_unseen"][1], "nobody"],
+        test_unseen=split["test_unseen"][1:],
+        heldout_pairs=[*split["heldout_pairs"], "purple_wibble"],
+        more=1,
+    )
+    with pytest.raises(UserError, match="d/color: the audit found .* set split.published.violations to count"):
+        take(tmp_path)
+    take(tmp_path, "--violations=count")
+    found = read_json(tmp_path / "audit.json")
+    told = {v["fault"]: v["names"] for v in found["violations"] if v["guarantee"] == "published files"}
+    twice = split["test_unseen"][1]
+    assert told == {
+        "held-out pairs of words that no lexicon has": ["purple_wibble"],
+        "images in two places of the published split": [f"{twice} (test_unseen, train)"],
+        "images of the published split that the data set has not": ["nobody"],
+        "images of the data set in no published split": [split["train"][0]],
+    }
+    trained = {v["image_id"] for v in found["violations"] if v["guarantee"] == "held out"}
+    assert split["test_unseen"][0] in trained and twice not in trained
+    assert found["published"] == "count" and found["counts"]["violations"] >= 4 + len(trained)
+    assert found["counts"]["violations"] == 4 + sum("count" not in v for v in found["violations"])
+    assert read_json(tmp_path / "splits.json")["keys_not_read"] == ["more"]
+    assert read_json(tmp_path / "splits.json")["images_with_heldout_pair"]["train"] >= 1
+
+
+def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
+    all_steps(inputs(tmp_path))
+    path = tmp_path / "export" / "data.pkl"
+    data = pickle.loads(path.read_bytes())
+    swaps = [(i, c) for i, captions in data.items() for c, found in captions.items() if "swapped_text" in found]
+    (one, a), (two, b), (three, c) = swaps[:3]
+    data[one][a]["text"] += " and more"
+    data[two][b]["swapped_text"] += " as well"
+    change = data[three][c]["changes_made"]
+    change["new_adj"] = "red" if change["new_adj"] != "red" else "black"
+    data["nobody"] = {0: data[two][b]}
+    trains = read_table(tmp_path / "splits.parquet", SPLIT).query("split == 'train'")["image_id"].iloc[0]
+    data[trains][0] |= {k: data[two][b][k] for k in ("swapped_text", "changes_made")}
+    path.write_bytes(pickle.dumps(data))
+    take(tmp_path, "--violations=count")
+    violations = read_json(tmp_path / "audit.json")["violations"]
+    assert {v["fault"]: v["names"] for v in violations if "names" in v} == {
+        "swapped captions that the data set has not": ["nobody 0"],
+        "swapped captions of another text than the data set's": [f"{one} {a}"],
+        "swapped captions of images that are not in test_seen": [f"{trains} 0"],
+    }
+    others = {(v["image_id"], v["caption_id"], v["fault"]) for v in violations if "names" not in v}
+    assert (two, b, "more than the adjective changed at the end") in others
+    assert any((i, n) == (three, c) and "none of its changed pairs" in fault for i, n, fault in others)
+    assert len(read_table(tmp_path / "swapped.parquet", SWAPPED)) == len(swaps) - 1
+
+
+def test_a_split_without_swaps_gets_ours(tmp_path: Path) -> None:
+    all_steps(inputs(tmp_path))
+    take(tmp_path, data=False)
+    assert len(read_table(tmp_path / "swapped.parquet", SWAPPED)) > 0
+
+
+def test_words_are_folded() -> None:
+    assert fold("Grey", "beaks", COLORS, {"beaks": "bill"}) == "gray_bill"
+    assert fold("grey", "eye_ring", COLORS, NOUNS) == "gray_eyering"
+    assert fold("mauve", "beak", COLORS, NOUNS) is None and fold("red", "knee", COLORS, NOUNS) is None
+    assert fold("red", "knee", COLORS, None) == "red_knee"
+    pairs, wrong = take_pairs(["grey_beak", "gray_bill", "red_knee"], COLORS, NOUNS, "x.pkl")
+    assert pairs == ["gray_bill"] and wrong[0]["names"] == ["red_knee"]
+    with pytest.raises(UserError, match="x.pkl: the lexicons know none of its 1 held-out pairs, the first is round_x"):
+        take_pairs(["round_x"], COLORS, NOUNS, "x.pkl")
+
+
+def test_a_split_of_other_images() -> None:
+    other = PublishedSplit({"train": ["x"], "test_seen": ["y"], "test_unseen": ["z"]}, ["red_bill"], [])
+    with pytest.raises(UserError, match="s.pkl: none of its 1 images of train is among the 2 of the data set"):
+        take_splits(other, ["a", "b"], "s.pkl")
+
+
+@pytest.mark.parametrize(
+    ("text", "swapped_text", "bearers", "expected"),
+    [
+        ("a black wing", "an orange wing", {2: ["wing"]}, [("wing", "black", "orange", "black", "orange")]),
+        # Two changes, of which the file tells one.
+        (
+            "Black bill, red wings", "Orange bill, blue wings", {0: ["bill"], 12: ["wing"]},
+            [("bill", "black", "orange", "Black", "Orange"), ("wing", "red", "blue", "red", "blue")],
+        ),
+        # The caption says the adjective of nothing: the file's word is taken for its own change, for no other.
+        ("red and black", "red and orange", {}, [("wing", "black", "orange", "black", "orange")]),
+        ("red and black", "red and blue", {}, [("", "black", "blue", "black", "blue")]),
+        # Of two bearers the one that the file tells.
+        ("black bill and wing", "orange bill and wing", {0: ["bill", "wing"]},
+         [("wing", "black", "orange", "black", "orange")]),
+        # Words put in or taken out are no changes; of another number, they are one.
+        ("a red wing", "a wing", {2: ["wing"]}, []),
+        ("a red wing", "a red red wing", {2: ["wing"]}, []),
+        ("a red wing", "a light blue wing", {2: ["wing"]}, [("wing", "red", "light blue", "red", "light blue")]),
+        ("a wing", "a wing", {}, []),
+    ],
+)  # fmt: skip
+def test_changes_by_comparison(text: str, swapped_text: str, bearers: dict, expected: list) -> None:
+    found = changes_of(text, swapped_text, ("wing", "black", "orange"), bearers, COLORS)
+    spans = [
+        (c["noun"], c["original_adj"], c["new_adj"], text[c["start"] : c["end"]],
+         swapped_text[c["new_start"] : c["new_end"]])
+        for c in found
+    ]  # fmt: skip
+    assert spans == expected
+
+
+def test_captions_are_compared_as_they_are_kept(tmp_path: Path) -> None:
+    """A line break or a space at the end in data.pkl is no other text."""
+    change = {"noun": "bill", "original_adj": "red", "new_adj": "grey"}
+    data = {"a": {0: {"text": " a red\nbill", "swapped_text": "a grey\nbill ", "changes_made": change}}}
+    (tmp_path / "d.pkl").write_bytes(pickle.dumps(data))
+    splits = pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
+    pairs = pd.DataFrame(
+        [("a", 0, 2, 6, "bill")], columns=["image_id", "caption_id", "adjective_start", "noun_start", "noun"]
+    )
+    captions = captions_table([("a", 0, "a red bill")])
+    swapped, wrong = take_swaps(read_data(tmp_path / "d.pkl")[0], captions, splits, pairs, COLORS, NOUNS)
+    assert (
+        not wrong and swapped["swapped_text"].tolist() == ["a grey bill"] and swapped["pair"].tolist() == ["gray_bill"]
+    )
+
+
+def test_config() -> None:
+    published = {"split": "x/{composition}/split.pkl"}
+    assert load_config({"split": {"published": published}}).split.published.violations == "refuse"
+    with pytest.raises(UserError, match="leave out heldout.pairs"):
+        load_config({"split": {"published": published, "heldout": {"pairs": ["red_bill"]}}})
