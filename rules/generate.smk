@@ -1,6 +1,7 @@
 # generate: the images to be judged.
 # Needs the prompts, and of the other tables what the generator's kind reads. Gives a manifest with a row for each
-# prompt, the images, a summary of what is missing and, where the kind knows what it drew, the scenes.
+# prompt, the images, a summary of what is missing and, where the kind knows what it drew, the scenes. On demand, the
+# data folders from which the paper's models train and draw.
 
 
 rule generate_images:
@@ -17,7 +18,7 @@ rule generate_images:
     benchmark:
         "<logs>/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
-        generator=one_of(generators(scenes=False)),
+        generator=one_of(generators()),
     conda:
         "../envs/base.yaml"
     threads: 1
@@ -28,13 +29,14 @@ rule generate_images:
         kind=generator_kind,
         settings=generator_settings,
         contents=generator_contents,
+        compute=generator_compute,
         seed=CONFIG.seed,
         results=results_folder,
     shell:
         "python -m workflow_scripts.generate.generate_images --generator {wildcards.generator:q} --kind {params.kind:q}"
         " --settings {params.settings:q} --prompts {input.prompts:q} --tables {input.tables:q}"
         " --results {params.results:q} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
-        " --seed {params.seed} --log {log:q}"
+        " --seed {params.seed} {params.compute:q} --log {log:q}"
 
 
 use rule generate_images as generate_scenes with:
@@ -45,3 +47,44 @@ use rule generate_images as generate_scenes with:
         scenes="<results>/{dataset}/{composition}/generated/{generator}/scenes.parquet",
     wildcard_constraints:
         generator=one_of(generators(scenes=True)),
+
+
+use rule generate_images as generate_by_model with:
+    wildcard_constraints:
+        generator=one_of(generators(model=True)),
+    conda:
+        "../envs/diffusers.yaml"
+    threads: CONFIG.threads
+    resources:
+        torch=1,
+        mem_mb=16000,
+        gpu=generator_gpus,
+
+
+rule export_layout:
+    """Write the splits in the layout that AttnGAN's kin train from and draw; for who asks for it."""
+    input:
+        captions="<results>/{dataset}/captions.parquet",
+        images="<results>/{dataset}/images.parquet",
+        files="<results>/{dataset}/images",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+    output:
+        folder=directory("<results>/{dataset}/{composition}/layout"),
+    log:
+        "<logs>/{dataset}/{composition}/export_layout.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/export_layout.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.generate.export_layout"),
+        batch=CONFIG.generate.layout.batch,
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.generate.export_layout --captions {input.captions:q} --images {input.images:q}"
+        " --splits {input.splits:q} --prompts {input.prompts:q} --batch {params.batch} --results {params.results:q}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q} --output {output.folder:q} --log {log:q}"

@@ -30,7 +30,7 @@ rule score_images:
     params:
         code=code_hash("workflow_scripts.score.score_images"),
         serves=served_splits,
-        rule=score_options(),
+        rule=score_options,
         batch=CONFIG.score.batch,
         threads=CONFIG.threads,
         device=CONFIG.judge.device,
@@ -71,7 +71,7 @@ rule score_oracle:
     params:
         code=code_hash("workflow_scripts.score.score_oracle"),
         serves=served_splits,
-        rule=score_options(),
+        rule=score_options,
         results=results_folder,
     shell:
         "python -m workflow_scripts.score.score_oracle --captions {input.captions:q} --images {input.images:q}"
@@ -122,3 +122,40 @@ rule adjective_choice:
         " --composition {wildcards.composition:q} --train-on {params.train_on} --bootstrap {params.bootstrap}"
         " --batch {params.batch} --threads {params.threads} --device {params.device} --seed {params.seed}"
         " --cache {params.cache:q} --output {output:q} --log {log:q}"
+
+
+rule score_fid:
+    """Compare a generator's images as a whole with the real images of each split."""
+    input:
+        images="<results>/{dataset}/images.parquet",
+        files="<results>/{dataset}/images",
+        splits="<results>/{dataset}/{composition}/splits.parquet",
+        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        made="<results>/{dataset}/{composition}/generated/{generator}/images",
+    output:
+        "<results>/{dataset}/{composition}/fid/{generator}.json",
+    log:
+        "<logs>/{dataset}/{composition}/score_fid.{generator}.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/score_fid.{generator}.benchmark.tsv"
+    conda:
+        "../envs/fid.yaml"
+    threads: CONFIG.threads
+    resources:
+        torch=1,
+        mem_mb=6000,
+        gpu=judge_gpus(),
+    params:
+        code=code_hash("workflow_scripts.score.score_fid"),
+        serves=served_splits,
+        options=fid_options,
+        threads=CONFIG.threads,
+        device=CONFIG.judge.device,
+        results=results_folder,
+        cache=CONFIG.cache,
+    shell:
+        "python -m workflow_scripts.score.score_fid --images {input.images:q} --splits {input.splits:q}"
+        " --prompts {input.prompts:q} --manifest {input.manifest:q} --results {params.results:q}"
+        " --generator {wildcards.generator:q} --serves {params.serves:q} {params.options:q} --threads {params.threads}"
+        " --device {params.device} --cache {params.cache:q} --output {output:q} --log {log:q}"

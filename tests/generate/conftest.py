@@ -44,7 +44,7 @@ class Place:
             argparse.Namespace(
                 generator="it", kind=kind, settings=json.dumps(settings), prompts=file,
                 tables=[self.root / "results" / "mine" / "images.parquet"], results=self.root / "results",
-                dataset="mine", composition="color", seed=seed,
+                dataset="mine", composition="color", seed=seed, cache=self.root / "cache", threads=1,
             )
         )  # fmt: skip
         return read_table(self.target / "manifest.parquet", tables.MANIFEST), read_json(self.target / "summary.json")

@@ -144,3 +144,63 @@ def test_new_files_change_the_fingerprint(place: Place) -> None:
     assert before == folder.fingerprint(chosen)
     make(mine, ["b.png"])
     assert folder.fingerprint(chosen) != before
+
+
+def test_what_the_papers_models_write(place: Place) -> None:
+    """Each split has a place of its own there; the same names stand in both."""
+    seen, swapped = place.root / "seen" / "single", place.root / "swapped" / "single"
+    make(seen, ["s/1_0_s-1_0.png", "s/1_1_s-1_0_R_13.png", "s/2_0_s-1.png", "s/2_1_  0.png", "s/3_0_s-2_0.png"])
+    make(swapped, ["s/1_0_s-1_0_R_0.png", "s/1_0_s-1_0.png", "test_seen_s-1.png", "s/notes_1_s-1_0_R_.png"])
+    manifest, summary = place.generate("folder", path={"test_seen": str(seen), "test_swapped": str(swapped)})
+    there = manifest[manifest["status"] == "ok"].set_index(["split", "image_id", "caption_id"])["path"]
+    assert sorted(there.index) == [
+        ("test_seen", "s/1", 0), ("test_seen", "s/1", 1), ("test_seen", "s/2", 0), ("test_seen", "s/2", 1),
+        ("test_swapped", "s/1", 0),
+    ]  # fmt: skip
+    copied = (place.root / "results" / there["test_seen", "s/2", 1]).read_bytes()
+    assert copied == (seen / "s/2_1_  0.png").read_bytes()
+    assert (place.root / "results" / there["test_seen", "s/1", 0]).read_bytes() != (
+        place.root / "results" / there["test_swapped", "s/1", 0]
+    ).read_bytes()
+    assert summary["files_not_understood"]["names"] == [
+        "test_seen/s/3_0_s-2_0.png", "test_swapped/s/1_0_s-1_0_R_0.png", "test_swapped/s/notes_1_s-1_0_R_.png",
+        "test_swapped/test_seen_s-1.png",
+    ]  # fmt: skip
+    assert summary["splits"]["test_unseen"] == {"ok": 0, "missing": 6, "unreadable": 0}
+
+
+def test_ten_draws_of_a_bird(place: Place) -> None:
+    bird = "182.Yellow_Warbler/Yellow_Warbler_0026_176337"
+    prompts = make_prompts({"test_swapped": [bird]}, captions=1, draws=10)
+    # Ours are numbers below the name; theirs may end with another number of the bird's.
+    mine = make(
+        place.root / "made", [f"{bird}_0_s-1_{draw}_R_{draw}.png" for draw in range(10)] + [f"{bird}_s-1_0.png"]
+    )
+    manifest, summary = place.generate("folder", prompts, path=str(mine))
+    assert (manifest["status"] == "ok").all()
+    assert summary["files_without_prompt"]["names"] == [f"{bird}_s-1_0.png"]
+
+
+def test_broken_images_of_the_papers_models_are_named(place: Place) -> None:
+    mine = make(place.root / "made" / "test_seen", ["s/1_0_s-1_0.png", "s/1_1_s-1_0_R_4.png"]).parent
+    broken = mine / "test_seen" / "s" / "1_1_s-1_0_R_4.png"
+    broken.write_bytes(broken.read_bytes()[:100])
+    manifest, summary = place.generate("folder", path=str(mine))
+    assert summary["unreadable"]["names"] == ["test_seen s/1 1 0"] and (manifest["status"] == "ok").sum() == 1
+
+
+def test_places_that_are_no_places(place: Place) -> None:
+    mine = make(place.root / "made", ["s/1_0_s-1_0.png"])
+    with pytest.raises(UserError, match="nowhere: no such folder or manifest"):
+        place.generate("folder", path={"test_seen": str(mine), "test_unseen": str(place.root / "nowhere")})
+    with pytest.raises(UserError, match="train"):
+        place.generate("folder", path={"train": str(mine)})
+    with pytest.raises(UserError, match="holds no image of the 18 prompts"):
+        place.generate("folder", path={"test_unseen": str(mine)})
+
+
+def test_files_in_a_splits_place_that_are_of_another(place: Place) -> None:
+    mine = make(place.root / "made", ["test_seen/s/1/0.png", "test_unseen/u/1/0.png"])
+    manifest, summary = place.generate("folder", path={"test_unseen": str(mine)})
+    assert manifest[manifest["status"] == "ok"]["split"].tolist() == ["test_unseen"]
+    assert summary["files_not_understood"]["names"] == ["test_unseen/test_seen/s/1/0.png"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from workflow_scripts.common import plugins, seeds, tables
@@ -103,7 +103,6 @@ def test_memorizer_draws_no_pair_that_it_does_not_know(stated: list[Statement], 
     assert all(scene[a] == start(seed)[a] for a in unnamed)
 
 
-@settings(deadline=None)
 @given(prompts(), st.integers(0, 99))
 def test_unbound_never_binds_as_said(stated: list[Statement], seed: int) -> None:
     scene = unbound.paint(stated, start(seed), dice(seed))
@@ -112,7 +111,6 @@ def test_unbound_never_binds_as_said(stated: list[Statement], seed: int) -> None
         assert scene[s.attribute] in {*ATTRIBUTES[s.attribute], None}
 
 
-@settings(deadline=None)
 @given(prompts("color"), st.integers(0, 99))
 def test_unbound_keeps_the_colors_on_the_named_parts_where_it_can(stated: list[Statement], seed: int) -> None:
     placed = unbound.misplace(stated, "color", dice(seed))

@@ -39,6 +39,10 @@ def test_pools_by_split(tables: dict[str, pd.DataFrame]) -> None:
     others = pool("test_swapped", "swapped")
     assert set(others["image_id"]) == set(originals["image_id"]) and len(others) == 10
     assert set(others["text"]) <= set(swapped["swapped_text"])
+    # As the released code draws them: what was swapped, as it was before.
+    published = pool("test_swapped", "published")
+    assert published[["image_id", "caption_id"]].equals(others[["image_id", "caption_id"]])
+    assert published.merge(captions, on=["image_id", "caption_id", "text"]).shape[0] == len(published) == 10
 
 
 def test_an_image_without_class_is_its_own() -> None:

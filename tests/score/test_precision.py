@@ -52,7 +52,7 @@ def score(similarity: np.ndarray, own: np.ndarray, classes: np.ndarray, pool: Po
     return judge(lambda rows: similarity[rows], similarity.shape[1], Entries(own, classes, keys), pool, **settings)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.sampled_from(["random", "own_first"]), st.integers(2, 4))
 def test_closed_form_equals_enumeration(data: st.DataObject, ties: str, candidates: int) -> None:
     pool, classes, texts = pools(data.draw)

@@ -47,12 +47,19 @@ class Generator(Section):
         return self
 
 
+class Layout(Section):
+    """The data folders for AttnGAN's kin (``export_layout``)."""
+
+    batch: int = Field(100, ge=1, description="prompts are filled up to a multiple: their samplers drop the rest")
+
+
 class GenerateConfig(Section):
     """The images to be judged."""
 
     generators: list[Generator] = Field(
         default_factory=lambda: [Generator(name="photographs", kind="photographs")], min_length=1
     )
+    layout: Layout = Field(default_factory=Layout)
 
     @field_validator("generators")
     @classmethod

@@ -59,6 +59,8 @@ def main(options: argparse.Namespace) -> None:
             place=f"{place}/images",
             composition=options.composition,
             seed=options.seed,
+            cache=options.cache,
+            threads=options.threads,
         )
         generated = kind.generate(settings, prompts, context)
         manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
@@ -87,4 +89,6 @@ if __name__ == "__main__":
     parser.add_argument("--dataset", required=True, metavar="NAME")
     parser.add_argument("--composition", required=True, metavar="NAME")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder that keeps made images between runs")
+    parser.add_argument("--threads", type=int, default=2, help="of a model; another number, other last bits")
     cli.run(main, parser)

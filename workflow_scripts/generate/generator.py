@@ -1,8 +1,9 @@
 """What a generator is: a module with ``Settings``, ``SPLITS`` (those it serves) and ``generate``.
 
 ``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``TABLES`` names the
-tables that it reads (``images`` alone where it is missing); ``SCENES`` is True where it gives ``scenes``; a module
-that reads files of the user's may have ``fingerprint(settings) -> str``, a text that changes when they do.
+tables that it reads (``images`` alone where it is missing); ``SCENES`` is True where it gives ``scenes``, ``MODEL``
+where it runs a model by torch; a module that reads files of the user's may have ``fingerprint(settings) -> str``, a
+text that changes when they do.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Context:
     ``tables`` maps names (captions, images, pairs, splits, swapped, and for sketches scenes, facts) to Parquet
     files, those of the module's ``TABLES``. Images are written to ``folder / file_name``, ``file_name`` being the
     prompt's; in the manifest such an image's path is ``f"{place}/{file_name}"``, relative to the results folder.
+    ``cache`` keeps what was made between runs; ``threads`` are torch's.
     """
 
     results: Path
@@ -33,6 +35,8 @@ class Context:
     place: str
     composition: str
     seed: int
+    cache: Path = Path(".cache")
+    threads: int = 2
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Which images are judged against which captions: entries and pools, from the tables.
 
 A score is of one set of entries against one pool. A set has a name, which is also its file's: ``test_seen``,
-``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for the second pool.
+``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a second pool.
 """
 
 from __future__ import annotations
@@ -62,15 +62,17 @@ def pool_captions(
     """image_id, caption_id, text of the captions that may be distractors in ``split``.
 
     Seen and unseen: all captions of the judged images of that split. Swapped: of the judged images of test_seen
-    that have a swapped caption, all original captions, or with ``distractors`` "swapped" the swapped ones.
+    that have a swapped caption, all original captions; with ``distractors`` "swapped" the swapped captions; with
+    "published" the original captions of just those that were swapped, as the released code draws them.
     """
     source = "test_seen" if split == "test_swapped" else split
     images = set(judged.loc[judged["split"] == source, "image_id"])
     if split == "test_swapped":
         images &= set(swapped["image_id"])
-    if distractors == "swapped":
-        found = swapped[swapped["image_id"].isin(images)]
-        found = found[["image_id", "caption_id", "swapped_text"]].rename(columns={"swapped_text": "text"})
+    if distractors != "original":
+        text = "swapped_text" if distractors == "swapped" else "text"
+        found = swapped.loc[swapped["image_id"].isin(images), ["image_id", "caption_id", text]]
+        found = found.rename(columns={text: "text"})
     else:
         found = captions.loc[captions["image_id"].isin(images), ["image_id", "caption_id", "text"]]
     return found.sort_values(["image_id", "caption_id"], ignore_index=True)

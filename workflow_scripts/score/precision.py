@@ -19,6 +19,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.seeds import rng
 
 Ties = Literal["random", "own_first"]
+Chunking = Literal["even", "published"]
 # Maps indices of entries (b,) to their similarities with all distinct texts (b, texts).
 Similarities = Callable[[np.ndarray], np.ndarray]
 
@@ -128,13 +129,17 @@ class Entries:
 
 @dataclass(frozen=True)
 class Judged:
-    """For each entry (n,): the own caption's similarity, the win probabilities, the chance and a draw of a hit."""
+    """For each entry (n,): the own caption's similarity, the win probabilities, the chance and a draw of a hit.
+
+    predicted: which of the drawn candidates is ranked first, as in published predictions: 0 is the own caption.
+    """
 
     similarity: np.ndarray
     beaten: np.ndarray
     tied: np.ndarray
     expected: np.ndarray
     hit: np.ndarray
+    predicted: np.ndarray
 
 
 def judge(
@@ -155,7 +160,7 @@ def judge(
     """
     n = len(entries.own)
     similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
-    hit = np.zeros(n, bool)
+    hit, best = np.zeros(n, bool), np.zeros(n, np.int64)
     # By class, so that the weights of a class are made once.
     order = np.argsort(entries.classes, kind="stable")
     weights_of: tuple[int, np.ndarray, float] | None = None
@@ -176,9 +181,11 @@ def judge(
         drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
         drawn_above, drawn_equal = (np.take_along_axis(part, drawn, axis=1) for part in (above, equal))
         hit[rows] = is_hit(drawn_above, drawn_equal, luck, ties)
+        best[rows] = 1 + np.take_along_axis(values, drawn, axis=1).argmax(axis=1)
     beaten = np.clip(beaten, 0, 1)
     tied = np.clip(tied, 0, 1 - beaten)
-    return Judged(similarity, beaten, tied, expected_top1(beaten, tied, candidates, ties), hit)
+    expected = expected_top1(beaten, tied, candidates, ties)
+    return Judged(similarity, beaten, tied, expected, hit, np.where(hit, 0, best))
 
 
 def sample_distractors(
@@ -201,16 +208,20 @@ def is_hit(above: np.ndarray, equal: np.ndarray, luck: np.ndarray, ties: Ties) -
     return hit if ties == "own_first" else hit & (luck * (equal.sum(axis=1) + 1) < 1)
 
 
-def sampled(hits: Iterable[bool], chunks: int, seed: int) -> tuple[float, float] | None:
+def sampled(hits: Iterable[bool], chunks: int, seed: int, chunking: Chunking = "even") -> tuple[float, float] | None:
     """Mean and population standard deviation over shuffled chunks; None without hits.
 
-    The published protocol cuts the shuffled hits into ten equal chunks and loses the remainder. Here the chunks'
-    sizes differ by one where they must, there are never more chunks than hits, and the mean is that of all hits,
-    which is the mean of the chunks wherever their number divides n.
+    ``published``: chunks of n // chunks hits each, the remainder lost, and the mean of the chunks' means; None for
+    fewer hits than chunks, where the released code gives NaN. ``even``: the chunks' sizes differ by one where they
+    must, there are never more chunks than hits, and the mean is that of all hits. Where the number of chunks
+    divides n, the two are equal.
     """
     values = np.array(list(hits), dtype=np.float64)
-    if not len(values):
+    if not len(values) or (chunking == "published" and len(values) < chunks):
         return None
     shuffled = rng(seed, "chunks").permutation(values)
+    if chunking == "published":
+        means = shuffled[: len(values) // chunks * chunks].reshape(chunks, -1).mean(axis=1)
+        return float(means.mean()), float(means.std())
     means = [chunk.mean() for chunk in np.array_split(shuffled, min(chunks, len(values)))]
     return float(values.mean()), float(np.std(means))

@@ -1,7 +1,8 @@
 """Score a generator's images by a trained judge: does it retrieve the caption that an image was made from?
 
-Writes one table of scores for each split that the generator serves (and for the second pool of distractors), and
-summary.json. Each distinct image and caption is encoded once; the cache serves all generators and later runs.
+Writes one table of scores for each split that the generator serves (and for a second pool of distractors), beside
+it its sampled predictions in the published format (``scores.predictions``), and summary.json. Each distinct image
+and caption is encoded once; the cache serves all generators and later runs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
@@ -21,13 +21,13 @@ from workflow_scripts.score import embed, scores
 from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
 from workflow_scripts.score.entries import EntrySet, number, renumber
 from workflow_scripts.score.precision import BLOCK, Judged, judge
-from workflow_scripts.score.scores import Inputs, Settings, rounded
+from workflow_scripts.score.scores import Inputs, SetScores, Settings, rounded
 
 
 def score_set(
     entry_set: EntrySet, inputs: Inputs, embedder: Embedder, results: Path, settings: Settings, prompt_rule: str
-) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """The table of one set, and the summaries of its scores, with what the judge gets from text alone."""
+) -> SetScores:
+    """The scores of one set, with what the judge gets from text alone."""
     numbered = number(entry_set, inputs.classes)
     items = items_of(entry_set.entries["path"].tolist(), inputs.images, results)
     images = embedder.images(items)
@@ -62,14 +62,13 @@ def main(options: argparse.Namespace) -> None:
     started = time.monotonic()
     inputs = scores.load_inputs(options)
     settings = scores.settings_of(options)
-    tables: dict[str, pd.DataFrame] = {}
-    summaries: list[dict[str, Any]] = []
-    captions = sorted({text for found in inputs.sets for text in [*found.entries["text"], *found.pool["text"]]})
+    found: dict[str, SetScores] = {}
+    captions = sorted({text for part in inputs.sets for text in [*part.entries["text"], *part.pool["text"]]})
     with open_embedder(options) as embedder:
         for entry_set in inputs.sets:
-            table, found = score_set(entry_set, inputs, embedder, options.results, settings, options.prompt_rule)
-            tables[entry_set.name] = table
-            summaries += found
+            found[entry_set.name] = score_set(
+                entry_set, inputs, embedder, options.results, settings, options.prompt_rule
+            )
         tokenizer = embedder.judge.tokenizer
         truncated = count_truncated(tokenizer, captions, tokenize(tokenizer, captions)) if captions else 0
     summary = scores.head(options, inputs) | {
@@ -77,11 +76,10 @@ def main(options: argparse.Namespace) -> None:
         "judge_hash": embedder.judge.hash,
         "captions": len(captions),
         "truncated_captions": truncated,
-        "scores": summaries,
     }
     with atomic_folder(options.output) as folder:
-        scores.write_scores(tables, folder)
-        write_json(summary, folder / "summary.json")
+        summaries = scores.write_scores(found, folder)
+        write_json(summary | {"scores": summaries}, folder / "summary.json")
     scores.warn(summaries, options.generator, settings)
     log.info("%s: scored in %.0f s", options.generator, time.monotonic() - started)
 

@@ -1,7 +1,7 @@
 """Score a generator's drawn scenes by the oracle, which knows what was drawn (sketches alone).
 
-Writes tables of scores as ``score_images`` does, and summary.json with the rate of distractors that are true of
-the image and the ceiling that they leave.
+Writes tables of scores and predictions as ``score_images`` does, and summary.json with the rate of distractors
+that are true of the image and the ceiling that they leave.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workflow_scripts.score.oracle import (
     share_true,
 )
 from workflow_scripts.score.precision import Judged, judge
-from workflow_scripts.score.scores import Inputs, Settings, rounded
+from workflow_scripts.score.scores import Inputs, SetScores, Settings, rounded
 
 Facts = dict[CaptionKey, frozenset[Fact]]
 
@@ -51,8 +51,8 @@ def score_set(
     swapped: Facts,
     settings: Settings,
     prompt_rule: str,
-) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """The table of one set, and the summaries of its scores."""
+) -> SetScores:
+    """The scores of one set."""
     known: dict[str, frozenset[Fact]] = {}
     own = swapped if entry_set.split == "test_swapped" else original
     other = swapped if entry_set.distractors == "swapped" else original
@@ -101,14 +101,12 @@ def main(options: argparse.Namespace) -> None:
     drawn = pd.read_parquet(options.drawn) if options.drawn else None
     facts = pd.read_parquet(options.facts)
     original, swapped = facts_of_captions(facts), facts_of_swapped(facts, inputs.swapped)
-    tables: dict[str, pd.DataFrame] = {}
-    summaries: list[dict[str, Any]] = []
-    for entry_set in inputs.sets:
-        table, found = score_set(entry_set, inputs, scenes, drawn, original, swapped, settings, options.prompt_rule)
-        tables[entry_set.name] = table
-        summaries += found
+    found = {
+        part.name: score_set(part, inputs, scenes, drawn, original, swapped, settings, options.prompt_rule)
+        for part in inputs.sets
+    }
     with atomic_folder(options.output) as folder:
-        scores.write_scores(tables, folder)
+        summaries = scores.write_scores(found, folder)
         write_json(
             scores.head(options, inputs) | {"judge": "oracle", "judge_hash": None, "scores": summaries},
             folder / "summary.json",

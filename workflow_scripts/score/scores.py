@@ -13,10 +13,11 @@ import pandas as pd
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import read_table, write_table
+from workflow_scripts.common.pickles import plain_pickle
 from workflow_scripts.common.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
 from workflow_scripts.score import balance
 from workflow_scripts.score.entries import KEYS, EntrySet, Numbered, class_names, entry_sets, pool_summary
-from workflow_scripts.score.precision import Judged, Similarities, Ties, judge, sampled
+from workflow_scripts.score.precision import Chunking, Judged, Similarities, Ties, judge, sampled
 from workflow_scripts.split.judged import judged_images
 
 DIGITS = 6
@@ -29,6 +30,7 @@ class Settings:
     candidates: int
     ties: Ties
     chunks: int
+    chunking: Chunking
     dominant: int
     ratio: float
     seed: int
@@ -37,6 +39,22 @@ class Settings:
     def candidate_rule(self) -> dict[str, Any]:
         """What ``precision.judge`` needs of them."""
         return {"candidates": self.candidates, "ties": self.ties, "seed": self.seed}
+
+    def sampled(self, hits: pd.Series) -> tuple[float, float] | None:
+        """The sampled score of hits, as ``precision.sampled``."""
+        return sampled(hits, self.chunks, self.seed, self.chunking)
+
+
+Prediction = tuple[str, int, str, int]
+
+
+@dataclass(frozen=True)
+class SetScores:
+    """table: columns of ``tables.SCORES``. summaries: of each score in it. predictions: as published."""
+
+    table: pd.DataFrame
+    summaries: list[dict[str, Any]]
+    predictions: list[Prediction]
 
 
 @dataclass(frozen=True)
@@ -122,8 +140,8 @@ def score_set(
     prompt_rule: str,
     settings: Settings,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
-) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """The table of one set, and the summaries of its scores.
+) -> SetScores:
+    """The scores of one set.
 
     There is one of all its entries and, of test_seen, one of just those whose caption was swapped. ``more``: what
     a judge adds to a summary of some of the entries, (n,) booleans.
@@ -139,7 +157,22 @@ def score_set(
         part, part_numbered = subset(entry_set, numbered, rows)
         about = set_summary(part, part_numbered, table[rows], None, settings, prompts="swapped")
         summaries.append(about | more(rows, found))
-    return table, summaries
+    return SetScores(table, summaries, predictions(entry_set, found))
+
+
+def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
+    """The sampled hits in the published format: (image_id, caption_id, path relative to the results, index).
+
+    The index is that of the candidate ranked first: 0 for a hit, and for a miss that of the nearest of the
+    distractors that were drawn, in the order of the draw.
+    """
+    # One object for equal texts, so that the bytes of the pickle depend on the content alone.
+    shared: dict[str, str] = {}
+    columns = (entry_set.entries[name].tolist() for name in ("image_id", "caption_id", "path"))
+    return [
+        (shared.setdefault(image, image), int(caption), shared.setdefault(path, path), int(index))
+        for image, caption, path, index in zip(*columns, judged.predicted, strict=True)
+    ]
 
 
 def set_summary(
@@ -152,7 +185,7 @@ def set_summary(
     prompts: str,
 ) -> dict[str, Any]:
     """What is to be said of one score; ``prompts``: which of the split's captions it is of."""
-    means = sampled(table["hit"], settings.chunks, settings.seed)
+    means = settings.sampled(table["hit"])
     result: dict[str, Any] = {
         "set": entry_set.name,
         "split": entry_set.split,
@@ -169,7 +202,7 @@ def set_summary(
     }
     if cut is not None:
         kept = balance.subsample(list(table["pair"]), cut, settings.seed)
-        means = sampled(table.loc[kept, "hit"], settings.chunks, settings.seed)
+        means = settings.sampled(table.loc[kept, "hit"])
         result["balance"] = {
             "rule": cut.rule,
             "pairs": len(cut.counts),
@@ -193,9 +226,12 @@ def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[E
     return kept, replace(numbered, entries=part)
 
 
-def write_scores(tables: dict[str, pd.DataFrame], folder: Path) -> None:
-    for name, table in tables.items():
-        write_table(table, folder / f"{name}.parquet", SCORES)
+def write_scores(found: dict[str, SetScores], folder: Path) -> list[dict[str, Any]]:
+    """Write each set's table and its predictions as published; returns the summaries of all."""
+    for name, scored in found.items():
+        write_table(scored.table, folder / f"{name}.parquet", SCORES)
+        (folder / f"{name}.predictions.pkl").write_bytes(plain_pickle(scored.predictions))
+    return [summary for scored in found.values() for summary in scored.summaries]
 
 
 def warn(summaries: Sequence[dict[str, Any]], generator: str, settings: Settings) -> None:
@@ -229,8 +265,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--train-on", choices=("train", "half", "all"), default="train", help="as the judge did")
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--ties", choices=("random", "own_first"), default="random")
-    parser.add_argument("--distractors", nargs="+", choices=("original", "swapped"), default=["original"])
+    parser.add_argument("--distractors", nargs="+", choices=("original", "swapped", "published"), default=["original"])
     parser.add_argument("--chunks", type=int, default=10)
+    parser.add_argument("--chunking", choices=("even", "published"), default="even", help="of the sampled score")
     parser.add_argument("--dominant", type=int, choices=(1, 2), default=1, help="pairs cut by balancing")
     parser.add_argument("--ratio", type=float, default=1.25, help="to this times the next most frequent")
     parser.add_argument("--seed", type=int, default=0)
@@ -239,7 +276,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     return Settings(
-        options.candidates, options.ties, options.chunks, options.dominant, options.ratio, options.seed
+        options.candidates,
+        options.ties,
+        options.chunks,
+        options.chunking,
+        options.dominant,
+        options.ratio,
+        options.seed,
     )  # fmt: skip
 
 
@@ -253,6 +296,8 @@ def head(options: argparse.Namespace, inputs: Inputs) -> dict[str, Any]:
         "seed": options.seed,
         "candidates": options.candidates,
         "ties": options.ties,
+        "chunks": options.chunks,
+        "chunking": options.chunking,
         "class_rule": inputs.class_rule,
         "images_without_class": inputs.images_without_class,
     }

@@ -1,16 +1,22 @@
-"""Images that somebody's model has made from ``prompts.jsonl``: a folder of files, or a manifest that names them.
+"""Images that somebody's model has made of the prompts: a folder of files, or a manifest that names them.
 
 In a folder, the file of a prompt is ``<split>/<image_id>/<caption_id>[_<draw>]`` with the ending png, jpg, jpeg or
 webp; where there is no folder named after a split, ``<image_id>/<caption_id>[_<draw>]``, as long as no two splits ask
-for the same caption. Without ``_<draw>`` it is draw 0. A manifest is CSV, TSV, JSON, JSON lines or Parquet with
-columns ``image_id``, ``caption_id``, ``path`` (relative to it) and, optionally, ``split`` and ``draw``.
+for the same caption. Without ``_<draw>`` it is draw 0. After ``<image_id>`` there may be instead what the paper's
+models write, given the data folders of ``export_layout``: ``_<caption_id>_s-1[_<draw>][_R_<prediction>]`` (DM-GAN,
+AttnGAN) or ``_<caption_id>_  <draw>`` (DF-GAN). They write each split to a place of its own, so ``path`` may name one
+for each. A manifest is CSV, TSV, JSON, JSON lines or Parquet with columns ``image_id``, ``caption_id``, ``path``
+(relative to it) and, optionally, ``split`` and ``draw``.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -32,41 +38,91 @@ TABLES = ()
 # split (None where the place says none), image_id, caption_id, draw.
 Key = tuple[str | None, str, int, int]
 _NAME = re.compile(r"(?P<image>.+)/(?P<caption>\d{1,15})(?:_(?P<draw>\d{1,9}))?")
+_SAMPLED = re.compile(
+    r"(?P<image>.+)_(?P<caption>\d{1,15})_(?:s-1(?:_(?P<draw>\d{1,9}))?(?:_R_\d+)?| +(?P<spaced>\d+))"
+)
+_Place = Annotated[str, Field(min_length=1)]
 
 
 class Settings(Section):
     """Where the images are."""
 
-    path: str = Field(min_length=1, description="a folder of images, or a manifest file that names them")
+    path: _Place | dict[Literal[TESTS], _Place] = Field(
+        description="a folder of images, or a manifest file that names them; or one for each split, by its name"
+    )
+
+    def places(self) -> dict[str | None, Path]:
+        """The folders and manifests by their split; None where one has all splits."""
+        return {None: Path(self.path)} if isinstance(self.path, str) else {s: Path(p) for s, p in self.path.items()}
+
+
+@dataclass
+class Found:
+    """files: by what they are for. skipped: those whose names say nothing, or the same as another's. bad: rows."""
+
+    files: dict[Key, Path] = field(default_factory=dict)
+    skipped: list[Path] = field(default_factory=list)
+    bad: list[str] = field(default_factory=list)
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when the manifest does, or the names or sizes of the files in the folder."""
-    return fingerprint_of(settings.path)
+    """Changes when a manifest does, or the names or sizes of the files in a folder."""
+    return fingerprint_of(*settings.places().values())
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Each prompt's file, copied; missing and unreadable ones named. Raises UserError where none is found."""
-    place = Path(settings.path)
-    if not place.exists():
-        raise UserError(f"{place}: no such folder or manifest of images")
-    files, bad = files_of_manifest(place) if place.is_file() else files_of_folder(place)
-    check_collisions(files, prompts, place)
-    found = [_file(files, key) for key in prompts[KEYS].itertuples(index=False, name=None)]
-    wanted = {file for file in found if file is not None}
+    places = settings.places()
+    found = find(places)
+    where = ", ".join(str(place) for place in places.values())
+    check_collisions(found.files, prompts, where)
+    chosen = [_file(found.files, key) for key in prompts[KEYS].itertuples(index=False, name=None)]
+    wanted = {file for file in chosen if file is not None}
     if not any(file.is_file() for file in wanted):
         raise UserError(
-            f"{place}: holds no image of the {len(prompts)} prompts; the first is looked for as "
-            f"{prompts['file_name'].iloc[0]}; there are {len(files)} files with such names"
+            f"{where}: holds no image of the {len(prompts)} prompts; the first is looked for as "
+            f"{prompts['file_name'].iloc[0]}; there are {len(found.files)} files with such names"
         )
     check_space(sum(f.stat().st_size for f in wanted if f.is_file()), context.folder, f"copying {len(wanted)} images")
     rows = []
-    steps = zip(prompts["file_name"], found, strict=True)
+    steps = zip(prompts["file_name"], chosen, strict=True)
     for name, file in track(steps, len(prompts), "images copied"):
         rows.append(_copy(name, file, context))
     manifest = prompts[KEYS].assign(path=[r[0] for r in rows], status=[r[1] for r in rows])
-    unused = sorted(str(f.relative_to(place.parent if place.is_file() else place)) for f in {*files.values()} - wanted)
-    return Generated(manifest, summary={"files_without_prompt": named(unused), "rows_unreadable": named(bad)})
+    summary = {
+        "files_without_prompt": named(_shown({*found.files.values()} - wanted, places)),
+        "files_not_understood": named(_shown(found.skipped, places)),
+        "rows_unreadable": named(found.bad),
+    }
+    return Generated(manifest, summary=summary)
+
+
+def find(places: dict[str | None, Path]) -> Found:
+    """What there is in all places. Raises UserError for one that is not there."""
+    result = Found()
+    for split, place in places.items():
+        if not place.exists():
+            raise UserError(f"{place}: no such folder or manifest of images")
+        part = files_of_manifest(place) if place.is_file() else files_of_folder(place)
+        # In a split's own place, what is said to be of another split is not looked for.
+        mine = {key: file for key, file in part.files.items() if split is None or key[0] in (None, split)}
+        result.files |= {(split or key[0], *key[1:]): file for key, file in mine.items()}
+        result.skipped += part.skipped + sorted({*part.files.values()} - {*mine.values()})
+        result.bad += part.bad
+    return result
+
+
+def _shown(files: Iterable[Path], places: dict[str | None, Path]) -> list[str]:
+    """The files' names below their places, sorted: no artifact holds a place of this machine."""
+    names = []
+    for file in files:
+        split, root = next(
+            (split, root)
+            for split, root in ((s, p.parent if p.is_file() else p) for s, p in places.items())
+            if file.is_relative_to(root)
+        )
+        names.append("/".join(filter(None, (split, file.relative_to(root).as_posix()))))
+    return sorted(names)
 
 
 def _copy(name: str, file: Path | None, context: Context) -> tuple[str | None, str]:
@@ -86,27 +142,38 @@ def _file(files: dict[Key, Path], key: Key) -> Path | None:
     return files.get(key, files.get((None, *key[1:])))
 
 
-def files_of_folder(folder: Path) -> tuple[dict[Key, Path], list[str]]:
-    """The files by what their names say; and nothing, for a folder has no bad rows.
+def files_of_folder(folder: Path) -> Found:
+    """The files by what their names say.
 
     Where one prompt has several files, the ending that comes first in ``pictures.SUFFIXES`` is taken, and
     ``_0`` before none.
     """
     has_splits = any((folder / split).is_dir() for split in TESTS)
-    files: dict[Key, Path] = {}
+    found = Found()
     there = (p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     order = {suffix: number for number, suffix in enumerate(SUFFIXES)}
     for path in sorted(there, key=lambda p: (order[p.suffix.lower()], "_" not in p.stem, p.as_posix())):
         split, name = None, path.relative_to(folder).with_suffix("").as_posix()
         if has_splits:
             split, _, name = name.partition("/")
-        match = _NAME.fullmatch(name)
-        if match and (split is None or split in TESTS):
-            files.setdefault((split, match["image"], int(match["caption"]), int(match["draw"] or 0)), path)
-    return files, []
+        key = _key(split, name) if split is None or split in TESTS else None
+        if key is None or key in found.files:
+            found.skipped.append(path)
+        else:
+            found.files[key] = path
+    return found
 
 
-def files_of_manifest(manifest: Path) -> tuple[dict[Key, Path], list[str]]:
+def _key(split: str | None, name: str) -> Key | None:
+    """What a file's name, without its ending, says; None where it says nothing."""
+    match = _NAME.fullmatch(name)
+    if match:
+        return split, match["image"], int(match["caption"]), int(match["draw"] or 0)
+    match = _SAMPLED.fullmatch(name)
+    return match and (split, match["image"], int(match["caption"]), int(match["draw"] or match["spaced"] or 0))
+
+
+def files_of_manifest(manifest: Path) -> Found:
     """The files by the manifest's columns, and its bad rows. Raises UserError where two rows are for one prompt."""
     rows, bad = read_records(manifest, ["image_id", "caption_id", "path"], ["split", "draw"])
     files: dict[Key, Path] = {}
@@ -125,10 +192,10 @@ def files_of_manifest(manifest: Path) -> tuple[dict[Key, Path], list[str]]:
         if key in files:
             raise UserError(f"{manifest}: {row['where']}: a second image for image {key[1]} caption {key[2]}: keep one")
         files[key] = path
-    return files, bad
+    return Found(files, bad=bad)
 
 
-def check_collisions(files: dict[Key, Path], prompts: pd.DataFrame, place: Path) -> None:
+def check_collisions(files: dict[Key, Path], prompts: pd.DataFrame, place: str) -> None:
     """UserError where a file without a split could be for prompts of two splits."""
     for key, splits in prompts.groupby(["image_id", "caption_id", "draw"])["split"]:
         image_id, caption_id, draw = key

@@ -1,0 +1,251 @@
+"""Images by a tiny pipeline with random weights: what a prompt and its seed give does not depend on the run."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from tests.generate.conftest import Place, make_prompts
+from workflow_scripts.common import tables
+from workflow_scripts.common.config import load_config
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.generate import pipelines
+from workflow_scripts.generate.generators import diffusers as kind
+
+import_torchvision()
+library = pytest.importorskip("diffusers")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Stable Diffusion of 16 by 16 pixels that reads 16 letters."""
+    root = tmp_path_factory.mktemp("pipeline")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [*letters, *(letter + "</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
+    (root / "vocab.json").write_text(json.dumps({word: number for number, word in enumerate(words)}))
+    (root / "merges.txt").write_text("#version: 0.2\n")
+    tokenizer = transformers.CLIPTokenizer(str(root / "vocab.json"), str(root / "merges.txt"), model_max_length=16)
+    torch.manual_seed(0)
+    unet = library.UNet2DConditionModel(
+        block_out_channels=(8, 16), layers_per_block=1, sample_size=8, in_channels=4, out_channels=4,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        cross_attention_dim=16, norm_num_groups=4, attention_head_dim=4,
+    )  # fmt: skip
+    vae = library.AutoencoderKL(
+        block_out_channels=[8, 16], down_block_types=["DownEncoderBlock2D"] * 2,
+        up_block_types=["UpDecoderBlock2D"] * 2, latent_channels=4, norm_num_groups=4,
+    )  # fmt: skip
+    reader = transformers.CLIPTextModel(
+        transformers.CLIPTextConfig(
+            vocab_size=len(words), hidden_size=16, intermediate_size=16, num_attention_heads=2, num_hidden_layers=1,
+            max_position_embeddings=16, bos_token_id=len(words) - 2, eos_token_id=len(words) - 1,
+            pad_token_id=len(words) - 1,
+        )
+    )  # fmt: skip
+    library.StableDiffusionPipeline(
+        vae=vae, text_encoder=reader, tokenizer=tokenizer, unet=unet,
+        scheduler=library.DDIMScheduler(steps_offset=1, clip_sample=False), safety_checker=None,
+        feature_extractor=None, requires_safety_checker=False,
+    ).save_pretrained(root / "model")  # fmt: skip
+    return root / "model"
+
+
+def draw(place: Place, model: Path | str, prompts: pd.DataFrame | None = None, **settings: Any) -> dict[str, bytes]:
+    """The images by file name."""
+    manifest, _ = place.generate(
+        "diffusers", prompts, **{"model": str(model), "steps": 2, "batch": 4, "device": "cpu", **settings}
+    )
+    assert (manifest["status"] == "ok").all()
+    root = place.target / "images"
+    return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*.png")}
+
+
+def forget(place: Place) -> None:
+    shutil.rmtree(place.root / "cache")
+
+
+PROMPTS = make_prompts({"test_seen": ["s/1", "s/2"], "test_unseen": ["u/1"], "test_swapped": ["s/1"]}, draws=2)
+PROMPTS["text"] = [f"a {t} bird" for t in ("red", "tan") for _ in range(4)] + ["a gray bird"] * 4 + ["a pink bird"] * 4
+
+
+def test_an_image_depends_on_its_prompt_and_seed_alone(place: Place, model: Path) -> None:
+    whole = draw(place, model, PROMPTS)
+    assert set(whole) == set(PROMPTS["file_name"]) and len(set(whole.values())) == len(whole)
+    assert Image.open(place.target / "images" / PROMPTS["file_name"][0]).size == (16, 16)
+    # Other batches: backwards, without the cache; five alone.
+    forget(place)
+    assert draw(place, model, PROMPTS[::-1].reset_index(drop=True)) == whole
+    forget(place)
+    some = PROMPTS.iloc[[11, 2, 7, 14, 5]].reset_index(drop=True)
+    assert draw(place, model, some) == {name: whole[name] for name in some["file_name"]}
+
+
+def test_a_swapped_prompt_starts_from_its_originals_noise(place: Place, model: Path) -> None:
+    same = PROMPTS.assign(text="a red bird")
+    images = draw(place, model, same)
+    assert images["test_swapped/s/1/0_0.png"] == images["test_seen/s/1/0_0.png"]
+    assert images["test_seen/s/1/0_0.png"] != images["test_seen/s/1/0_1.png"] != images["test_seen/s/1/1_1.png"]
+
+
+def test_a_killed_run_goes_on(place: Place, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = draw(place, model, PROMPTS)
+    forget(place)
+    drawn: list[int] = []
+    once = pipelines.Pipeline.draw
+
+    def counted(self: pipelines.Pipeline, texts: list[str], seeds: list[int]) -> list[pipelines.Drawn]:
+        if sum(drawn) == 8 and len(drawn) == 2:
+            drawn.append(0)
+            raise KeyboardInterrupt
+        drawn.append(len(texts))
+        return once(self, texts, seeds)
+
+    monkeypatch.setattr(pipelines.Pipeline, "draw", counted)
+    with pytest.raises(KeyboardInterrupt):
+        draw(place, model, PROMPTS)
+    # Nothing half made stands where the artifact belongs, and the same bytes come of the rest.
+    assert draw(place, model, PROMPTS) == whole and drawn == [4, 4, 0, 4, 4]
+    # Other settings are other images.
+    assert draw(place, model, PROMPTS, steps=3) != whole and sum(drawn) == 32
+
+
+def test_what_the_summary_says(place: Place, model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    prompts = PROMPTS.assign(text=["a bird with a belly of red"] * 2 + ["a red bird"] * 14)
+    _, summary = place.generate(
+        "diffusers", prompts, model=str(model), steps=2, batch=4, guidance=3, size=[24, 16], device="cpu"
+    )
+    about = {
+        "model": "model", "pipeline": "StableDiffusionPipeline", "num_inference_steps": 2, "guidance_scale": 3.0,
+        "width": 24, "height": 16, "dtype": "fp32", "device": "cpu",
+    }  # fmt: skip
+    assert summary | about == summary
+    assert summary["prompts_truncated"] == 2 and str(place.root) not in json.dumps(summary)
+    assert Image.open(place.target / "images" / PROMPTS["file_name"][0]).size == (24, 16)
+
+
+def test_images_that_the_checker_blacked_out_are_counted(
+    place: Place, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = library.StableDiffusionPipeline.__call__
+
+    @functools.wraps(calls)
+    def checked(self: Any, prompt: list[str], *, generator: list[torch.Generator], **options: Any) -> Any:
+        output = calls(self, prompt=prompt, generator=generator, **options)
+        flags = ["pink" in text for text in prompt]
+        output.images = [
+            Image.new("RGB", i.size) if f or "gray" in t else i
+            for i, f, t in zip(output.images, flags, prompt, strict=True)
+        ]
+        return type(output)(images=output.images, nsfw_content_detected=flags)
+
+    monkeypatch.setattr(library.StableDiffusionPipeline, "__call__", checked)
+    settings = {"model": str(model), "steps": 1, "batch": 3, "device": "cpu"}
+    _, summary = place.generate("diffusers", PROMPTS, **settings)
+    assert summary["flagged_by_checker"]["names"] == [f"test_swapped/s/1/{c}_{d}.png" for c in (0, 1) for d in (0, 1)]
+    assert summary["black"]["count"] == 8
+    # What the cache has is counted just so.
+    assert place.generate("diffusers", PROMPTS, **settings)[1] == summary
+
+
+def test_half_precision(place: Place, model: Path) -> None:
+    prompts = PROMPTS[:4]
+    half, whole = draw(place, model, prompts, dtype="bf16"), draw(place, model, prompts)
+    assert half != whole
+
+    def pixels(raw: bytes) -> np.ndarray:
+        file = place.root / "one.png"
+        file.write_bytes(raw)
+        return np.asarray(Image.open(file), dtype=float)
+
+    assert all(np.abs(pixels(half[name]) - pixels(whole[name])).mean() < 8 for name in whole)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
+        ({"revision": "main"}, "revision: main, but model .* is a folder"),
+        ({"model": "nobody/nothing"}, "model nobody/nothing: no such folder, and not to be had from the hub"),
+        ({"steps": 0}, "steps"),
+        ({"size": 17}, "divisible by 8"),
+    ],
+)
+def test_what_cannot_be_drawn(
+    place: Place, model: Path, settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if settings.get("device") == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises((UserError, ValueError), match=message) as error:
+        draw(place, **{"model": model, "prompts": PROMPTS[:1], **settings})
+    assert "\n" not in str(error.value)
+    assert not (place.target / "manifest.parquet").exists() and not (place.target / "images").exists()
+
+
+def test_folders_that_hold_no_pipeline(place: Place, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no model_index.json"):
+        draw(place, tmp_path / "empty")
+    broken = shutil.copytree(model, tmp_path / "broken")
+    weights = broken / "unet" / "diffusion_pytorch_model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(UserError, match=f"model {broken}: cannot be loaded"):
+        draw(place, broken)
+    other = shutil.copytree(model, tmp_path / "other")
+    library.DDPMPipeline(
+        unet=library.UNet2DModel(
+            block_out_channels=(8, 8), layers_per_block=1, sample_size=8, norm_num_groups=4,
+            down_block_types=("DownBlock2D",) * 2, up_block_types=("UpBlock2D",) * 2,
+        ),
+        scheduler=library.DDPMScheduler(),
+    ).save_pretrained(other)  # fmt: skip
+    with pytest.raises(UserError, match="a DDPMPipeline takes no prompt"):
+        draw(place, other)
+
+
+def test_without_the_library(place: Place, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def absent(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "diffusers":
+            raise ModuleNotFoundError("No module named 'diffusers'", name="diffusers")
+        return real(name, *rest, **more)
+
+    monkeypatch.delitem(sys.modules, "diffusers")
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(UserError, match="diffusers is not installed: pip install diffusers"):
+        pipelines.load(kind.Settings(model=str(model), device="cpu"), 1)
+
+
+def test_the_config_is_checked_without_the_library() -> None:
+    values = {"generate": {"generators": [{"name": "sd", "kind": "diffusers", "model": "a/b", "size": [512, 768]}]}}
+    assert load_config(values).generate.generators[0].kind == "diffusers"
+    values["generate"]["generators"][0]["guidance"] = -1
+    with pytest.raises(UserError, match="generator 'sd': guidance"):
+        load_config(values)
+
+
+def test_other_weights_are_another_pipeline(place: Place, model: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(model, tmp_path / "model")
+    before = draw(place, model, PROMPTS[:4])
+    assert draw(place, other, PROMPTS[:4]) == before
+    weights = other / "unet" / "diffusion_pytorch_model.safetensors"
+    raw = bytearray(weights.read_bytes())
+    raw[-2] ^= 1
+    weights.write_bytes(raw)
+    loaded = pipelines.load(kind.Settings(model=str(other), device="cpu"), 1)
+    assert loaded.identity != pipelines.load(kind.Settings(model=str(model), device="cpu"), 1).identity
+    assert tables.TESTS == kind.SPLITS

@@ -1,0 +1,184 @@
+"""A pipeline of the diffusers library as a function from captions and seeds to images."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from PIL import Image
+
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.device import find_device, settle
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.vision import import_torchvision
+
+if TYPE_CHECKING:
+    from workflow_scripts.generate.generators.diffusers import Settings
+
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An image as PNG; whether the pipeline's checker blacked it out, and whether it is black all over."""
+
+    png: bytes
+    flagged: bool
+    black: bool
+
+    def to_bytes(self) -> bytes:
+        return bytes([self.flagged | self.black << 1]) + self.png
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Drawn:
+        return cls(raw[1:], bool(raw[0] & 1), bool(raw[0] & 2))
+
+
+class Pipeline:
+    """``draw(texts, seeds)``; ``identity``: all that decides an image beside its text and seed."""
+
+    def __init__(self, pipeline: Any, settings: Settings, version: str, dtype: str, threads: int, library: str) -> None:
+        self.pipeline, self.batch = pipeline, settings.batch
+        self.name = type(pipeline).__name__
+        self.options = self._options(settings)
+        device = pipeline.device.type
+        # The folder's own name: no artifact holds a place of this machine.
+        model = Path(settings.model).name if Path(settings.model).is_dir() else settings.model
+        self.about = {
+            "model": model, "version": version, "pipeline": self.name, **self.options, "dtype": dtype, "device": device,
+            "library": library,
+        }  # fmt: skip
+        self.identity = json.dumps({**self.about, "batch": self.batch, "threads": threads, "torch": torch.__version__})
+        self.short_identity = hashlib.blake2b(self.identity.encode(), digest_size=8).hexdigest()
+        self.manner = f"{self.batch} at once, {dtype} on {device}"
+
+    def _options(self, settings: Settings) -> dict[str, Any]:
+        """The arguments of a call that the settings give, all of which the pipeline must know."""
+        known = inspect.signature(self.pipeline.__call__).parameters
+        for argument in ("prompt", "generator"):
+            if argument not in known:
+                raise UserError(
+                    f"model {settings.model}: a {self.name} takes no {argument}: not a text-to-image pipeline"
+                )
+        width, height = settings.size if isinstance(settings.size, tuple) else (settings.size, settings.size)
+        given = {
+            "num_inference_steps": ("steps", settings.steps),
+            "guidance_scale": ("guidance", settings.guidance),
+            "width": ("size", width),
+            "height": ("size", height),
+        }
+        for argument, (setting, value) in given.items():
+            if value is not None and argument not in known:
+                raise UserError(f"model {settings.model}: a {self.name} takes no {argument}: leave {setting} out")
+        return {argument: value for argument, (_, value) in given.items() if value is not None}
+
+    def draw(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Drawn]:
+        """At most ``batch`` images. Fewer are filled up, so that an image does not depend on how many there are."""
+        more = self.batch - len(texts)
+        # On the CPU, whatever draws: the noise is then the same on every machine.
+        noise = [torch.Generator().manual_seed(seed) for seed in [*seeds, *seeds[:1] * more]]
+        try:
+            output = self.pipeline(
+                prompt=[*texts, *texts[:1] * more], generator=noise, output_type="pil", **self.options
+            )
+        except torch.OutOfMemoryError as error:
+            raise UserError(
+                f"batch: {self.batch} images at once do not fit the GPU's memory: make it smaller"
+            ) from error
+        if not hasattr(output, "images"):
+            raise UserError(f"a {self.name} gives no images: choose a text-to-image pipeline")
+        checked = getattr(output, "nsfw_content_detected", None) or [False] * self.batch
+        return [
+            Drawn(_png(image), bool(flagged), image.convert("L").getextrema()[1] == 0)
+            for image, flagged in zip(output.images[: len(texts)], checked, strict=False)
+        ]
+
+    def truncated(self, texts: Sequence[str]) -> int | None:
+        """How many texts are longer than the pipeline's first tokenizer reads; None where it does not say."""
+        tokenizer = getattr(self.pipeline, "tokenizer", None)
+        if tokenizer is None or not texts:
+            return None
+        tokens = tokenizer(list(texts), truncation=False, padding=False).input_ids
+        return sum(len(row) > tokenizer.model_max_length for row in tokens)
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.convert("RGB").save(file, "PNG")
+    return file.getvalue()
+
+
+def load(settings: Settings, threads: int) -> Pipeline:
+    """The pipeline, on its device. Raises UserError where library, model or GPU are not there."""
+    device = find_device(settings.device, "device")
+    try:
+        import_torchvision()
+        import diffusers
+        import transformers
+    except ImportError as error:
+        raise UserError(
+            f"generator kind diffusers: {error.name} is not installed: pip install diffusers transformers accelerate"
+        ) from error
+    for library in (diffusers, transformers):
+        library.utils.logging.set_verbosity_error()
+        library.utils.logging.disable_progress_bar()
+    settle(threads)
+    # Any pipeline may come: what has no algorithm that gives the same bytes again takes the one that there is.
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    folder, version = _fetch(settings, diffusers)
+    dtype = settings.dtype if settings.dtype != "auto" else "fp16" if device.type == "cuda" else "fp32"
+    try:
+        pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=DTYPES[dtype]).to(device)
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"model {settings.model}: does not fit the GPU's memory; dtype fp16 takes half of fp32"
+        ) from error
+    # The library raises nearly anything where a file is damaged or of another kind.
+    except Exception as error:
+        raise UserError(f"model {settings.model}: cannot be loaded ({_first_line(error)})") from error
+    pipeline.set_progress_bar_config(disable=True)
+    versions = f"diffusers {diffusers.__version__}, transformers {transformers.__version__}"
+    result = Pipeline(pipeline, settings, version, dtype, threads, versions)
+    log.info("%s: %s, %s", settings.model, result.name, version)
+    return result
+
+
+def _fetch(settings: Settings, diffusers: Any) -> tuple[Path, str]:
+    """The pipeline's folder, and what tells this version of it from any other: the hub's commit, a sum of the files."""
+    folder = Path(settings.model)
+    if folder.is_dir():
+        if not (folder / "model_index.json").is_file():
+            raise UserError(f"model {folder}: holds no model_index.json: is it a pipeline that diffusers saved?")
+        if settings.revision is not None:
+            raise UserError(f"revision: {settings.revision}, but model {folder} is a folder: leave revision out")
+        return folder, _digest(folder)
+    try:
+        fetched = Path(diffusers.DiffusionPipeline.download(settings.model, revision=settings.revision))
+    except Exception as error:
+        raise UserError(
+            f"model {settings.model}: no such folder, and not to be had from the hub ({_first_line(error)})"
+        ) from error
+    return fetched, fetched.name
+
+
+def _digest(folder: Path) -> str:
+    """16 hex digits over the names and contents of all files."""
+    total = hashlib.blake2b(digest_size=8)
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        with path.open("rb") as file:
+            total.update(
+                path.relative_to(folder).as_posix().encode() + b"\0" + hashlib.file_digest(file, "blake2b").digest()
+            )
+    return total.hexdigest()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].strip()[:200]}" if lines else type(error).__name__
