@@ -11,6 +11,7 @@ rule make_table:
     input:
         scores=all_scores,
         swapped=expand("<results>/{dataset}/{composition}/swapped.parquet", **ALL_COMPOSITIONS),
+        fid=all_fids(),
     output:
         csv=report(
             "<results>/table.csv",
@@ -41,23 +42,53 @@ rule make_table:
         compositions=CONFIG.compositions,
         generators=list(GENERATORS),
         oracle=oracle_generators(),
+        fid=fid_generators(),
         chunks=CONFIG.score.chunks,
         bootstrap=CONFIG.score.bootstrap,
         results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_table --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --chunks {params.chunks} --bootstrap {params.bootstrap} --output {params.results:q} --log {log:q}"
+        " --fid {params.fid:q} --chunks {params.chunks} --bootstrap {params.bootstrap} --output {params.results:q} --log {log:q}"
 
 
-rule draw_figures:
-    """Draw what the splits hold, the scores, the differences and the judge's training."""
+rule draw_splits:
+    """Draw what the splits hold: the adjectives and nouns of each, and the swapped pairs."""
     input:
         pairs="<results>/{dataset}/pairs.parquet",
         ranking="<results>/{dataset}/{composition}/ranking.parquet",
         splits="<results>/{dataset}/{composition}/splits.parquet",
         swapped="<results>/{dataset}/{composition}/swapped.parquet",
         prompts="<results>/{dataset}/{composition}/prompts.parquet",
+    output:
+        adjectives=figure("adjectives"),
+        nouns=figure("nouns"),
+        swapped_pairs=figure("swapped_pairs"),
+        distributions=distribution_figures(),
+    log:
+        "<logs>/{dataset}/{composition}/draw_splits.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/draw_splits.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        code=code_hash("workflow_scripts.report.draw_splits"),
+        dominant=dominant_pairs,
+        ratio=CONFIG.score.balance.ratio,
+        seed=CONFIG.seed,
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.report.draw_splits --results {params.results:q} --dataset {wildcards.dataset:q}"
+        " --composition {wildcards.composition:q} --dominant {params.dominant} --ratio {params.ratio}"
+        " --seed {params.seed} --log {log:q}"
+
+
+rule draw_scores:
+    """Draw the scores, the differences and the judge's training."""
+    input:
         judge="<results>/{dataset}/{composition}/judge",
         table="<results>/table.csv",
         comparisons="<results>/comparisons.csv",
@@ -66,28 +97,60 @@ rule draw_figures:
         gaps=figure("gaps"),
         comparisons=figure("comparisons"),
         loss=figure("loss"),
-        swapped_pairs=figure("swapped_pairs"),
-        adjectives=figure("adjectives"),
-        nouns=figure("nouns"),
     log:
-        "<logs>/{dataset}/{composition}/draw_figures.log",
+        "<logs>/{dataset}/{composition}/draw_scores.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/draw_figures.benchmark.tsv"
+        "<logs>/{dataset}/{composition}/draw_scores.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
         mem_mb=2000,
     params:
-        code=code_hash("workflow_scripts.report.draw_figures"),
-        dominant=CONFIG.score.balance.dominant,
-        ratio=CONFIG.score.balance.ratio,
+        code=code_hash("workflow_scripts.report.draw_scores"),
         seed=CONFIG.seed,
         results=results_folder,
     shell:
-        "python -m workflow_scripts.report.draw_figures --results {params.results:q} --dataset {wildcards.dataset:q}"
-        " --composition {wildcards.composition:q} --dominant {params.dominant} --ratio {params.ratio}"
-        " --seed {params.seed} --log {log:q}"
+        "python -m workflow_scripts.report.draw_scores --results {params.results:q} --dataset {wildcards.dataset:q}"
+        " --composition {wildcards.composition:q} --seed {params.seed} --log {log:q}"
+
+
+rule draw_examples:
+    """Draw pages for print: seen captions beside their swapped ones, with each generator's images."""
+    input:
+        dataset=expand("<results>/{{dataset}}/{name}", name=EXAMPLES_READ_OF_DATASET),
+        composition=expand("<results>/{{dataset}}/{{composition}}/{name}", name=EXAMPLES_READ_OF_COMPOSITION),
+        generators=expand(
+            "<results>/{{dataset}}/{{composition}}/{name}",
+            name=expand(EXAMPLES_READ_OF_GENERATOR, generator=GENERATORS),
+        ),
+    output:
+        report(
+            "<results>/figures/{dataset}_{composition}_examples.pdf",
+            caption="../workflow_scripts/report/captions/examples.rst",
+            category="Figures",
+            subcategory="{composition}",
+            labels={"figure": "examples"},
+        ),
+    log:
+        "<logs>/{dataset}/{composition}/draw_examples.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/draw_examples.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.report.draw_examples"),
+        generators=list(GENERATORS),
+        examples=CONFIG.report.examples,
+        seed=CONFIG.seed,
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.report.draw_examples --results {params.results:q}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --generators {params.generators:q} --examples {params.examples} --seed {params.seed} --log {log:q}"
 
 
 rule make_page:
@@ -95,7 +158,7 @@ rule make_page:
     input:
         table="<results>/table.csv",
         comparisons="<results>/comparisons.csv",
-        figures=all_figures,
+        figures=shown_figures,
         dataset=expand("<results>/{dataset}/{name}", dataset=DATASET, name=PAGE_READS_OF_DATASET),
         composition=expand(
             "<results>/{dataset}/{composition}/{name}", **ALL_COMPOSITIONS, name=PAGE_READS_OF_COMPOSITION
@@ -110,6 +173,7 @@ rule make_page:
             **ALL_COMPOSITIONS,
             generator=oracle_generators(),
         ),
+        fid=all_fids(),
         templates=["workflow_scripts/report/templates/report.html.j2", "workflow_scripts/report/templates/style.css"],
     output:
         report(
@@ -133,11 +197,12 @@ rule make_page:
         compositions=CONFIG.compositions,
         generators=list(GENERATORS),
         oracle=oracle_generators(),
+        fid=fid_generators(),
         examples=CONFIG.report.examples,
-        settings=shown_settings(),
+        settings=shown_settings,
         seed=CONFIG.seed,
         results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --examples {params.examples} --settings {params.settings:q} --seed {params.seed} --log {log:q}"
+        " --fid {params.fid:q} --examples {params.examples} --settings {params.settings:q} --seed {params.seed} --log {log:q}"

@@ -130,9 +130,10 @@ def _summaries(data: Path, place: Path) -> None:
         write_json({"generator": name}, place / "generated" / name / "summary.json")
         balance = {"rule": "the most frequent pair", "cut": {"green_wing": {"of": 20, "kept": 12}}}
         score = {"split": "test_swapped", "judged": 25, "balance": balance, "true_distractors": 0.04}
-        score["pool"] = {"entries_with_fewer_than_candidates": 7}
+        score |= {"pool": {"entries_with_fewer_than_candidates": 7}, "distractors": "original"}
+        summary = {"generator": name, "ties": "random", "chunking": "even", "scores": [score]}
         for kind in ("scores", "scores_oracle"):
-            write_json({"generator": name, "scores": [score]}, place / kind / name / "summary.json")
+            write_json(summary, place / kind / name / "summary.json")
     choice = {"n": 40, "right": 0.9, "low": 0.85, "high": 0.95, "adjectives": {"green": {"n": 40, "right": 0.9}}}
     write_json(choice, place / "adjective_choice.json")
     example = {"image_id": "x", "caption_id": 0, "split": "train", "text": "a green and red bird <i>wing</i>"}
@@ -260,3 +261,16 @@ def make() -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_results(tmp_path_factory.mktemp("report") / "results")
+
+
+@pytest.fixture(scope="session")
+def fid_of() -> Callable[[Path], None]:
+    """``fid_of(file)`` writes the Fréchet distances of a generator that was asked for seen and swapped captions."""
+
+    def write(file: Path) -> None:
+        images = {"generated": 10_000, "real": 54, "features": 2048, "singular": True}
+        swapped = {"fid": 30.0, "balanced": {"fid": 31.5, "generated": 9_000, "rule": "the most frequent pair"}}
+        splits = {"test_seen": {"fid": 12.3, **images}, "test_swapped": {**swapped, **images}}
+        write_json({"generator": file.stem, "network": "Inception, 2048 features", "splits": splits}, file)
+
+    return write

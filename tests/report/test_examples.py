@@ -4,26 +4,51 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from workflow_scripts.report.examples import THUMBNAIL, mark, spread, thumbnail
+from workflow_scripts.report.examples import (
+    THUMBNAIL,
+    data_uri,
+    mark,
+    read_examples,
+    spread,
+    swapped_spans,
+    thumbnail,
+)
+
+
+def most_of(counts: Counter[str], there: Counter[str]) -> bool:
+    """Whether no key was taken twice while another one waited."""
+    most = max(counts.values(), default=0)
+    return all(counts[key] >= min(most - 1, there[key]) for key in there)
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=30), st.integers(0, 30), st.integers(0, 99))
 def test_spread_takes_one_of_each_before_a_second(keys: list[str], n: int, seed: int) -> None:
-    chosen = spread(keys, n, np.random.default_rng(seed))
+    chosen = spread([(key,) for key in keys], n, np.random.default_rng(seed))
     assert len(chosen) == len(set(chosen)) == min(n, len(keys))
-    taken, there = Counter(keys[i] for i in chosen), Counter(keys)
-    most = max(taken.values(), default=0)
-    assert all(taken[key] >= min(most - 1, there[key]) for key in there)
+    assert most_of(Counter(keys[i] for i in chosen), Counter(keys))
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), max_size=30), st.integers(0, 99))
+def test_spread_takes_the_rarer_class_of_equal_pairs(keys: list[tuple[str, str]], seed: int) -> None:
+    n = len(keys) // 2
+    chosen = [keys[i] for i in spread(keys, n, np.random.default_rng(seed))]
+    assert most_of(Counter(pair for pair, _ in chosen), Counter(pair for pair, _ in keys))
+    left = Counter(keys) - Counter(chosen)
+    if left and chosen:
+        # The last one's class was not more frequent than that of any other left with the same pair.
+        taken = Counter(name for _, name in chosen[:-1])
+        assert all(taken[chosen[-1][1]] <= taken[name] for pair, name in left if pair == chosen[-1][0])
 
 
 def test_spread_depends_on_the_generator_alone() -> None:
-    keys = list("aabbccddee")
+    keys = [(key,) for key in "aabbccddee"]
     assert spread(keys, 4, np.random.default_rng(1)) == spread(keys, 4, np.random.default_rng(1))
     assert len({tuple(spread(keys, 4, np.random.default_rng(seed))) for seed in range(9)}) > 1
 
@@ -43,10 +68,44 @@ def test_mark_by_hand() -> None:
     ]  # fmt: skip
 
 
+def test_marks_that_only_a_space_parts_are_one() -> None:
+    assert mark("a red  wing, blue", [(2, 5, "x"), (7, 11, "x"), (13, 17, "x")]) == [
+        ("a ", ""), ("red  wing", "x"), (", ", ""), ("blue", "x")
+    ]  # fmt: skip
+    assert mark("red wing", [(0, 3, "x"), (4, 8, "y")]) == [("red", "x"), (" ", ""), ("wing", "y")]
+
+
+def test_the_noun_is_marked_where_it_is_after_the_swap() -> None:
+    text = "wings that are red, an orange and black head, a red belly"
+    swapped = "wings that are orange, a blue and black head, an orange belly"
+    changes = [
+        {"start": a, "end": b, "new_start": c, "new_end": d}
+        for a, b, c, d in ((15, 18, 15, 21), (23, 29, 25, 29), (48, 51, 49, 55))
+    ]
+    nouns = {15: [(0, 5)], 23: [(40, 44)], 48: [(52, 57)]}
+    before, after = swapped_spans(SimpleNamespace(changes=changes), nouns)
+    said = [[written[a:b] for a, b, _ in spans] for written, spans in ((text, before), (swapped, after))]
+    assert said == [
+        ["red", "wings", "orange", "head", "red", "belly"],
+        ["orange", "wings", "blue", "head", "orange", "belly"],
+    ]
+
+
+def test_every_swap_marks_its_pairs(results: Path) -> None:
+    found, unseen = read_examples(results, "tiny", "color", ["faithful"], 12, 0)
+    assert len(found) == 12 and len(unseen) == 6
+    for example in found:
+        seen, swapped = example.captions
+        marked = [[text for text, kind in caption.segments if kind] for caption in (seen, swapped)]
+        assert marked[1] == [example.pair] and marked[0][0].split()[1] == example.pair.split()[1]
+        assert marked[0] != marked[1]
+    assert len({example.image_id for example in found}) == 12
+
+
 def test_thumbnail_is_small_and_none_for_what_cannot_be_read(tmp_path: Path) -> None:
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (900, 1200, 3), np.uint8)).save(tmp_path / "large.png")
     found = thumbnail(tmp_path / "large.png")
-    assert found and found.startswith("data:image/jpeg;base64,") and len(found) < 8 * THUMBNAIL**2 / 3
+    assert found and data_uri(found).startswith("data:image/jpeg;base64,") and len(found) < 2 * THUMBNAIL**2
     (tmp_path / "broken.png").write_bytes((tmp_path / "large.png").read_bytes()[:5000])
     assert thumbnail(tmp_path / "broken.png") is None
     assert thumbnail(tmp_path / "absent.png") is None

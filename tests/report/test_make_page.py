@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 
 from workflow_scripts.common import tables
 from workflow_scripts.common.io import read_table, write_table
-from workflow_scripts.report import draw_figures, make_page
+from workflow_scripts.report import draw_scores, draw_splits, make_page
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
@@ -58,18 +58,19 @@ class Page(HTMLParser):
         return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
 
 
-def write_page(results: Path, examples: int = 12, compositions: tuple[str, ...] = ("color",)) -> str:
-    for composition in compositions:
-        draw_figures.main(
-            argparse.Namespace(results=results, dataset="tiny", composition=composition, dominant=1, ratio=1.25, seed=0)
-        )
+def write_page(results: Path, examples: int = 12, fid: Sequence[str] = ()) -> str:
+    if not (results / "figures" / "tiny_color_loss.svg").is_file():
+        given = argparse.Namespace(results=results, dataset="tiny", composition="color", dominant=1, ratio=1.25, seed=0)
+        draw_splits.main(given)
+        draw_scores.main(given)
     make_page.main(
         argparse.Namespace(
             results=results,
             dataset="tiny",
-            compositions=list(compositions),
+            compositions=["color"],
             generators=["photographs", "faithful", "memorizer"],
             oracle=["faithful"],
+            fid=fid,
             examples=examples,
             settings='{"judge": {"train_on": "half", "model": "</pre><script>"}}',
             seed=0,
@@ -150,6 +151,20 @@ def test_the_oracle_says_how_many_distractors_are_true(page: Page) -> None:
     assert "true of the image too: 4.0\xa0% of the distractors" in page.text.replace("4.0 %", "4.0\xa0%")
 
 
+def test_a_protocol_other_than_the_definitions_is_said(page: Page) -> None:
+    assert "As published" not in page.text
+    assert make_page.protocol_line({"ties": "own_first", "chunking": "even"}).startswith("As published: Ties count")
+    assert "without the remainder" in make_page.protocol_line({"ties": "random", "chunking": "published"})
+
+
+def test_fid_stands_beside_its_numbers_of_images(results: Path, fid_of: Callable[[Path], None], page: Page) -> None:
+    assert "Fréchet" not in page.text
+    fid_of(results / "tiny" / "color" / "fid" / "memorizer.json")
+    with_fid = Page(write_page(results, 1, fid=["memorizer"]))
+    assert ["memorizer", "12.30", "–", "30.00", "31.50"] in with_fid.rows
+    assert "seen: 10,000 generated and 54 real images, too few for 2,048 features: biased upwards" in with_fid.text
+
+
 def test_audit_and_its_suspicions(page: Page) -> None:
     assert "Audit: 0 violations in 192 captions" in page.text
     assert "a green and red bird <i>wing</i>" in page.text
@@ -157,10 +172,19 @@ def test_audit_and_its_suspicions(page: Page) -> None:
 
 def test_swaps_are_marked_and_told_without_color(page: Page) -> None:
     legend = 1
-    swapped = len(page.by_class("example")) - len(page.by_class("unseen")) // 2
+    swapped = len(page.by_class("example")) - (len(page.by_class("unseen")) - legend)
     assert len(page.by_class("swapped")) - legend == len(page.by_class("seen")) - legend == swapped > 0
     hits = [attrs for attrs in page.by_class("picture") if "hit" in (attrs["class"] or "")]
     assert len(hits) == page.text.count("✓ hit")
+
+
+def test_each_split_s_words_are_there_with_their_numbers(page: Page) -> None:
+    figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
+    assert len(figures) == 7 + 8 and all(attrs["alt"] for attrs in figures)
+    for name in ("train", "seen", "unseen", "swapped"):
+        assert sum((attrs["alt"] or "").startswith(f"Adjectives in {name} (tiny, color): ") for attrs in figures) == 1
+    # White is to stay white where the page is dark.
+    assert len(page.by_class("true-colors")) == 5
 
 
 def test_pictures_that_are_not_there_are_named(results: Path, tmp_path: Path) -> None:
@@ -178,7 +202,7 @@ def test_pictures_that_are_not_there_are_named(results: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("examples", [0, 1, 5])
 def test_as_many_examples_as_asked_for(results: Path, examples: int) -> None:
-    assert len(Page(write_page(results, examples)).by_class("example")) == examples
+    assert len(Page(write_page(results, examples)).by_class("example")) == examples + examples // 2
 
 
 def test_images_without_class_are_said(make: Callable[..., Path], tmp_path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -227,6 +228,22 @@ def test_latex(results: Path) -> None:
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert len({line.count("&") for line in body}) == 1 and len(body) == 11
     assert text.isascii()
+
+
+def test_fid_is_a_column_where_there_is_one(results: Path, fid_of: Callable[[Path], None]) -> None:
+    run(results)
+    assert "FID" not in (results / "table.md").read_text()
+    fid_of(results / "d" / "color" / "fid" / "bad.json")
+    run(results, "--fid", "bad")
+    text = (results / "table.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    assert rows[0][-1] == "FID"
+    found = {tuple(row[:4]): row[-1] for row in rows[2:] if row[-1] != "–"}
+    assert found == {
+        ("bad", "seen", "pairs", "original"): "12.30",
+        ("bad", "swapped", "swapped", "original"): "30.00 (balanced 31.50)",
+    }
+    assert "FID is the Fréchet distance" in text and "seen: 10,000 generated and 54 real images" in text
 
 
 def test_same_scores_same_bytes(results: Path) -> None:

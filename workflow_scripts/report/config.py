@@ -11,7 +11,8 @@ class ReportConfig(Section):
     """The table, the figures, the page."""
 
     examples: int = Field(
-        12,
+        24,
         ge=0,
-        description="captions shown for each composition, with images: one in three unseen, the others swapped",
+        description="captions shown beside their swapped ones for each composition, with images, six to a printed"
+        " page; in report.html half as many unseen captions too",
     )

@@ -1,43 +1,53 @@
-"""Captions to show, with the words that matter marked, and the pictures made for them."""
+"""Captions to show, with their pairs marked, and the pictures made for them: chosen once for the page and for print."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from PIL import Image
 
+from workflow_scripts.common.io import read_table
+from workflow_scripts.common.seeds import rng
+from workflow_scripts.common.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
 from workflow_scripts.report.labels import pair_words, percent
 
-# Longer side of a picture on the page, pixels: sharp at the size it is shown.
+# Longer side of a picture, pixels: sharp at the size it is shown.
 THUMBNAIL = 176
+# Swapped examples that share a printed page.
+PER_PAGE = 6
+# Swapped examples to one unseen example.
+SWAPPED_TO_UNSEEN = 2
 
 Segment = tuple[str, str]
+Span = tuple[int, int, str]
+# split, image_id, caption_id
+Prompt = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """title: what it is. source: a data URI, or None with the reason in ``verdict``. hit: None where not scored.
+    """title: what it is. file: a small PNG or JPEG, or None with the reason in ``verdict``.
 
-    asked: False where the generator was not asked for this caption; its place is kept free, so that the pictures
-    of a generator stand in one column.
+    hit: whether the judge found the caption, and then ``verdict`` says how often it would; None if not scored.
     """
 
     title: str
-    source: str | None
+    file: bytes | None
     verdict: str = ""
     hit: bool | None = None
-    asked: bool = True
 
 
 @dataclass(frozen=True)
 class Caption:
-    """A caption in segments, and what each generator made of it."""
+    """A caption in segments, and what each generator that was asked for it made of it."""
 
     label: str
     segments: list[Segment]
@@ -54,34 +64,49 @@ class Example:
     captions: list[Caption]
 
 
-def spread(keys: Sequence[str], n: int, generator: np.random.Generator) -> list[int]:
-    """Positions of at most ``n`` of ``keys``, taken in turns: one of each key before a second of any."""
-    order = generator.permutation(len(keys))
-    turn: dict[str, int] = {}
-    turns = []
-    for place, i in enumerate(order):
-        turns.append((turn.get(keys[i], 0), place, int(i)))
-        turn[keys[i]] = turn.get(keys[i], 0) + 1
-    return [i for _, _, i in sorted(turns)[:n]]
+def spread(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generator) -> list[int]:
+    """Positions of at most ``n`` of ``keys``, one after the other that of which the least is there already.
+
+    The first part of a key counts first (one of each before a second of any), the next ones between equals, then
+    the order, which is random.
+    """
+    left = [int(i) for i in generator.permutation(len(keys))]
+    taken: list[Counter[str]] = [Counter() for _ in (keys[0] if keys else ())]
+    chosen: list[int] = []
+    while left and len(chosen) < n:
+        best = min(left, key=lambda i: [count[part] for count, part in zip(taken, keys[i], strict=True)])
+        for count, part in zip(taken, keys[best], strict=True):
+            count[part] += 1
+        left.remove(best)
+        chosen.append(best)
+    return chosen
 
 
-def mark(text: str, spans: Iterable[tuple[int, int, str]]) -> list[Segment]:
-    """``text`` in (words, kind) segments; kind is empty between ``spans``, which are (start, end, kind) characters."""
+def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
+    """``text`` in (words, kind) segments; kind is empty between ``spans``, which are (start, end, kind) characters.
+
+    Spans of one kind that only spaces part make one segment.
+    """
     segments, at = [], 0
     for start, end, kind in sorted(set(spans)):
         if start < at:
             continue
-        segments += [(text[at:start], ""), (text[start:end], kind)]
+        if segments and segments[-1][1] == kind and text[at:start].isspace():
+            segments[-1] = (segments[-1][0] + text[at:end], kind)
+        else:
+            segments += [(text[at:start], ""), (text[start:end], kind)]
         at = end
     return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
 
 
-def data_uri(raw: bytes, kind: str) -> str:
+def data_uri(raw: bytes) -> str:
+    """A PNG, JPEG or SVG file as a URI that holds it."""
+    kind = "png" if raw.startswith(b"\x89PNG") else "jpeg" if raw.startswith(b"\xff\xd8") else "svg+xml"
     return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
 
 
-def thumbnail(path: Path) -> str | None:
-    """A picture as a data URI, made small enough for a page; None where it cannot be read."""
+def thumbnail(path: Path) -> bytes | None:
+    """A picture as a file small enough for a page; None where it cannot be read."""
     try:
         with Image.open(path) as image:
             small = image.convert("RGB")
@@ -91,19 +116,19 @@ def thumbnail(path: Path) -> str | None:
     buffer = io.BytesIO()
     if max(small.size) <= THUMBNAIL:
         small.save(buffer, "PNG", optimize=True)
-        return data_uri(buffer.getvalue(), "png")
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
-    small.save(buffer, "JPEG", quality=85)
-    return data_uri(buffer.getvalue(), "jpeg")
+    else:
+        small.thumbnail((THUMBNAIL, THUMBNAIL))
+        small.save(buffer, "JPEG", quality=85)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)
 class Made:
-    """What one generator made, by (split, image_id, caption_id): (status, path), and (hit, exact) where scored."""
+    """What one generator made, by prompt: (status, path), and (hit, exact) where scored."""
 
     name: str
-    files: Mapping[tuple[str, str, int], tuple[str, str | None]]
-    scores: Mapping[tuple[str, str, int], tuple[bool, float]]
+    files: Mapping[Prompt, tuple[str, str | None]]
+    scores: Mapping[Prompt, tuple[bool, float]]
 
 
 def read_made(name: str, manifest: pd.DataFrame, scores: Mapping[str, pd.DataFrame]) -> Made:
@@ -120,96 +145,141 @@ def read_made(name: str, manifest: pd.DataFrame, scores: Mapping[str, pd.DataFra
     return Made(name, files, scored)
 
 
-def pictures(made: Sequence[Made], key: tuple[str, str, int], results: Path) -> list[Picture]:
-    """What each generator made of the prompt ``key``; nothing where none was asked."""
-    if not any(key in one.files for one in made):
-        return []
-    found = []
-    for one in made:
-        if key not in one.files:
-            found.append(Picture(one.name, None, asked=False))
-            continue
-        status, path = one.files[key]
-        source = thumbnail(results / path) if path and status == "ok" else None
-        hit, exact = one.scores.get(key, (None, None))
-        if source is None:
+@dataclass(frozen=True)
+class Gallery:
+    """Where the pictures are: those made, and the real ones by image_id; paths are relative to ``results``."""
+
+    results: Path
+    real: Mapping[str, str]
+    made: Sequence[Made]
+
+    def pictures(self, prompt: Prompt) -> list[Picture]:
+        """What each generator that was asked for it made of it."""
+        return [self._picture(one, prompt) for one in self.made if prompt in one.files]
+
+    def _picture(self, made: Made, prompt: Prompt) -> Picture:
+        status, path = made.files[prompt]
+        file = thumbnail(self.results / path) if path and status == "ok" else None
+        hit, exact = made.scores.get(prompt, (None, None))
+        if file is None:
             verdict = status if status != "ok" else "unreadable"
         elif hit is None:
             verdict = "not scored"
         else:
-            verdict = f"{'hit' if hit else 'miss'}, {percent(exact, 0)} %"
-        found.append(Picture(one.name, source, verdict, hit))
-    return found
+            verdict = f"{percent(exact, 0)} %"
+        return Picture(made.name, file, verdict, hit)
 
-
-def _real(image_id: str, paths: Mapping[str, str], results: Path) -> Picture:
-    path = paths.get(image_id)
-    source = thumbnail(results / path) if path else None
-    return Picture("real image", source, "" if source else "no file")
-
-
-def swapped_examples(
-    swapped: pd.DataFrame,
-    prompts: pd.DataFrame,
-    n: int,
-    made: Sequence[Made],
-    paths: Mapping[str, str],
-    results: Path,
-    generator: np.random.Generator,
-) -> list[Example]:
-    """Swapped captions that are prompts, spread over pairs, each beside its original; an image once at most.
-
-    swapped, prompts: columns of ``tables.SWAPPED``, ``tables.PROMPTS``. paths: image_id to a file in ``results``.
-    """
-    keys = prompts.loc[prompts["split"] == "test_swapped", ["image_id", "caption_id"]].drop_duplicates()
-    rows = swapped.merge(keys, on=["image_id", "caption_id"]).sample(frac=1, random_state=generator)
-    rows = rows.drop_duplicates("image_id").reset_index(drop=True)
-    examples = []
-    for i in spread(rows["pair"].tolist(), n, generator):
-        row = rows.loc[i]
-        key = (row["image_id"], int(row["caption_id"]))
-        seen = mark(row["text"], [(c["start"], c["end"], "seen") for c in row["changes"]])
-        new = mark(row["swapped_text"], [(c["new_start"], c["new_end"], "swapped") for c in row["changes"]])
-        examples.append(
-            Example(
-                key[0],
-                pair_words(row["pair"]),
-                _real(key[0], paths, results),
-                [
-                    Caption("seen", seen, pictures(made, ("test_seen", *key), results)),
-                    Caption("swapped", new, pictures(made, ("test_swapped", *key), results)),
-                ],
-            )
+    def example(self, image_id: str, caption_id: int, pair: str, captions: Mapping[str, list[Segment]]) -> Example:
+        """captions: the segments of a caption by the split whose prompt it is."""
+        path = self.real.get(image_id)
+        file = thumbnail(self.results / path) if path else None
+        return Example(
+            image_id,
+            pair_words(pair),
+            Picture("real image", file, "" if file else "no file"),
+            [
+                Caption(split.removeprefix("test_"), segments, self.pictures((split, image_id, caption_id)))
+                for split, segments in captions.items()
+            ],
         )
+
+
+def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
+    """At most ``n`` rows, spread over their pairs and then over classes; an image once at most.
+
+    rows: image_id, caption_id, pair and more; they come as named tuples. classes: image_id to class.
+    """
+    rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id").reset_index(drop=True)
+    keys = list(zip(rows["pair"], rows["image_id"].map(classes), strict=True))
+    return list(rows.loc[spread(keys, n, generator)].itertuples())
+
+
+def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:
+    """What to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
+
+    row: one of ``tables.SWAPPED``. nouns: by an adjective's first character, the characters of its nouns, in the text
+    as it was.
+    """
+    seen: list[Span] = []
+    swapped: list[Span] = []
+    for change in row.changes:
+        seen.append((change["start"], change["end"], "seen"))
+        swapped.append((change["new_start"], change["new_end"], "swapped"))
+        for start, end in nouns.get(change["start"], []):
+            # Nothing but an adjective and the article before it changes, so a noun moves as far as the end of the
+            # change before it did.
+            before = [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start]
+            shift = before[-1] if before else 0
+            seen.append((start, end, "seen"))
+            swapped.append((start + shift, end + shift, "swapped"))
+    return seen, swapped
+
+
+def swapped_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
+    """Swapped captions, each beside its original. chosen: rows of ``tables.SWAPPED``; pairs: of ``tables.PAIRS``."""
+    examples = []
+    for row in chosen:
+        nouns: dict[int, list[tuple[int, int]]] = {}
+        for said in _of_caption(pairs, row).itertuples():
+            if any((said.adjective_start, said.noun) == (c["start"], c["noun"]) for c in row.changes):
+                nouns.setdefault(said.adjective_start, []).append((said.noun_start, said.noun_end))
+        seen, swapped = swapped_spans(row, nouns)
+        captions = {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
+        examples.append(gallery.example(row.image_id, int(row.caption_id), row.pair, captions))
     return examples
 
 
-def unseen_examples(
-    pairs: pd.DataFrame,
-    prompts: pd.DataFrame,
-    n: int,
-    made: Sequence[Made],
-    paths: Mapping[str, str],
-    results: Path,
-    generator: np.random.Generator,
-) -> list[Example]:
-    """Captions of test_unseen with their held-out pair marked, spread over pairs; an image once at most."""
-    rows = prompts[(prompts["split"] == "test_unseen") & prompts["pair"].notna()].drop_duplicates(
-        ["image_id", "caption_id"]
-    )
-    rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id").reset_index(drop=True)
-    chosen = rows.loc[spread(rows["pair"].tolist(), n, generator)]
-    near = pairs[pairs["image_id"].isin(chosen["image_id"])]
+def unseen_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
+    """Captions of test_unseen. chosen: rows of ``tables.PROMPTS``; pairs: columns of ``tables.PAIRS``."""
     examples = []
-    for row in chosen.itertuples():
-        own = near[(near["image_id"] == row.image_id) & (near["caption_id"] == row.caption_id)]
+    for row in chosen:
+        own = _of_caption(pairs, row)
         held = own[own["adjective"] + "_" + own["noun"] == row.pair]
         spans = [(p.adjective_start, p.adjective_end, "unseen") for p in held.itertuples()]
         spans += [(p.noun_start, p.noun_end, "unseen") for p in held.itertuples()]
-        caption = Caption(
-            "unseen",
-            mark(row.text, spans),
-            pictures(made, ("test_unseen", row.image_id, int(row.caption_id)), results),
-        )
-        examples.append(Example(row.image_id, pair_words(row.pair), _real(row.image_id, paths, results), [caption]))
+        captions = {"test_unseen": mark(row.text, spans)}
+        examples.append(gallery.example(row.image_id, int(row.caption_id), row.pair, captions))
     return examples
+
+
+def _of_caption(pairs: pd.DataFrame, row: Any) -> pd.DataFrame:
+    return pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)]
+
+
+def read_made_of(place: Path, generator: str, images: Collection[str]) -> Made:
+    """What a generator made of the captions of ``images``, from the folder of a composition."""
+    files = {split: place / "scores" / generator / f"{split}.parquet" for split in TESTS}
+    manifest = read_table(place / "generated" / generator / "manifest.parquet", MANIFEST)
+    scores = {split: read_table(file, SCORES) for split, file in files.items() if file.is_file()}
+    return read_made(
+        generator,
+        manifest[manifest["image_id"].isin(images)],
+        {split: table[table["image_id"].isin(images)] for split, table in scores.items()},
+    )
+
+
+def read_examples(
+    results: Path, dataset: str, composition: str, generators: Sequence[str], n: int, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """At most ``n`` swapped examples, and unseen ones: the same whoever asks."""
+    data = results / dataset
+    place = data / composition
+    captions = read_table(data / "captions.parquet", CAPTIONS)
+    classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
+    prompts = read_table(place / "prompts.parquet", PROMPTS).drop_duplicates(["split", "image_id", "caption_id"])
+    drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
+    swapped = read_table(place / "swapped.parquet", SWAPPED)
+    swapped = swapped.merge(drawn["test_swapped"][["image_id", "caption_id"]], on=["image_id", "caption_id"])
+    unseen = drawn["test_unseen"].dropna(subset="pair")
+    draw = rng(seed, "examples", dataset, composition)
+    chosen = choose(swapped, classes, n, draw), choose(unseen, classes, n // SWAPPED_TO_UNSEEN, draw)
+    shown = {row.image_id for rows in chosen for row in rows}
+    pairs = read_table(data / "pairs.parquet", PAIRS)
+    pairs = pairs[pairs["image_id"].isin(shown)]
+    images = read_table(data / "images.parquet", IMAGES).dropna(subset="path")
+    real = dict(zip(images["image_id"], images["path"], strict=True))
+    made = [read_made_of(place, name, shown) for name in generators]
+    # Those that draw every split come first, so that a generator's pictures stand below each other.
+    made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
+    gallery = Gallery(results, real, made)
+    return swapped_examples(chosen[0], pairs, gallery), unseen_examples(chosen[1], pairs, gallery)

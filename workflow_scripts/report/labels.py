@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+from matplotlib.colors import CSS4_COLORS, XKCD_COLORS
 
 # What a reader is told of each split, in its order.
 SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
@@ -13,6 +14,17 @@ SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "
 # or dark that it fades where the page turns a figure over for dark mode.
 SPLIT_COLORS = {"train": "#555555", "test_seen": "#009E73", "test_unseen": "#0072B2", "test_swapped": "#D55E00"}
 SPLIT_MARKS = {"train": "o", "test_seen": "s", "test_unseen": "^", "test_swapped": "D"}
+
+# The columns that hold a pair's words, and what several of them are called.
+WORD_KINDS = {"adjective": "adjectives", "noun": "nouns"}
+
+
+def swatch(word: str) -> str | None:
+    """The color, #rrggbb, that ``word`` names; None where it names none.
+
+    As xkcd's survey asked people (matplotlib's ``XKCD_COLORS``), and for what it does not hold, as in CSS.
+    """
+    return XKCD_COLORS.get(f"xkcd:{word}") or CSS4_COLORS.get(word)
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -18,47 +18,37 @@ import pandas as pd
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import read_json, read_table, write_text
-from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import (
     CAPTIONS,
-    IMAGES,
     MANIFEST,
     PAIRS,
     PROMPTS,
     RANKING,
-    SCORES,
     SPLIT,
     SPLITS,
     SWAPPED,
-    TESTS,
 )
-from workflow_scripts.report.examples import data_uri, read_made, swapped_examples, unseen_examples
+from workflow_scripts.report.drawing import described
+from workflow_scripts.report.examples import PER_PAGE, data_uri, read_examples
+from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.report.labels import (
     SPLIT_NAMES,
+    WORD_KINDS,
     against_seen,
     between_generators,
     interval,
     main_rows,
     pair_words,
     percent,
+    swatch,
 )
 from workflow_scripts.report.make_table import ORACLE
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Names of things left out that are shown; the summaries hold more of them.
 NAMES = 5
-# Of three examples, this many are unseen captions, the rest swapped ones.
-UNSEEN_OF_THREE = 1
-
-FIGURES = {
-    "scores": "Exact R-precision of each generator on each split.",
-    "gaps": "How far each generator falls from seen.",
-    "comparisons": "Generators against each other, on each split.",
-    "loss": "The judge's training.",
-    "swapped_pairs": "How often each swapped pair is prompted, before and after balancing.",
-    "adjectives": "Adjectives in each split.",
-    "nouns": "Nouns in each split.",
-}
+FIGURES = ("scores", "gaps", "comparisons", "loss", "swapped_pairs", *WORD_KINDS.values())
+DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in WORD_KINDS.values())
 # The four numbers of a generator: title, split, column.
 SCORE_COLUMNS = (
     ("seen", "test_seen", "exact"),
@@ -96,6 +86,16 @@ def score_lines(rows: pd.DataFrame) -> list[dict[str, Any]]:
     return lines
 
 
+def fid_lines(fids: Fids) -> list[dict[str, Any]]:
+    """One line a generator: its Fréchet distance in each of ``SCORE_COLUMNS``, None where it has none."""
+    lines = []
+    for generator in fids:
+        found = [distance(fids, generator, split, balanced=kind == "balanced") for _, split, kind in SCORE_COLUMNS]
+        cells = [{"value": value, "interval": "", "bold": False} if value else None for value in found]
+        lines.append({"generator": generator, "cells": cells})
+    return lines
+
+
 def reach(values: Sequence[float | None]) -> str:
     """The least and the greatest of ``values``, in per cent; a dash where there is none."""
     known = [value for value in values if value is not None and pd.notna(value)]
@@ -121,6 +121,16 @@ def balance_line(summaries: Sequence[Mapping[str, Any]]) -> str:
         said = [f"{pair_words(p)} from {c['of']:,} to {c['kept']:,}" for p, c in cut.items() if c["kept"] < c["of"]]
         return f"Balancing cuts {rule} ({', '.join(said) or 'none has more'})."
     return ""
+
+
+def protocol_line(summary: Mapping[str, Any]) -> str:
+    """Where the protocol is the published one instead of the definitions'. summary: scores/G/summary.json."""
+    lines = []
+    if summary["ties"] == "own_first":
+        lines.append("Ties count as won: the exact score is the mean of (1 − g)ᴺ⁻¹.")
+    if summary["chunking"] == "published":
+        lines.append("The sampled score is of equal chunks, without the remainder.")
+    return " ".join(["As published:", *lines]) if lines else ""
 
 
 def full_table(table: pd.DataFrame, constant: Sequence[str]) -> dict[str, Any]:
@@ -233,8 +243,10 @@ def left_out(
     for summary in summaries["scores"]:
         for score in summary["scores"]:
             few = score["pool"]["entries_with_fewer_than_candidates"]
-            what = f"images of {summary['generator']}, {SPLIT_NAMES[score['split']]}, with too few eligible distractors"
-            add(what, few, score["judged"])
+            where = SPLIT_NAMES[score["split"]]
+            if score["distractors"] != "original":
+                where += f" ({score['distractors']} distractors)"
+            add(f"images of {summary['generator']}, {where}, with too few eligible distractors", few, score["judged"])
     judge = summaries["judge"]
     add("captions longer than the judge reads, cut", judge["truncated_captions"], judge["captions"])
     return lines
@@ -279,12 +291,22 @@ def _first(names: Sequence[str], before: str) -> str:
     return before + "; ".join(map(str, names[:NAMES])) + (" …" if len(names) > NAMES else "")
 
 
+def shown_figures(options: argparse.Namespace, composition: str, names: Sequence[str]) -> list[dict[str, str]]:
+    """Figures as data URIs, with what they say of themselves: title and alternative text."""
+    shown = []
+    for name in names:
+        raw = (options.results / "figures" / f"{options.dataset}_{composition}_{name}.svg").read_bytes()
+        title, description = described(raw)
+        alternative = f"{title}: {description}" if description else title
+        shown.append({"name": name, "title": title, "alternative": alternative, "source": data_uri(raw)})
+    return shown
+
+
 def composition_context(options: argparse.Namespace, composition: str) -> dict[str, Any]:
     """All that the page says of one composition."""
     place = options.results / options.dataset
     ours = place / composition
     captions = read_table(place / "captions.parquet", CAPTIONS)
-    images = read_table(place / "images.parquet", IMAGES)
     pairs = read_table(place / "pairs.parquet", PAIRS)
     ranking = read_table(ours / "ranking.parquet", RANKING)
     splits = read_table(ours / "splits.parquet", SPLIT)
@@ -293,19 +315,8 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
     judge = read_json(ours / "judge" / "manifest.json")
     audit = read_json(ours / "audit.json")
     manifests = {g: read_table(ours / "generated" / g / "manifest.parquet", MANIFEST) for g in options.generators}
+    fids = read_fids(ours, options.fid)
     scores = [read_json(ours / "scores" / g / "summary.json") for g in options.generators]
-    made = [
-        read_made(
-            name,
-            manifest,
-            {
-                split: read_table(ours / "scores" / name / f"{split}.parquet", SCORES)
-                for split in TESTS
-                if (ours / "scores" / name / f"{split}.parquet").is_file()
-            },
-        )
-        for name, manifest in manifests.items()
-    ]
 
     def rows(file: str) -> pd.DataFrame:
         table = pd.read_csv(options.results / file)
@@ -314,9 +325,9 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
     table, comparisons = rows("table.csv"), rows("comparisons.csv")
     main = main_rows(table)
     trained, oracle = main[main["judge"] != ORACLE], main[main["judge"] == ORACLE]
-    paths = {row.image_id: row.path for row in images.itertuples() if isinstance(row.path, str)}
-    draw = rng(options.seed, "make_page", "examples", options.dataset, composition)
-    unseen = options.examples * UNSEEN_OF_THREE // 3
+    swapped_shown, unseen_shown = read_examples(
+        options.results, options.dataset, composition, options.generators, options.examples, options.seed
+    )
     summaries = [place / "dataset.json", place / "pairs.json"]
     summaries += [ours / f"{name}.json" for name in ("splits", "swapped", "prompts")]
     for generator in options.generators:
@@ -325,6 +336,8 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
         "name": composition,
         "lines": score_lines(trained),
         "oracle_lines": score_lines(oracle),
+        "fid_lines": fid_lines(fids),
+        "fid_note": fid_note(fids),
         "blind": reach(trained["blind_control"].tolist()),
         "balance": balance_line(scores),
         "true_distractors": true_range(
@@ -348,18 +361,12 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
             }
             for pair, found in audit["suspicions"].items()
         ],
-        "figures": [
-            {
-                "caption": caption,
-                "source": data_uri(
-                    (options.results / "figures" / f"{options.dataset}_{composition}_{name}.svg").read_bytes(),
-                    "svg+xml",
-                ),
-            }
-            for name, caption in FIGURES.items()
-        ],
-        "swapped": swapped_examples(swapped, prompts, options.examples - unseen, made, paths, options.results, draw),
-        "unseen": unseen_examples(pairs, prompts, unseen, made, paths, options.results, draw),
+        "figures": shown_figures(options, composition, FIGURES),
+        "distributions": shown_figures(options, composition, DISTRIBUTIONS),
+        # A swatch shows a color as it is, whatever the page's own colors.
+        "swatches": any(map(swatch, ranking["adjective"])),
+        "swapped": [swapped_shown[n : n + PER_PAGE] for n in range(0, len(swapped_shown), PER_PAGE)],
+        "unseen": unseen_shown,
         "left_out": left_out(
             captions,
             pairs,
@@ -375,6 +382,7 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
             },
         ),
         "class_line": class_line(captions),
+        "protocol": protocol_line(scores[0]),
         "summaries": [(str(f.relative_to(options.results)), flat(read_json(f))) for f in summaries],
     }
 
@@ -386,6 +394,7 @@ def render(context: dict[str, Any]) -> str:
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["percent"] = percent
+    environment.filters["data_uri"] = data_uri
     environment.globals["interval"] = interval
     return environment.get_template("report.html.j2").render(context)
 
@@ -403,7 +412,7 @@ def main(options: argparse.Namespace) -> None:
     )
     file = options.results / "report.html"
     write_text(page, file)
-    shown = sum(len(c["swapped"]) + len(c["unseen"]) for c in compositions)
+    shown = sum(len(part) for c in compositions for part in [*c["swapped"], c["unseen"]])
     log.info("%s: %d examples, %.1f MB", file, shown, len(page.encode()) / 1e6)
 
 
@@ -414,7 +423,8 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--compositions", nargs="+", required=True)
     result.add_argument("--generators", nargs="+", required=True)
     result.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
-    result.add_argument("--examples", type=int, default=12, help="captions shown for each composition")
+    result.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
+    result.add_argument("--examples", type=int, default=24, help="swapped captions to show (default: %(default)s)")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
     result.add_argument("--seed", type=int, default=0)
     return result

@@ -28,6 +28,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_json, read_table, write_text
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import SCORES, TESTS
+from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.score import interval
 from workflow_scripts.score.interval import Estimate
 from workflow_scripts.score.precision import sampled
@@ -40,6 +41,8 @@ COLUMNS = [
 COMPARISONS = ["dataset", "composition", "a", "b", "split", "difference", "low", "high", "n"]
 KEYS = ["image_id", "caption_id", "draw"]
 DIGITS = 6
+# In the notes, by ``score.chunking``.
+CHUNKS = {"even": "chunks", "published": "equal chunks (as published, without the remainder)"}
 # What score_oracle calls its judge.
 ORACLE = "oracle"
 
@@ -106,7 +109,7 @@ def table_row(scored: Scored, chunks: int, resamples: int) -> dict[str, Any]:
     balanced = None
     if about["split"] == "test_swapped":
         balanced = estimate(scored, entries["weight"].to_numpy(), resamples)
-    means = sampled(entries["hit"], chunks, summary["seed"])
+    means = sampled(entries["hit"], chunks, summary["seed"], summary.get("chunking", "even"))
     return {
         **{name: summary[name] for name in ("dataset", "composition", "generator")},
         **{name: about[name] for name in ("split", "prompts")},
@@ -194,12 +197,14 @@ def percent(value: float | None, low: float | None = None, high: float | None = 
     return f"{100 * value:.1f}{ends}"
 
 
-HEAD = ["generator", "split", "prompts", "distractors", "n", "R-precision", "sampled", "balanced", "blind", "oracle"]
+HEAD = [
+    "generator", "split", "prompts", "distractors", "n", "R-precision", "sampled", "balanced", "blind", "oracle", "FID",
+]  # fmt: skip
 WORDS = ("generator", "split", "prompts", "distractors")
 
 
-def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]]) -> list[list[str]]:
-    """The cells under HEAD of one composition; the oracle's score stands beside the trained judge's."""
+def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]], fids: Fids) -> list[list[str]]:
+    """The cells under HEAD of one composition; the oracle's score and the FID stand beside the trained judge's."""
     oracle = {(row["generator"], *s.place): row for s, row in rows if not s.trained}
     result = []
     for scored, row in rows:
@@ -210,6 +215,9 @@ def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]]) -> list[list[st
         if cut and not cut["cut"] and row["n"]:
             balanced += " (no cut)"
         other = oracle.get((row["generator"], *scored.place))
+        fid = distance(fids, row["generator"], row["split"]) if scored.main else ""
+        if fid and (even := distance(fids, row["generator"], row["split"], balanced=True)):
+            fid += f" (balanced {even})"
         deviation = "" if row["sampled_std"] is None else f" ± {100 * row['sampled_std']:.1f}"
         result.append(
             [
@@ -223,6 +231,7 @@ def readable_rows(rows: Sequence[tuple[Scored, dict[str, Any]]]) -> list[list[st
                 balanced,
                 percent(row["blind_control"]),
                 percent(other["exact"], other["exact_low"], other["exact_high"]) if other else "–",
+                fid or "–",
             ]
         )
     return result
@@ -241,8 +250,8 @@ def notes(scores: Sequence[Scored]) -> list[str]:
         f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}. R-precision is in percent, exact, with"
         f" 95 % bootstrap intervals over images; {about['candidates']} candidates; ties"
         f" {'are broken at random' if about['ties'] == 'random' else 'count as won'}.",
-        "sampled: mean and standard deviation over chunks of sampled hits; blind: the score if every image were the"
-        " mean image.",
+        f"sampled: mean and standard deviation over {CHUNKS[about.get('chunking', 'even')]} of sampled hits; blind: the"
+        " score if every image were the mean image.",
     ]
     if len(trained) < len(scores):
         lines[1] = f"{lines[1][:-1]}; oracle: the score by a judge that knows what was drawn."
@@ -255,8 +264,8 @@ def notes(scores: Sequence[Scored]) -> list[str]:
     said: dict[str, list[str]] = {}
     for score in trained:
         where = score.about["split"].removeprefix("test_")
-        if score.about["distractors"] == "swapped":
-            where += ", swapped distractors"
+        if score.about["distractors"] != "original":
+            where += f", {score.about['distractors']} distractors"
         for text in remarks(score):
             said.setdefault(f"{where}: {text}", []).append(score.summary["generator"])
     for text, generators in said.items():
@@ -378,7 +387,9 @@ def main(options: argparse.Namespace) -> None:
         table += rows
         differences += differences_here
         title = f"{options.dataset}, {composition}"
-        cells, lines = readable_rows(list(zip(scores, rows, strict=True))), notes(scores)
+        fids = read_fids(folder, options.fid)
+        cells, lines = readable_rows(list(zip(scores, rows, strict=True)), fids), notes(scores)
+        lines += filter(None, [fid_note(fids)])
         markdown.append(as_markdown(title, cells, lines, against_seen(differences_here)))
         latex.append(as_latex(title, cells, lines))
     readable = "\n".join(markdown)
@@ -396,6 +407,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--compositions", nargs="+", required=True)
     parser.add_argument("--generators", nargs="+", required=True, help="in the order of the rows")
     parser.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
+    parser.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
     parser.add_argument("--chunks", type=int, default=10, help="of the sampled score")
     parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of an interval")
     parser.add_argument("--output", type=Path, required=True, help="folder of table.csv, .md, .tex and comparisons.csv")

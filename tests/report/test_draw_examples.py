@@ -1,0 +1,111 @@
+"""The pages for print: every word of a caption in its lines, each mark where it belongs, the same bytes each time."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_scripts.common import tables
+from workflow_scripts.common.io import read_table, write_table
+from workflow_scripts.report import draw_examples
+from workflow_scripts.report.draw_examples import HALF, TEXT, fit, of_both, pages, shorten, width, wrap
+from workflow_scripts.report.drawing import style
+from workflow_scripts.report.examples import Caption, Example, Picture, read_examples
+
+GENERATORS = ["photographs", "faithful", "memorizer"]
+segments = st.lists(st.tuples(st.text("ab, $\\é_\n", max_size=30), st.sampled_from(["", "seen"])), max_size=6)
+
+
+def draw(results: Path, examples: int = 1, generators: list[str] = GENERATORS) -> bytes:
+    draw_examples.main(
+        argparse.Namespace(
+            results=results, dataset="tiny", composition="color", generators=generators, examples=examples, seed=0
+        )
+    )  # fmt: skip
+    return (results / "figures" / "tiny_color_examples.pdf").read_bytes()
+
+
+def number_of_pages(pdf: bytes) -> int:
+    return int(re.search(rb"/Type /Pages[^>]*?/Count (\d+)", pdf, re.S)[1])
+
+
+@given(segments)
+def test_lines_hold_every_word_and_its_mark(caption: list[tuple[str, str]]) -> None:
+    lines = wrap(caption, 0.8)
+    assert all(sum(width(text, TEXT, bool(kind)) for text, kind in line) <= 0.8 for line in lines)
+    letters = [(letter, kind) for text, kind in caption for letter in text if not letter.isspace()]
+    assert [(letter, kind) for line in lines for text, kind in line for letter in text if letter != " "] == letters
+
+
+def test_lines_break_at_spaces_and_marks_hold_together() -> None:
+    lines = wrap([("this bird has a ", ""), ("red wing", "seen"), (", and a bill", "")], HALF)
+    assert lines == [[("this bird has a ", ""), ("red wing", "seen"), (", and a bill", "")]]
+    assert ["".join(text for text, _ in line) for line in wrap([("aa bb cc", "")], width("aa bb", TEXT))] == [
+        "aa bb",
+        "cc",
+    ]
+
+
+def test_a_long_caption_is_cut_around_its_mark() -> None:
+    words = [(f"word{n} ", "") for n in range(200)]
+    words[100] = ("marked", "seen")
+    lines = fit(words, 1, 5)
+    assert len(lines) == 5 and ("marked", "seen") in lines[2]
+    assert lines[0][0] == ("… ", "") and lines[-1][-1] == (" …", "")
+    assert all(sum(width(text, TEXT, bool(kind)) for text, kind in line) <= 1 for line in lines)
+    assert fit(words[:4], 1, 5) == wrap(words[:4], 1)
+
+
+def test_names_too_long_are_shortened() -> None:
+    assert shorten("short", 1, TEXT) == "short"
+    shown = shorten("a_generator_with_a_very_long_name", 0.8, TEXT)
+    assert width(shown, TEXT) <= 0.8 and shown.startswith("a_g") and shown.endswith("name") and "…" in shown
+
+
+def test_same_data_same_bytes_without_date_or_place(results: Path) -> None:
+    first = draw(results, 2)
+    assert draw(results, 2) == first
+    assert b"CreationDate" not in first and str(results).encode() not in first
+    # Text is there as text, so that a page can be searched and read aloud.
+    assert b"/ToUnicode" in first
+
+
+@pytest.mark.parametrize(("examples", "expected"), [(0, 1), (6, 1), (7, 2)])
+def test_six_to_a_page(results: Path, examples: int, expected: int) -> None:
+    assert number_of_pages(draw(results, examples)) == expected
+
+
+def test_the_generators_of_both_are_shown(results: Path) -> None:
+    found, _ = read_examples(results, "tiny", "color", GENERATORS, 6, 0)
+    assert of_both(found) == ["faithful", "memorizer"]
+    assert [p.title for p in found[0].captions[0].pictures] == [*of_both(found), "photographs"]
+    with style():
+        page = pages(found, "tiny", "color", 0)[0]
+    words = " ".join(text.get_text() for text in page.texts)
+    assert "faithful" in words and "photographs" not in words
+    assert words.count("green") + words.count("white") >= len(found)
+
+
+def test_no_generator_of_both_and_no_swap(make: Callable[..., Path], tmp_path: Path) -> None:
+    results = make(tmp_path / "results")
+    assert number_of_pages(draw(results, generators=["photographs"])) == 1
+    place = results / "tiny" / "color"
+    swapped = read_table(place / "swapped.parquet", tables.SWAPPED)
+    write_table(swapped.head(0), place / "swapped.parquet", tables.SWAPPED)
+    assert number_of_pages(draw(results)) == 1
+    with style():
+        assert "No caption was swapped." in [text.get_text() for text in pages([], "tiny", "color", 0)[0].texts]
+
+
+def test_a_picture_that_is_not_there_leaves_its_place(results: Path) -> None:
+    missing = Picture("model", None, "missing")
+    sides = [Caption(name, [("a red wing", "")], [missing]) for name in ("seen", "swapped")]
+    with style():
+        page = pages([Example("x", "red wing", Picture("real image", None, "no file"), sides)], "tiny", "color", 0)[0]
+    assert [text.get_text() for text in page.texts].count("missing") == 2 and not page.axes

@@ -1,0 +1,90 @@
+"""The figures of what came out: drawn from any table, and the same data gives the same bytes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from workflow_scripts.report import draw_scores as module
+from workflow_scripts.report.draw_scores import draw_comparisons, draw_gaps, draw_loss, draw_scores
+from workflow_scripts.report.drawing import described, save, style
+from workflow_scripts.report.labels import between_generators
+
+NAMES = ("scores", "gaps", "comparisons", "loss")
+
+
+class ShiftedLayout(ConstrainedLayoutEngine):
+    """A layout that is a little off, as the solver is from run to run."""
+
+    def __init__(self, shift: float) -> None:
+        super().__init__()
+        self.shift = shift
+
+    def execute(self, figure: Figure) -> None:
+        super().execute(figure)
+        for axes in figure.axes:
+            x, y, width, height = axes.get_position(original=True).bounds
+            axes._set_position([x + self.shift, y, width, height], which="original")
+
+
+def draw(results: Path) -> dict[str, bytes]:
+    module.main(argparse.Namespace(results=results, dataset="tiny", composition="color", seed=0))
+    return {name: (results / "figures" / f"tiny_color_{name}.svg").read_bytes() for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def figures(results: Path) -> dict[str, bytes]:
+    return draw(results)
+
+
+def test_same_data_same_bytes(results: Path, figures: dict[str, bytes]) -> None:
+    assert draw(results) == figures
+
+
+def test_last_digits_of_the_layout_do_not_reach_the_file(results: Path, tmp_path: Path) -> None:
+    comparisons = between_generators(pd.read_csv(results / "comparisons.csv"))
+    files = []
+    for shift in (0, 1e-9):
+        with style():
+            figure = draw_comparisons(comparisons, 0)
+            figure.set_layout_engine(ShiftedLayout(shift))
+            save(figure, tmp_path / "figure.svg", "differences")
+        files.append((tmp_path / "figure.svg").read_text())
+    names = [re.findall(r"url\(#(\w+)\)", file) for file in files]
+    assert names[0] == names[1] != []
+
+
+def test_figures_are_svg_that_say_what_they_show_without_date_or_place(
+    results: Path, figures: dict[str, bytes]
+) -> None:
+    for content in figures.values():
+        assert ET.fromstring(content).tag.endswith("svg")
+        assert described(content)[0].endswith("(tiny, color)")
+        assert b"<dc:date>" not in content and str(results).encode() not in content
+
+
+def test_nothing_to_draw_is_said(results: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(results / "table.csv")
+    comparisons = pd.read_csv(results / "comparisons.csv")
+    for figure in (
+        draw_scores(table.head(0)),
+        draw_gaps(comparisons.head(0), 0),
+        draw_comparisons(comparisons.head(0), 0),
+        draw_loss(pd.DataFrame({"epoch": [0], "step": [0], "retrieval_seen": [0.5]}), 0),
+    ):
+        save(figure, tmp_path / "figure.svg", "nothing")
+        assert len(figure.texts) == 1 and not figure.axes
+
+
+def test_scores_without_an_interval_are_drawn(results: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(results / "table.csv").query("composition == 'color'")
+    table.loc[0, ["exact", "exact_low", "exact_high", "blind_control"]] = float("nan")
+    save(draw_scores(table), tmp_path / "scores.svg", "scores")
+    assert "nan" not in (tmp_path / "scores.svg").read_text().lower()

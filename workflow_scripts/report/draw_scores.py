@@ -1,0 +1,223 @@
+"""Draw what came out for one data set and composition: the scores, the differences, the judge's training.
+
+Every figure is an SVG that says its definition, its n and its seed, and whose bytes depend on its data alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.report.drawing import WIDTH, empty, name_rows, note, save, size, style
+from workflow_scripts.report.labels import (
+    SPLIT_COLORS,
+    SPLIT_MARKS,
+    SPLIT_NAMES,
+    against_seen,
+    between_generators,
+    main_rows,
+)
+from workflow_scripts.report.make_table import ORACLE
+
+# A line of the score figure: split, the columns it shows, its name.
+_LINES = (
+    ("test_seen", "exact", "seen"),
+    ("test_unseen", "exact", "unseen"),
+    ("test_swapped", "exact", "swapped"),
+    ("test_swapped", "balanced", "swapped, balanced"),
+)
+
+
+def draw_scores(table: pd.DataFrame) -> Figure:
+    """Dots with 95 % intervals: exact R-precision of each generator and split, the oracle's and the blind control.
+
+    table: the rows of one data set and composition.
+    """
+    rows = main_rows(table)
+    trained, oracle = rows[rows["judge"] != ORACLE], rows[rows["judge"] == ORACLE]
+    # A generator's name stands above its lines, as a line of its own.
+    lines: list[tuple[str, tuple[str, str, str] | None]] = []
+    for generator in trained["generator"].drop_duplicates():
+        served = set(trained.loc[trained["generator"] == generator, "split"])
+        lines += [(generator, None)] + [(generator, line) for line in _LINES if line[0] in served]
+    if not lines:
+        return empty("Nothing was scored.")
+
+    def cell(part: pd.DataFrame, generator: str, split: str) -> pd.Series | None:
+        found = part[(part["generator"] == generator) & (part["split"] == split)]
+        return None if found.empty else found.iloc[0]
+
+    figure = Figure(figsize=size(len(lines), 0.25, 1.8))
+    axes = figure.add_subplot()
+    labelled: set[str] = set()
+
+    def label(name: str) -> str:
+        return "" if name in labelled else (labelled.add(name) or name)
+
+    for y, (generator, line) in enumerate(lines):
+        if line is None:
+            axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=0, linewidth=0)
+            continue
+        split, column, _ = line
+        row = cell(trained, generator, split)
+        color, mark = SPLIT_COLORS[split], SPLIT_MARKS[split]
+        axes.hlines(y, 100 * row[f"{column}_low"], 100 * row[f"{column}_high"], color=color, linewidth=2)
+        axes.plot(
+            100 * row[column], y, mark, color=color, markersize=6,
+            markerfacecolor="white" if column == "balanced" else color,
+        )  # fmt: skip
+        above = cell(oracle, generator, split)
+        if above is not None:
+            axes.plot(
+                100 * above[column], y, "|", color="#000000", markersize=10, markeredgewidth=1.6,
+                label=label("oracle (ceiling)"),
+            )  # fmt: skip
+        if column == "exact":
+            axes.plot(
+                100 * row["blind_control"], y, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4,
+                label=label("blind control"),
+            )  # fmt: skip
+    candidates = int(trained["candidates"].iloc[0])
+    axes.axvline(100 / candidates, color="#555555", linewidth=1, linestyle=":", label=f"chance (1 of {candidates})")
+    name_rows(axes, [line[2] if line else generator for generator, line in lines])
+    for name, (_, line) in zip(axes.get_yticklabels(), lines, strict=True):
+        name.set_fontweight("normal" if line else "bold")
+    axes.set_xlim(-2, 102)
+    axes.set_xlabel("exact R-precision, % (line: 95 % interval)")
+    figure.legend(loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.3, columnspacing=1)
+    low, high = int(trained["n"].min()), int(trained["n"].max())
+    prompts = f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
+    note(
+        figure,
+        f"share of images whose own caption a judge ranks above {candidates - 1} others;\n"
+        f"{prompts} images a row; seed {int(trained['seed'].iloc[0])}",
+    )
+    return figure
+
+
+def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colors: Sequence[str]) -> None:
+    """A dot with its interval for each row, hollow where the interval holds 0."""
+    for y, (row, color) in enumerate(zip(rows.itertuples(), colors, strict=True)):
+        axes.hlines(y, 100 * row.low, 100 * row.high, color=color, linewidth=2)
+        clear = row.low > 0 or row.high < 0
+        axes.plot(
+            100 * row.difference, y, "o", color=color, markersize=5.5, markerfacecolor=color if clear else "white"
+        )
+    axes.axvline(0, color="#333333", linewidth=1)
+    name_rows(axes, names)
+
+
+def draw_gaps(gaps: pd.DataFrame, seed: int) -> Figure:
+    """Unseen and swapped against seen, for each generator. gaps: as ``labels.against_seen`` gives them."""
+    if gaps.empty:
+        return empty("No generator serves seen and another split.")
+    names, colors = zip(
+        *[
+            (f"{row.generator}: {SPLIT_NAMES[row.split]} − seen", SPLIT_COLORS[row.split])
+            for row in gaps.itertuples()
+        ], strict=True,
+    )  # fmt: skip
+    figure = Figure(figsize=size(len(gaps), 0.28, 1.1))
+    axes = figure.add_subplot()
+    _draw_differences(axes, gaps, names, colors)
+    axes.set_xlabel("percentage points (line: 95 % interval)")
+    note(
+        figure,
+        "difference of exact R-precision; hollow: the interval holds 0; swapped − seen is paired\n"
+        f"on the same captions, unseen − seen is of different images; seed {seed}",
+    )
+    return figure
+
+
+def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
+    """Generators against each other, by split. comparisons: as ``labels.between_generators`` gives them."""
+    if comparisons.empty:
+        return empty("There is one generator, and nothing to compare it with.")
+    groups = list(comparisons.groupby("split", sort=False))
+    figure = Figure(figsize=size(len(comparisons), 0.24, 0.5 * len(groups) + 1.0))
+    all_axes = figure.subplots(
+        len(groups), 1, sharex=True, squeeze=False, height_ratios=[len(part) + 0.2 for _, part in groups]
+    )[:, 0]
+    for axes, (split, part) in zip(all_axes, groups, strict=True):
+        names = [f"{row.a} − {row.b}" for row in part.itertuples()]
+        _draw_differences(axes, part, names, [SPLIT_COLORS[split]] * len(part))
+        axes.set_title(SPLIT_NAMES[split])
+    all_axes[-1].set_xlabel("percentage points (line: 95 % interval)")
+    note(
+        figure,
+        f"difference of exact R-precision; hollow: the interval holds 0;\npaired on the same images; seed {seed}",
+    )
+    return figure
+
+
+def draw_loss(training: pd.DataFrame, seed: int) -> Figure:
+    """The judge's loss in each epoch, and how often it retrieved the captions of real test images."""
+    watched = [column for column in training if column.startswith("retrieval")]
+    if "loss" not in training:
+        return empty("The judge was not trained: it is used as it came (epochs: 0).")
+    figure = Figure(figsize=(WIDTH, 2.6 + 2.0 * bool(watched)))
+    all_axes = figure.subplots(1 + bool(watched), 1, sharex=True, squeeze=False)[:, 0]
+    all_axes[0].plot(training["epoch"], training["loss"], "o-", color="#555555", linewidth=1.5, markersize=3)
+    all_axes[0].set_title("contrastive loss, mean of the epoch")
+    all_axes[0].set_ylim(bottom=0)
+    for column in watched:
+        split = column.replace("retrieval", "test")
+        all_axes[1].plot(
+            training["epoch"], 100 * training[column], color=SPLIT_COLORS[split], marker=SPLIT_MARKS[split],
+            markersize=4, label=SPLIT_NAMES[split],
+        )  # fmt: skip
+    if watched:
+        all_axes[1].set_title("real test images whose caption is first of 100, %")
+        all_axes[1].set_ylim(0, 100)
+        all_axes[1].legend(fontsize=9, loc="best")
+    all_axes[-1].set_xlabel("epoch")
+    all_axes[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    note(figure, f"n = {int(training['step'].max()):,} steps in {len(training)} epochs; seed {seed}")
+    return figure
+
+
+def main(options: argparse.Namespace) -> None:
+    seed = options.seed
+
+    def rows(file: str) -> pd.DataFrame:
+        table = pd.read_csv(options.results / file)
+        return table[(table["dataset"] == options.dataset) & (table["composition"] == options.composition)]
+
+    scores, differences = rows("table.csv"), rows("comparisons.csv")
+    training = pd.read_csv(options.results / options.dataset / options.composition / "judge" / "log.csv")
+    where = f"{options.dataset}, {options.composition}"
+    with style():
+        figures = {
+            "scores": ("Exact R-precision of each generator on each split", draw_scores(scores)),
+            "gaps": ("How far each generator falls from seen", draw_gaps(against_seen(differences), seed)),
+            "comparisons": (
+                "Generators against each other, on each split",
+                draw_comparisons(between_generators(differences), seed),
+            ),
+            "loss": ("The judge's training", draw_loss(training, seed)),
+        }
+        folder = options.results / "figures"
+        for name, (title, figure) in figures.items():
+            save(figure, folder / f"{options.dataset}_{options.composition}_{name}.svg", f"{title} ({where})")
+    log.info("%s: %d figures in %s", where, len(figures), folder)
+
+
+def arguments() -> argparse.ArgumentParser:
+    result = cli.parser(__doc__)
+    result.add_argument("--results", type=Path, required=True, help="the folder of the artifacts")
+    result.add_argument("--dataset", required=True)
+    result.add_argument("--composition", required=True)
+    result.add_argument("--seed", type=int, default=0, help="of the run, named in the figures")
+    return result
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())
