@@ -18,6 +18,11 @@ include: "rules/score.smk"
 include: "rules/report.smk"
 
 
+if CONFIG.human:
+
+    include: "rules/human.smk"
+
+
 rule all:
     default_target: True
     input:

@@ -10,9 +10,12 @@ from workflow_scripts.common import plugins
 from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.config import load_config
 from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.fingerprint import fingerprint
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import reads
+from workflow_scripts.report.labels import SPLIT_NAMES, WORD_KINDS
+from workflow_scripts.score.config import Fid
 
 try:
     CONFIG = load_config(config)
@@ -91,17 +94,53 @@ def listed_heldout(wildcards):
     return listed or []
 
 
-def check_heldout():
-    """Refuse held-out pairs of a composition that is not run."""
-    listed = CONFIG.split.heldout.pairs
-    for name in listed if isinstance(listed, dict) else ():
-        if name not in CONFIG.compositions:
+def check_compositions():
+    """Refuse settings of a composition that is not run."""
+    for key, setting in (
+        ("split.heldout.pairs", CONFIG.split.heldout.pairs),
+        ("score.balance.dominant", CONFIG.score.balance.dominant),
+    ):
+        for name in setting if isinstance(setting, dict) else ():
+            if name not in CONFIG.compositions:
+                raise WorkflowError(f"{key}: {name} is no composition; allowed: {', '.join(CONFIG.compositions)}")
+
+
+check_compositions()
+
+# What the steps that took published files have to say of them.
+PUBLISHED_REPORTS = [f"<results>/{{dataset}}/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
+
+
+def published_file(kind, composition):
+    """The published split.pkl or data.pkl of a composition, in a list; none where they are not taken."""
+    path = CONFIG.split.published and getattr(CONFIG.split.published, kind)
+    return [path.replace("{composition}", composition)] if path else []
+
+
+def published_split(wildcards):
+    return published_file("split", wildcards.composition)
+
+
+def published_data(wildcards):
+    return published_file("data", wildcards.composition)
+
+
+def published_contents(wildcards):
+    """A text that changes when the published files do."""
+    return fingerprint(*published_split(wildcards), *published_data(wildcards)) if CONFIG.split.published else ""
+
+
+def check_published():
+    """Refuse one published split for several compositions."""
+    for kind in ("split", "data"):
+        path = CONFIG.split.published and getattr(CONFIG.split.published, kind)
+        if path and "{composition}" not in path and len(CONFIG.compositions) > 1:
             raise WorkflowError(
-                f"split.heldout.pairs: {name} is no composition; allowed: {', '.join(CONFIG.compositions)}"
+                f"split.published.{kind}: {path}: must hold {{composition}}, since several compositions are run"
             )
 
 
-check_heldout()
+check_published()
 
 
 # judge
@@ -114,7 +153,13 @@ def judge_files():
 
 def judge_gpus():
     """How many GPUs a scheduler is asked for; a machine without one trains all the same."""
-    return 0 if CONFIG.judge.device == "cpu" else 1
+    return 0 if CONFIG.judge.device == "cpu" else CONFIG.judge.gpus
+
+
+def judge_launch():
+    """What starts the training: several GPUs want a process each. Without -- torchrun would take its --log."""
+    gpus = CONFIG.judge.gpus
+    return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node {gpus} -m --"
 
 
 # generate
@@ -130,9 +175,12 @@ def kind_of(generator):
     return plugins.load(KINDS, GENERATORS[generator].kind)
 
 
-def generators(scenes):
-    """The names of the generators that say what they drew, or of those that do not."""
-    return [name for name in GENERATORS if getattr(kind_of(name), "SCENES", False) == scenes]
+def generators(scenes=False, model=False):
+    """The names of the generators that say what they drew, or do not, and that run a model by torch, or do not."""
+    is_of = {
+        name: (getattr(kind_of(name), "SCENES", False), getattr(kind_of(name), "MODEL", False)) for name in GENERATORS
+    }
+    return [name for name in GENERATORS if is_of[name] == (scenes, model)]
 
 
 def generator_tables(wildcards):
@@ -161,6 +209,17 @@ def generator_settings(wildcards):
     return checked_options(wildcards.generator).model_dump_json()
 
 
+def generator_compute(wildcards):
+    """The options of a kind that runs a model; of any other none, so that nothing reruns for them."""
+    is_model = getattr(kind_of(wildcards.generator), "MODEL", False)
+    return ["--threads", CONFIG.threads, "--cache", CONFIG.cache] if is_model else []
+
+
+def generator_gpus(wildcards):
+    """How many GPUs a scheduler is asked for; a machine without one draws all the same."""
+    return 0 if getattr(checked_options(wildcards.generator), "device", "cpu") == "cpu" else 1
+
+
 def generator_contents(wildcards):
     """A text that changes when the files of the user's that the generator reads do."""
     kind = kind_of(wildcards.generator)
@@ -174,7 +233,7 @@ def check_generators():
         if absent:
             raise WorkflowError(
                 f"generate.generators: {name} reads the {' and '.join(sorted(absent))} of sketches, which dataset "
-                f"source {CONFIG.dataset.source} has not; for any data set: photographs, shuffled, folder"
+                f"source {CONFIG.dataset.source} has not; for any data set: photographs, shuffled, folder, diffusers"
             )
 
 
@@ -189,14 +248,40 @@ def served_splits(wildcards):
     return list(kind_of(wildcards.generator).SPLITS)
 
 
-def score_options():
+def dominant_pairs(wildcards):
+    """How many pairs of this composition balancing cuts."""
+    dominant = CONFIG.score.balance.dominant
+    return dominant.get(wildcards.composition, 1) if isinstance(dominant, dict) else dominant
+
+
+def score_options(wildcards):
     """The options that scoring by any judge takes from the config."""
     score = CONFIG.score
     return (
         f"--prompt-rule {CONFIG.split.prompts} --train-on {CONFIG.judge.train_on} --candidates {score.candidates}"
         f" --ties {score.ties} --distractors {' '.join(score.distractors)} --chunks {score.chunks}"
-        f" --dominant {score.balance.dominant} --ratio {score.balance.ratio} --seed {CONFIG.seed}"
+        f" --chunking {score.chunking} --dominant {dominant_pairs(wildcards)} --ratio {score.balance.ratio} --seed {CONFIG.seed}"
     )
+
+
+def fid_options(wildcards):
+    """The options of the Fréchet distance, as published where the config has none."""
+    fid, score = CONFIG.score.fid or Fid(), CONFIG.score
+    return [
+        *("--number", fid.images, "--weights", fid.weights, "--dominant", dominant_pairs(wildcards)),
+        *("--ratio", score.balance.ratio, "--seed", CONFIG.seed),
+    ]
+
+
+def fid_generators():
+    """The generators whose Fréchet distance the config asks for: all or none."""
+    return list(GENERATORS) if CONFIG.score.fid else []
+
+
+def all_fids():
+    """The Fréchet distances that the config asks for."""
+    place = [f"{RESULTS}/{DATASET}/{composition}/fid" for composition in CONFIG.compositions]
+    return [f"{folder}/{name}.json" for folder in place for name in fid_generators()]
 
 
 def oracle_generators():
@@ -229,40 +314,48 @@ def all_scores(wildcards):
     return trained + [f"{folder}/scores_oracle/{name}" for folder in place for name in oracle_generators()]
 
 
-PAGE_READS_OF_DATASET = ["captions.parquet", "images.parquet", "images", "pairs.parquet", "dataset.json", "pairs.json"]
-PAGE_READS_OF_COMPOSITION = [
-    "ranking.parquet", "heldout.json", "splits.parquet", "splits.json", "swapped.parquet", "swapped.json",
-    "prompts.parquet", "prompts.json", "audit.json", "judge", "adjective_choice.json",
-]  # fmt: skip
-PAGE_READS_OF_GENERATOR = [
+EXAMPLES_READ_OF_DATASET = ["captions.parquet", "images.parquet", "images", "pairs.parquet"]
+EXAMPLES_READ_OF_COMPOSITION = ["swapped.parquet", "prompts.parquet"]
+EXAMPLES_READ_OF_GENERATOR = [
     "generated/{generator}/manifest.parquet",
     "generated/{generator}/images",
-    "generated/{generator}/summary.json",
     "scores/{generator}",
 ]
+PAGE_READS_OF_DATASET = [*EXAMPLES_READ_OF_DATASET, "dataset.json", "pairs.json"]
+PAGE_READS_OF_COMPOSITION = [
+    *EXAMPLES_READ_OF_COMPOSITION, "ranking.parquet", "heldout.json", "splits.parquet", "splits.json", "swapped.json",
+    "prompts.json", "audit.json", "judge", "adjective_choice.json",
+]  # fmt: skip
+PAGE_READS_OF_GENERATOR = [*EXAMPLES_READ_OF_GENERATOR, "generated/{generator}/summary.json"]
 
 
-def figure(name):
-    """A figure of a composition, shown in Snakemake's report too."""
+def figure(name, caption=None):
+    """A figure of a composition, shown in Snakemake's report too, with the words of its own or of ``caption``."""
     return report(
         f"{RESULTS}/figures/{{dataset}}_{{composition}}_{name}.svg",
-        caption=f"../workflow_scripts/report/captions/{name}.rst",
+        caption=f"../workflow_scripts/report/captions/{caption or name}.rst",
         category="Figures",
         subcategory="{composition}",
         labels={"figure": name.replace("_", " ")},
     )
 
 
-def all_figures(wildcards):
-    """Every figure of every composition."""
-    return [
-        f"{RESULTS}/figures/{DATASET}_{composition}_{name}.svg"
-        for composition in CONFIG.compositions
-        for name in rules.draw_figures.output.keys()
-    ]
+def distribution_figures():
+    """The distribution of words in each split, a figure each."""
+    return [figure(f"{split}_{words}", "distribution") for split in SPLIT_NAMES for words in WORD_KINDS.values()]
 
 
-def shown_settings():
+def split_figures():
+    """The figures of what the splits hold: there are no images in them."""
+    return expand(rules.draw_splits.output, **ALL_COMPOSITIONS)
+
+
+def shown_figures(wildcards):
+    """Every figure of every composition that stands on the page."""
+    return split_figures() + expand(rules.draw_scores.output, **ALL_COMPOSITIONS)
+
+
+def shown_settings(wildcards):
     """The sections of the config that the page shows, as JSON: those that a score depends on."""
     return CONFIG.model_dump_json(include={"pairs", "split", "judge", "generate", "score"})
 
@@ -276,7 +369,44 @@ def split_outputs():
 def final_outputs(wildcards):
     """What a run is for: the table and the report, or, of captions alone, the splits."""
     if captions_alone():
-        return split_outputs()
+        return split_outputs() + split_figures()
     tables = [f"{RESULTS}/{name}" for name in ("table.csv", "table.md", "table.tex", "comparisons.csv")]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
-    return split_outputs() + tables + choices + [f"{RESULTS}/report.html"]
+    pages = expand(rules.draw_examples.output, **ALL_COMPOSITIONS)
+    return split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"] + human_outputs()
+
+
+# human
+
+
+def shown_generators():
+    """The generators whose images people are shown."""
+    return CONFIG.human.generators or list(GENERATORS)
+
+
+def site_base():
+    """The address at which a crowd-work site finds the pictures."""
+    return CONFIG.human.site.base if CONFIG.human.site else ""
+
+
+def human_outputs():
+    """Pages to ask people and, as far as the config names them, a site's files and what the answers say."""
+    if CONFIG.human is None:
+        return []
+    made = {"pages": True, "tasks.json": True, "site": CONFIG.human.site, "analysis.json": CONFIG.human.answers}
+    names = [name for name, asked in made.items() if asked]
+    return [f"{RESULTS}/{DATASET}/{composition}/human/{name}" for composition in CONFIG.compositions for name in names]
+
+
+def check_human():
+    """Refuse to ask people about images that there are not."""
+    if CONFIG.human is None:
+        return
+    if captions_alone():
+        raise WorkflowError("human: the data set has captions alone: there are no images to ask about")
+    for name in CONFIG.human.generators or ():
+        if name not in GENERATORS:
+            raise WorkflowError(f"human.generators: {name} is not in generate.generators: {', '.join(GENERATORS)}")
+
+
+check_human()

@@ -18,6 +18,7 @@ from workflow_scripts.common.io import write_text
 from workflow_scripts.common.section import Section
 from workflow_scripts.dataset.config import DatasetConfig
 from workflow_scripts.generate.config import GenerateConfig
+from workflow_scripts.human.config import HumanConfig
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.pairs.config import PairsConfig
 from workflow_scripts.report.config import ReportConfig
@@ -42,6 +43,7 @@ class Config(Section):
     generate: GenerateConfig = Field(default_factory=GenerateConfig)
     score: ScoreConfig = Field(default_factory=ScoreConfig)
     report: ReportConfig = Field(default_factory=ReportConfig)
+    human: HumanConfig | None = Field(None, description="null: nobody is asked")
 
     @field_validator("compositions")
     @classmethod

@@ -1,0 +1,232 @@
+"""From answers to what they say: people whose minds are known are found out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from tests.human.conftest import COMPOSITION, DATASET, Study, make_study
+from tests.human.simulated import sigmoid, simulate
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json
+from workflow_scripts.human import analyze
+from workflow_scripts.human.analyze import other_score, run_scores
+from workflow_scripts.human.opinions import prompt_key
+
+PEOPLE, CARELESS = 6, 2
+# How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).
+STRENGTH = {"honest": 1.0, "lazy": 0.5, "twin": 0.25}
+
+
+def score_of(study: Study) -> dict[tuple[Any, ...], float]:
+    return run_scores(study.tasks, study.scores)["expected_top1"]
+
+
+@pytest.fixture(scope="module")
+def large(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Enough tasks to tell what was planted; the folder is the run's, so that its scores are beside it."""
+    kinds = {kind: {"tasks": 108} for kind in ("perceptual", "match", "caption")}
+    return make_study(run, run / DATASET / COMPOSITION / "large", **kinds, batch=20)
+
+
+@pytest.fixture(scope="module")
+def chance(large: Study) -> Any:
+    known = score_of(large)
+
+    def planted(task: Mapping[str, Any]) -> float:
+        if task["kind"] == "perceptual":
+            one, two = STRENGTH[task["generator_1"]], STRENGTH[task["generator_2"]]
+            return one / (one + two)
+        return sigmoid(6 * (known[task["generator_1"], *prompt_key(task)] - 0.5))
+
+    return planted
+
+
+@pytest.fixture(scope="module")
+def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("answers") / "answers.jsonl"
+    records = simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def run_analysis(study: Study, answers: list[Path], folder: Path, **more: Any) -> dict[str, Any]:
+    options = {
+        "tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores, "other": [],
+        "settings": "{}", "bootstrap": 300, "seed": 0, "output": folder / "analysis",
+        "summary": folder / "analysis.json", "log": None,
+    }  # fmt: skip
+    analyze.main(SimpleNamespace(**(options | more)))
+    return read_json(folder / "analysis.json")
+
+
+@pytest.fixture(scope="module")
+def analysed(large: Study, answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of analysis.json and analysis/."""
+    folder = tmp_path_factory.mktemp("analysed")
+    run_analysis(large, [answers], folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def summary(analysed: Path) -> dict[str, Any]:
+    return read_json(analysed / "analysis.json")
+
+
+def test_careless_people_are_left_out(summary: dict[str, Any], large: Study) -> None:
+    assert summary["workers"]["left_out"] == CARELESS and summary["workers"]["kept"] == PEOPLE
+    assert summary["workers"]["answers_left_out"] == CARELESS * len(large.tasks)
+    assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
+
+
+def test_planted_preferences_are_within_their_intervals(summary: dict[str, Any], large: Study, chance: Any) -> None:
+    tasks = large.tasks[large.tasks["check"] == "none"].to_dict("records")
+    hits = []
+    for row in summary["preferences"]:
+        mine = [
+            t for t in tasks
+            if t["kind"] == row["kind"] and row["split"] in ("all", t["split"])
+            and row["generator"] in (t["generator_1"], t["generator_2"])
+            and (row["against"] in (None, "all") or row["against"] in (t["generator_1"], t["generator_2"]))
+        ]  # fmt: skip
+        assert row["tasks"] == len(mine) and row["answers"] == PEOPLE * len(mine)
+        expected = [chance(t) if t["generator_1"] == row["generator"] else 1 - chance(t) for t in mine]
+        hits.append(row["low"] <= np.mean(expected) <= row["high"])
+    assert len(hits) == 60 and np.mean(hits) >= 0.9
+    shares = {
+        row["generator"]: row["share"]
+        for row in summary["preferences"]
+        if row["kind"] == "perceptual" and row["against"] == "all" and row["split"] == "all"
+    }
+    assert shares["honest"] > shares["lazy"] > shares["twin"]
+
+
+def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any], large: Study) -> None:
+    known = score_of(large)
+    rows = {
+        (r["kind"], r["score"], r["level"], r["statistic"]): r for r in summary["correlations"] if r["split"] == "all"
+    }
+    random = np.random.default_rng(0)
+    for kind in ("match", "caption"):
+        mine = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
+        score = np.array([known[row["generator_1"], *prompt_key(row)] for row in mine.to_dict("records")])
+        # The same people asked about the same scores, many times over.
+        score = np.tile(score, 100)
+        share = random.binomial(PEOPLE, 1 / (1 + np.exp(-6 * (score - 0.5)))) / PEOPLE
+        truth = {
+            "kendall": stats.kendalltau(score, share)[0],
+            "spearman": stats.spearmanr(score, share)[0],
+            "point_biserial": stats.pearsonr(score[share != 0.5], share[share != 0.5] > 0.5)[0],
+        }
+        for statistic, value in truth.items():
+            row = rows[kind, "expected_top1", "image", statistic]
+            assert row["low"] <= value <= row["high"], (kind, statistic, value, row)
+            assert row["low"] > 0.3
+        # The made-up similarity is half of the R-precision: it ranks alike.
+        assert (
+            rows[kind, "similarity", "image", "kendall"]["value"]
+            == rows[kind, "expected_top1", "image", "kendall"]["value"]
+        )
+        assert rows[kind, "expected_top1", "generator and split", "kendall"]["n"] == 9
+    assert summary["kinds"]["match"]["agreement"]["low"] > 0
+
+
+def test_same_answers_same_bytes(large: Study, answers: Path, analysed: Path, tmp_path: Path) -> None:
+    lines = answers.read_text().splitlines(keepends=True)
+    halves = [tmp_path / "b.jsonl", tmp_path / "a.jsonl"]
+    halves[0].write_text("".join(lines[::2]))
+    halves[1].write_text("".join(lines[1::2] + lines[:40:2]))
+    again = run_analysis(large, halves, tmp_path)
+    for file in sorted((analysed / "analysis").iterdir()):
+        assert file.read_bytes() == (tmp_path / "analysis" / file.name).read_bytes(), file.name
+    first = read_json(analysed / "analysis.json")
+    assert again.pop("records") == first.pop("records") | {"records": len(lines) + 20, "twice": 20}
+    assert again == first
+
+
+def test_a_sites_results_say_the_same(large: Study, answers: Path, summary: dict[str, Any], tmp_path: Path) -> None:
+    names = {
+        "worker": "WorkerId",
+        "seconds": "WorkTimeInSeconds",
+        "task_id": "Input.task_id",
+        "answer": "Answer.choice",
+    }
+    rows = pd.DataFrame([json.loads(line) for line in answers.read_text().splitlines()]).rename(columns=names)
+    rows.drop(columns="revision").assign(AssignmentStatus="Approved").to_csv(tmp_path / "batch.csv", index=False)
+    assert run_analysis(large, [tmp_path / "batch.csv"], tmp_path) == summary
+
+
+def test_artifacts_name_no_worker(analysed: Path) -> None:
+    files = [analysed / "analysis.json", *(analysed / "analysis").iterdir()]
+    made = {"tasks.csv", "workers.csv", "preferences.csv", "correlations.csv", "people.svg"}
+    assert {file.name for file in files[1:]} == made
+    for file in files:
+        text = file.read_text()
+        assert "person0" not in text and "/tmp" not in text and "NaN" not in text, file
+    workers = pd.read_csv(analysed / "analysis" / "workers.csv")
+    assert workers["worker"].tolist() == list(range(1, PEOPLE + CARELESS + 1))
+
+
+def test_few_answers_are_enough_to_run(study: Study, tmp_path: Path) -> None:
+    task = study.page("match").query("check == 'none'").iloc[0]
+    record = {"task_id": task["task_id"], "worker": "w", "answer": "no", "seconds": 0, "revision": 0}
+    (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
+    found = run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
+    assert found["kinds"]["match"]["answered"] == 1 and found["kinds"]["match"]["agreement"]["alpha"] is None
+    assert found["workers"]["met_no_gold_task"] == 1 and found["correlations"] == []
+
+
+def test_answers_to_other_tasks_are_refused(study: Study, tmp_path: Path) -> None:
+    record = {"task_id": "f" * 16, "worker": "w", "answer": "no", "seconds": 0, "revision": 0}
+    (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
+    with pytest.raises(UserError, match="no answer to the tasks"):
+        run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
+    assert not (tmp_path / "analysis").exists()
+
+
+def test_another_score(large: Study, answers: Path, tmp_path: Path) -> None:
+    rows = [
+        {
+            "generator": key[0],
+            "split": key[1],
+            "image_id": key[2],
+            "caption_id": key[3],
+            "draw": key[4],
+            "score": -value,
+        }
+        for key, value in score_of(large).items()
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "other.csv", index=False)
+    pd.DataFrame(rows).to_parquet(tmp_path / "other.parquet")
+    assert other_score(tmp_path / "other.csv") == other_score(tmp_path / "other.parquet")
+    found = run_analysis(large, [answers], tmp_path, other=[f"upside={tmp_path / 'other.csv'}"], bootstrap=100)
+    by_score = {
+        r["score"]: r["value"]
+        for r in found["correlations"]
+        if (r["kind"], r["split"], r["level"], r["statistic"]) == ("match", "all", "image", "kendall")
+    }
+    assert by_score["upside"] == pytest.approx(-by_score["expected_top1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("generator,split,image_id,caption_id\n", "no column 'score'"),
+        ("generator,split,image_id,caption_id,score\ng,s,i,0,high\n", "line 2: caption_id, draw and score must be"),
+        ("generator,split,image_id,caption_id,score\ng,s,i,0,nan\n", "line 2: score is nan"),
+        ("generator,split,image_id,caption_id,score\ng,s,i,0,1\ng,s,i,0,2\n", "line 3: a second score"),
+        ("generator,split,image_id,caption_id,score\ng,s\n", "line 2: 2 values"),
+    ],
+)
+def test_bad_scores_are_named(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "s.csv").write_text(text)
+    with pytest.raises(UserError, match=reason):
+        other_score(tmp_path / "s.csv")

@@ -1,0 +1,165 @@
+"""Answers from every place they come from, the bad ones named."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.human.answers import collect, fault
+
+KINDS = {"t1": "perceptual", "t2": "match", "t3": "caption"}
+GOOD = {"task_id": "t1", "worker": "w-1", "answer": "2", "seconds": 3.5, "revision": 0}
+# The columns of a results file, as the site writes them.
+SITE = (
+    "HITId HITTypeId Title Description Keywords Reward CreationTime MaxAssignments RequesterAnnotation"
+    " AssignmentDurationInSeconds AutoApprovalDelayInSeconds Expiration NumberOfSimilarHITs LifetimeInSeconds"
+    " AssignmentId WorkerId AssignmentStatus AcceptTime SubmitTime AutoApprovalTime ApprovalTime RejectionTime"
+    " RequesterFeedback WorkTimeInSeconds LifetimeApprovalRate Last30DaysApprovalRate Last7DaysApprovalRate"
+).split()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, None),
+        ({"task_id": "t2", "answer": "no"}, None),
+        ({"seconds": 0}, None),
+        ({"task_id": "t9"}, "unknown task_id"),
+        ({"task_id": ["t1"]}, "unknown task_id"),
+        ({"answer": "yes"}, "answer: 1 or 2"),
+        ({"answer": 1}, "answer: 1 or 2"),
+        ({"answer": None}, "answer: 1 or 2"),
+        ({"worker": ""}, "worker"),
+        ({"worker": "a b"}, "worker"),
+        ({"worker": "x" * 65}, "worker"),
+        ({"worker": "../x"}, "worker"),
+        ({"seconds": -1}, "seconds"),
+        ({"seconds": float("nan")}, "seconds"),
+        ({"seconds": float("inf")}, "seconds"),
+        ({"seconds": "3"}, "seconds"),
+        ({"seconds": True}, "seconds"),
+        ({"revision": -1}, "revision"),
+        ({"revision": 1.0}, "revision"),
+        ({"revision": False}, "revision"),
+        ({"extra": 1}, "fields"),
+    ],
+)
+def test_fault(change: dict[str, Any], reason: str | None) -> None:
+    found = fault(GOOD | change, KINDS)
+    assert found is None if reason is None else reason in str(found)
+
+
+@pytest.mark.parametrize("value", [None, [], "x", 3, {}, [GOOD]])
+def test_what_is_no_answer(value: Any) -> None:
+    assert "fields" in str(fault(value, KINDS))
+
+
+def _lines(path: Path, *records: Any) -> Path:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+    return path
+
+
+def test_lines(tmp_path: Path) -> None:
+    path = _lines(
+        tmp_path / "a.jsonl",
+        GOOD,
+        GOOD,
+        GOOD | {"answer": "1", "revision": 1, "seconds": 5},
+        GOOD | {"task_id": "t2", "answer": "maybe"},
+        GOOD | {"task_id": "elsewhere"},
+        '{"task_id": "t1", "wor',
+        GOOD | {"worker": "w-0"},
+    )
+    table, counts, problems = collect([path], KINDS)
+    assert table.to_dict("records") == [
+        {"task_id": "t1", "worker": "w-0", "answer": "2", "seconds": 3.5},
+        {"task_id": "t1", "worker": "w-1", "answer": "1", "seconds": 5.0},
+    ]
+    assert counts == {
+        "records": 7, "twice": 1, "changed later": 1, "of other tasks": 1, "unreadable, rejected or wrong": 2
+    }  # fmt: skip
+    assert "line 4: answer: yes or no" in " ".join(problems) and "line 6: not JSON" in " ".join(problems)
+
+
+def test_order_of_files_does_not_matter_for_revisions(tmp_path: Path) -> None:
+    one = _lines(tmp_path / "1.jsonl", GOOD | {"revision": 1, "answer": "1"})
+    two = _lines(tmp_path / "2.jsonl", GOOD)
+    assert collect([one, two], KINDS)[0].equals(collect([two, one], KINDS)[0])
+    _, counts, _ = collect([two, _lines(tmp_path / "3.jsonl", GOOD | {"answer": "1"})], KINDS)
+    assert counts["contradicts another"] == 1
+
+
+def _site(path: Path, columns: list[str], *rows: dict[str, str]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*SITE, "Input.task_id", "Input.picture_1", *columns, "Approve", "Reject"],
+                                restval="", quoting=csv.QUOTE_ALL)  # fmt: skip
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+ROW = {"WorkerId": "A1BCD", "WorkTimeInSeconds": "27", "AssignmentStatus": "Submitted", "Input.task_id": "t1"}
+
+
+def test_site_results(tmp_path: Path) -> None:
+    path = _site(
+        tmp_path / "Batch_1_batch_results.csv",
+        ["Answer.choice"],
+        ROW | {"Answer.choice": "2"},
+        ROW | {"Answer.choice": "1", "WorkerId": "A2", "AssignmentStatus": "Rejected"},
+        ROW | {"Answer.choice": "", "WorkerId": "A3"},
+        ROW | {"Answer.choice": "no", "Input.task_id": "t2", "WorkerId": "A3", "AssignmentStatus": "Approved"},
+        ROW | {"Answer.choice": "2", "WorkerId": "A4", "WorkTimeInSeconds": "soon"},
+    )
+    table, counts, problems = collect([path], KINDS)
+    assert table.to_dict("records") == [
+        {"task_id": "t1", "worker": "A1BCD", "answer": "2", "seconds": 27.0},
+        {"task_id": "t2", "worker": "A3", "answer": "no", "seconds": 27.0},
+    ]
+    assert counts["unreadable, rejected or wrong"] == 3
+    assert [p.split(": ", 1)[1] for p in problems] == [
+        "line 3: rejected", "line 4: answer: 1 or 2", "line 6: seconds: a number from 0 to 86400"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"Answer.choice.1": "false", "Answer.choice.2": "true"},
+        {"Answer.choice.1": "FALSE", "Answer.choice.2": "TRUE"},
+        {"Answer.taskAnswers": '[{"choice":{"1":false,"2":true}}]'},
+        {"Answer.taskAnswers": '[{"choice":"2"}]'},
+    ],
+)
+def test_site_radio_buttons_as_sites_write_them(tmp_path: Path, cells: dict[str, str]) -> None:
+    path = _site(tmp_path / "r.csv", list(cells), ROW | cells)
+    assert collect([path], KINDS)[0]["answer"].tolist() == ["2"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"Answer.choice.1": "true", "Answer.choice.2": "true"},
+        {"Answer.taskAnswers": "not JSON"},
+        {"Answer.taskAnswers": '[{"other":1}]'},
+        {"Answer.taskAnswers": "[]"},
+    ],
+)
+def test_site_answers_that_are_none(tmp_path: Path, cells: dict[str, str]) -> None:
+    table, counts, _ = collect([_site(tmp_path / "r.csv", list(cells), ROW | cells)], KINDS)
+    assert table.empty and counts["unreadable, rejected or wrong"] == 1
+
+
+def test_another_csv_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no column Answer.choice"):
+        collect([_site(tmp_path / "r.csv", ["Answer.else"], ROW)], KINDS)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match="no column 'WorkerId'"):
+        collect([tmp_path / "x.csv"], KINDS)
+    with pytest.raises(UserError, match="no such file"):
+        collect([tmp_path / "none.jsonl"], KINDS)

@@ -1,0 +1,122 @@
+"""Majorities, checks, agreement and shares, against cases worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workflow_scripts.human.opinions import agreement, alpha, majorities, opinions_of, preferences, workers_of
+from workflow_scripts.human.tasks import TASKS
+
+
+def task(name: str, kind: str, generators: str = "g", **more: object) -> dict[str, object]:
+    row = dict.fromkeys(TASKS.columns) | {
+        "task_id": name, "kind": kind, "check": "none", "batch": 1, "place": 1, "split": "test_seen", "image_id": name,
+        "caption_id": 0, "draw": 0, "picture_1": "x.png",
+    }  # fmt: skip
+    row |= {f"generator_{i}": g for i, g in enumerate(generators.split(), 1)}
+    return row | more
+
+
+def answer(worker: str, name: str, said: str, seconds: float = 1.0) -> dict[str, object]:
+    return {"worker": worker, "task_id": name, "answer": said, "seconds": seconds}
+
+
+TASKS_BY_HAND = pd.DataFrame(
+    [
+        task("p1", "perceptual", "b a"),
+        task("p2", "perceptual", "a b", split="test_swapped"),
+        task("p1again", "perceptual", "a b", check="repeat", of="p1", image_id="p1"),
+        task("m1", "match"),
+        task("m2", "match", "h"),
+        task("c1", "caption", right="2"),
+        task("g1", "match", "", check="gold", right="yes", split=None, image_id=None),
+        task("g2", "match", "", check="gold", right="no", split=None, image_id=None),
+        task("m3", "match", "h"),
+    ]
+).astype(object)
+ANSWERS_BY_HAND = pd.DataFrame(
+    [
+        # a is preferred twice to once on p1; p1again changes nothing.
+        answer("x", "p1", "2", 3), answer("y", "p1", "2", 5), answer("z", "p1", "1", 100),
+        answer("x", "p1again", "1"), answer("y", "p1again", "2"),
+        answer("x", "p2", "1"), answer("y", "p2", "2"),
+        answer("x", "m1", "yes"), answer("y", "m1", "yes"), answer("x", "m2", "no"),
+        answer("x", "c1", "2"), answer("y", "c1", "1"), answer("z", "c1", "1"),
+        answer("x", "g1", "yes"), answer("x", "g2", "no"), answer("y", "g1", "yes"), answer("y", "g2", "yes"),
+    ]
+)  # fmt: skip
+
+
+def test_majorities() -> None:
+    found = majorities(opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND), TASKS_BY_HAND).set_index("task_id")
+    assert list(found.index) == ["p1", "p2", "m1", "m2", "c1", "m3"]
+    assert found["answers"].tolist() == [3, 2, 2, 1, 3, 0]
+    assert found["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(found.at["m3", "share"])
+    assert found["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(found.at["m3", "majority"])
+
+
+def test_workers() -> None:
+    opinions = opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
+    found = workers_of(opinions, keep=0.75).set_index("worker")
+    assert found[["gold", "gold_right"]].values.tolist() == [[2, 2], [2, 1], [0, 0]]
+    # x stayed with a on the repeat, y went from a to b.
+    assert found[["repeats", "repeats_same"]].values.tolist() == [[1, 1], [1, 0], [0, 0]]
+    # z met no gold task: kept, and counted elsewhere.
+    assert found["kept"].tolist() == [True, False, True]
+    assert workers_of(opinions, keep=0.5)["kept"].all()
+    assert found.at["z", "seconds_mean"] == 50.5 and found.at["x", "seconds_median"] == 1
+
+
+def test_preferences() -> None:
+    opinions = opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
+    found = preferences(opinions, 200, 0).set_index(["kind", "generator", "against", "split"])["share"]
+    assert found["perceptual", "a", "all", "all"] == pytest.approx(3 / 5)
+    assert found["perceptual", "b", "a", "all"] == pytest.approx(2 / 5)
+    assert found["perceptual", "a", "b", "test_seen"] == pytest.approx(2 / 3)
+    shares = preferences(opinions, 200, 0)
+    one = shares[(shares["kind"] == "match") & (shares["split"] == "all")].set_index("generator")
+    assert one["share"].to_dict() == {"g": 1, "h": 0}
+    # One image has no interval.
+    assert one["low"].isna().all()
+    assert shares[shares["kind"] == "caption"]["share"].tolist()[-1] == pytest.approx(1 / 3)
+
+
+# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), section C: four observers, twelve units.
+PUBLISHED = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+    [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+]
+
+
+def test_alpha_is_the_published_one() -> None:
+    counts = np.array([[sum(row[u] == v for row in PUBLISHED) for v in range(1, 6)] for u in range(12)])
+    assert alpha(counts) == pytest.approx(0.743, abs=5e-4)
+
+
+def test_alpha_of_two_values_by_hand() -> None:
+    # Three units of two answers: the same, the same, different. Observed disagreement 1/3; of 6 answers 3 are of
+    # each value: expected 3 * 3 * 2 / (6 * 5) = 0.6. Alpha is 1 - (1/3) / 0.6.
+    counts = np.array([[2, 0], [0, 2], [1, 1]])
+    assert alpha(counts) == pytest.approx(1 - (1 / 3) / 0.6)
+    # A unit that one person answered pairs with nothing.
+    assert alpha(np.vstack([counts, [[1, 0]]])) == pytest.approx(alpha(counts))
+
+
+def test_alpha_is_undefined_where_all_say_the_same() -> None:
+    assert alpha(np.array([[3, 0], [2, 0]])) is None
+    assert alpha(np.array([[1, 0], [0, 1]])) is None
+    assert alpha(np.zeros((0, 2), int)) is None
+
+
+def test_agreement_of_people_who_agree_and_of_coins() -> None:
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame({"answers": 4, "share": random.integers(0, 2, 60).astype(float), "image_id": range(60)})
+    assert agreement(rows, 200, random)["alpha"] == 1
+    rows["share"] = random.binomial(4, 0.5, 60) / 4
+    found = agreement(rows, 200, random)
+    assert found["low"] < 0 < found["high"] and abs(found["alpha"]) < 0.15
+    assert agreement(rows.assign(answers=1), 200, random)["alpha"] is None

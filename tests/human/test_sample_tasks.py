@@ -1,0 +1,161 @@
+"""Tasks are balanced, seeded, checked, and say nothing of what they are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from tests.human.conftest import COMPOSITION, DATASET, GENERATORS, Study, make_study
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_table
+from workflow_scripts.common.tables import SWAPPED
+from workflow_scripts.human.pictures import TILES, broken, read_picture
+from workflow_scripts.human.sample_tasks import allot, in_turns
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.integers(0, 120), st.integers(0, 5))
+def test_allot_is_fair(sizes: list[int], total: int, seed: int) -> None:
+    given_ = allot(sizes, total, np.random.default_rng(seed))
+    assert sum(given_) == min(total, sum(sizes))
+    assert all(n <= size for n, size in zip(given_, sizes, strict=True))
+    open_cells = [n for n, size in zip(given_, sizes, strict=True) if n < size]
+    assert not open_cells or max(given_) - min(open_cells) <= 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["a", "b", None])), min_size=1, max_size=30))
+def test_every_image_comes_before_a_second_of_any(rows: list[tuple[int, str | None]]) -> None:
+    table = pd.DataFrame({"image_id": [str(i) for i, _ in rows], "pair": [p for _, p in rows]})
+    order = in_turns(table, np.random.default_rng(0))
+    assert sorted(order.index) == list(range(len(rows)))
+    turns = order.groupby("image_id").cumcount()
+    assert turns.is_monotonic_increasing
+
+
+def test_cells_are_balanced(study: Study) -> None:
+    tasks = study.tasks[study.tasks["check"] == "none"]
+    for kind, of_kind in tasks.groupby("kind"):
+        assert len(of_kind) == 18
+        names = of_kind[["generator_1", "generator_2"]].apply(lambda row: tuple(sorted(filter(None, row))), axis=1)
+        counts = Counter(zip(of_kind["split"], names, strict=True))
+        # Three splits, and three generators or three pairs of them.
+        assert len(counts) == 9 and set(counts.values()) == {2}, kind
+        # An image once in a cell.
+        assert not of_kind.assign(cell=names).duplicated(["split", "cell", "image_id"]).any()
+
+
+def test_sides_are_balanced_in_each_cell(study: Study) -> None:
+    captions = study.tasks[(study.tasks["check"] == "none") & (study.tasks["kind"] == "caption")]
+    assert set(captions.groupby(["split", "generator_1"])["right"].nunique()) == {2}
+    pairs = study.tasks[(study.tasks["check"] == "none") & (study.tasks["kind"] == "perceptual")]
+    first = pairs["generator_1"] < pairs["generator_2"]
+    assert first.sum() == len(pairs) / 2
+
+
+def test_pages_have_their_checks(study: Study) -> None:
+    for (_, _), page in study.tasks.groupby(["kind", "batch"]):
+        page = page.sort_values("place")
+        assert page["place"].tolist() == list(range(1, len(page) + 1))
+        assert Counter(page["check"]) == {"none": 9, "gold": 2, "repeat": 2}
+        assert page["check"].iloc[0] != "gold"
+        by_id = page.set_index("task_id")
+        for row in page[page["check"] == "repeat"].itertuples():
+            first = by_id.loc[row.of]
+            assert first["check"] == "none" and first["place"] < row.place
+            sides = ["picture", "text", "generator"] if row.kind != "match" else []
+            for side in sides:
+                if first[f"{side}_2"] is not None:
+                    assert getattr(row, f"{side}_1") == first[f"{side}_2"]
+                    assert getattr(row, f"{side}_2") == first[f"{side}_1"]
+            if row.kind == "caption":
+                assert {row.right, first["right"]} == {"1", "2"}
+    gold = study.tasks[study.tasks["check"] == "gold"]
+    assert gold["right"].notna().all() and gold[["split", "image_id", "generator_1"]].isna().all(axis=None)
+
+
+def test_captions_stand_against_their_counterpart(study: Study) -> None:
+    ours = study.results / DATASET / COMPOSITION
+    swapped = read_table(ours / "swapped.parquet", SWAPPED).set_index(["image_id", "caption_id"])
+    for row in study.tasks[(study.tasks["kind"] == "caption") & (study.tasks["check"] == "none")].itertuples():
+        texts = [row.text_1, row.text_2] if row.right == "1" else [row.text_2, row.text_1]
+        if row.split == "test_unseen":
+            assert texts[0].replace(" green ", " x ") == re.sub(r" (red|blue|white) ", " x ", texts[1])
+        else:
+            pair = swapped.loc[(row.image_id, row.caption_id), ["text", "swapped_text"]].tolist()
+            assert texts == (pair if row.split == "test_seen" else pair[::-1])
+
+
+def test_what_is_left_out_is_counted(study: Study) -> None:
+    left_out = study.summary["left_out"]
+    assert left_out["no image"] == len(GENERATORS) and left_out["not scored"] == len(GENERATORS)
+    assert left_out["two generators' images are the same"] > 0
+    # Three of the seen images were not swapped; they have two captions each, of which one has no score.
+    assert left_out["seen caption that was not swapped"] == len(GENERATORS) * (6 - 1)
+    twins = study.tasks[(study.tasks["kind"] == "perceptual") & (study.tasks["check"] == "none")]
+    assert (twins["picture_1"] != twins["picture_2"]).all()
+
+
+def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
+    again = make_study(run, tmp_path / "again")
+    other = make_study(run, tmp_path / "other", seed=1)
+    files = sorted(p.relative_to(study.folder) for p in study.folder.rglob("*") if p.is_file())
+    assert files == sorted(p.relative_to(again.folder) for p in again.folder.rglob("*") if p.is_file())
+    for file in files:
+        assert (study.folder / file).read_bytes() == (again.folder / file).read_bytes(), file
+    assert not set(study.tasks["task_id"]) & set(other.tasks["task_id"])
+
+
+def test_a_changed_picture_makes_another_task(study: Study, run: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(run / DATASET, tmp_path / DATASET)
+    made = tmp_path / DATASET / COMPOSITION / "generated" / "honest" / "images"
+    for path in made.rglob("*.png"):
+        Image.new("RGB", (8, 8), "red").save(path)
+    changed = make_study(tmp_path, tmp_path / "human")
+    same = set(study.tasks["task_id"]) & set(changed.tasks["task_id"])
+    shown = study.tasks[study.tasks["task_id"].isin(same)]
+    assert "honest" not in {*shown["generator_1"], *shown["generator_2"]} and len(same)
+
+
+def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> None:
+    found = make_study(run, tmp_path, generators=["honest", "lazy"], splits=["test_seen", "test_swapped"])
+    shown = found.tasks[found.tasks["check"] == "none"]
+    assert set(shown["split"]) == {"test_seen", "test_swapped"}
+    assert {*shown["generator_1"], *shown["generator_2"].dropna()} == {"honest", "lazy"}
+    assert {c["of"] for c in found.summary["cells"] if c["kind"] == "match"} != {0}
+
+
+def test_one_generator_has_no_perceptual_task(run: Path, tmp_path: Path) -> None:
+    found = make_study(run, tmp_path, generators=["honest"])
+    assert "perceptual" not in set(found.tasks["kind"])
+    assert found.summary["kinds"]["perceptual"]["none"] == 0
+
+
+def test_nothing_to_ask_is_said(run: Path, tmp_path: Path) -> None:
+    nothing = {kind: {"tasks": 0} for kind in ("perceptual", "match", "caption")}
+    with pytest.raises(UserError, match="nothing to ask"):
+        make_study(run, tmp_path, **nothing)
+    assert not (tmp_path / "tasks.parquet").exists()
+
+
+def test_an_unreadable_picture_is_named(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n")
+    with pytest.raises(UserError, match="broken.png: not a readable image"):
+        read_picture(tmp_path / "broken.png")
+
+
+def test_a_broken_picture_is_its_tiles_in_another_order() -> None:
+    random = np.random.default_rng(0)
+    image = Image.fromarray(random.integers(0, 255, (16 * TILES, 16 * TILES, 3), dtype=np.uint8))
+    mixed = broken(image, random)
+    assert mixed.size == image.size and mixed.tobytes() != image.tobytes()
+    before, after = (np.sort(np.asarray(i).reshape(-1, 3), axis=0) for i in (image, mixed))
+    assert (before == after).all()
