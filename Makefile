@@ -6,7 +6,7 @@ CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: run test lint bench seeds dvc schema picture report unlock lock
+.PHONY: run paper test lint bench seeds dvc schema picture report unlock lock
 
 .venv/ready: requirements.txt constraints.txt requirements-model.txt
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -18,6 +18,12 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 run: .venv/ready
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
+
+# The published benchmark: birds, then flowers. Needs a GPU.
+paper: .venv/ready
+	@for preset in paper paper_flowers; do \
+	  python -m workflow_scripts.workflow.run --config presets/$$preset/config.yaml --cores $(CORES) || exit 1; \
+	done
 
 # What CI runs: linters, then all tests.
 test: lint

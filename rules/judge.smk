@@ -25,13 +25,14 @@ rule train_judge:
         gpu=judge_gpus(),
     params:
         code=code_hash("workflow_scripts.judge.train_judge"),
+        launch=judge_launch(),
         settings=CONFIG.judge.model_dump_json(),
         seed=CONFIG.seed,
         results=results_folder,
         cache=CONFIG.cache,
         torch_threads=CONFIG.threads,
     shell:
-        "python -m workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
+        "{params.launch} workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
         " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q}"
         " --seed {params.seed} --threads {params.torch_threads} --cache {params.cache:q}"
         " --folder {output.judge:q} --log {log:q}"

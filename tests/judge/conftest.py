@@ -28,7 +28,25 @@ TINY = {
     "text_cfg": {"tower": "words", "context_length": 12, "width": 16, "hidden": 32, "window": 3},
 }
 
+# The judge of the paper, of which there is little: the parts of its appendix train.
+RESNET = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": [1, 2, 1, 1], "width": 8, "head_width": 64},
+    "text_cfg": {"context_length": 12, "width": 16, "heads": 2, "layers": 2},
+}
+PUBLISHED = [
+    "visual.layer4.*", "visual.attnpool.*", "transformer.resblocks.1.*", "ln_final.*", "text_projection", "logit_scale",
+]  # fmt: skip
+# No batch norm.
+VIT = {**RESNET, "vision_cfg": {"image_size": 32, "layers": 2, "width": 16, "head_width": 8, "patch_size": 8}}
+TRUNK = {
+    "embed_dim": 16,
+    "vision_cfg": {"timm_model_name": "test_resnet", "image_size": 32},
+    "text_cfg": {"tower": "words", "vocab_size": 20, "context_length": 12, "width": 16, "hidden": 32, "window": 3},
+}
+
 Train = Callable[..., Path]
+Model = Callable[[str], str]
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +78,18 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(pd.DataFrame(splits, columns=["image_id", "split"]), results / "splits.parquet", tables.SPLIT)
     (results / "tiny.json").write_text(json.dumps(TINY))
     return results
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Model:
+    """``model("resnet")``, vit or trunk: the path of its config, for ``judge.model``."""
+
+    def write(name: str) -> str:
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({"resnet": RESNET, "vit": VIT, "trunk": TRUNK}[name]))
+        return str(path)
+
+    return write
 
 
 @pytest.fixture

@@ -48,6 +48,10 @@ def test_rate_climbs_then_falls(steps: int, warmup: float) -> None:
     assert climb == steps or rates[climb] == 2.0
 
 
+def test_a_constant_rate_climbs_and_stays() -> None:
+    assert [rate(step, 6, 2.0, 1 / 3, "constant") for step in range(6)] == [1, 2, 2, 2, 2, 2]
+
+
 def test_float16_needs_a_gpu() -> None:
     with pytest.raises(UserError, match="amp_fp16 needs a GPU"):
         autocast("amp_fp16", torch.device("cpu"))

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge import training
+from workflow_scripts.judge import checkpoint, training
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.model import build, judge_hash, load_judge
 
@@ -50,6 +50,7 @@ def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: 
         return real(*arguments)
 
     monkeypatch.setattr(training, "clip_loss", killed)
+    monkeypatch.setattr(checkpoint, "EVERY", 0)
     with pytest.raises(KeyboardInterrupt):
         train("cut", cache="two", epochs=4, **more)
     seen = -100
@@ -68,9 +69,18 @@ def test_captions_of_a_step_are_distinct_as_far_as_they_go() -> None:
 
 def test_a_damaged_checkpoint_is_made_anew(train: Train, tmp_path: Path) -> None:
     whole = contents(train("judge"))
-    (checkpoint,) = (tmp_path / "cache").rglob("checkpoint.pt")
-    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    (kept,) = (tmp_path / "cache").rglob("checkpoint.pt")
+    kept.write_bytes(kept.read_bytes()[:100])
     assert contents(train("judge")) == whole
+
+
+def test_the_checkpoint_of_another_model(train: Train, tmp_path: Path) -> None:
+    train("judge", trainable=["text.*"])
+    train("other")
+    first, second = sorted((tmp_path / "cache").rglob("checkpoint.pt"), key=lambda path: path.stat().st_size)
+    shutil.copy(first, second)
+    with pytest.raises(UserError, match=r"checkpoint\.pt: the checkpoint of another model: delete it"):
+        train("other")
 
 
 def test_what_is_frozen_stays(train: Train, squares: Path) -> None:
@@ -139,6 +149,26 @@ def test_a_judge_comes_back(train: Train, squares: Path, tmp_path: Path) -> None
     assert judge_hash(tmp_path / "copy") != judge.hash
 
 
+def test_a_hash_that_does_not_match(train: Train, tmp_path: Path) -> None:
+    first, second = train("first"), train("second", lr=0.02)
+    shutil.copy(second / "weights.safetensors", first)
+    with pytest.raises(UserError, match=r"first.manifest\.json: its judge_hash is not that of the files beside it"):
+        load_judge(first, threads=1, device="cpu")
+
+
+def test_weights_cut_short_or_of_another_judge(train: Train, squares: Path, tmp_path: Path) -> None:
+    folder = train("judge")
+    (folder / "weights.safetensors").write_bytes((folder / "weights.safetensors").read_bytes()[:-9])
+    with pytest.raises(UserError, match=r"weights\.safetensors: not a readable weights file"):
+        load_judge(folder, threads=1, device="cpu")
+    wide = json.loads((squares / "tiny.json").read_text()) | {"embed_dim": 16}
+    (tmp_path / "wide.json").write_text(json.dumps(wide))
+    other = train("other", model=str(tmp_path / "wide.json"))
+    shutil.copy(other / "weights.safetensors", folder)
+    with pytest.raises(UserError, match=r"weights\.safetensors: visual\.projection\.weight is \(16, 32\) where"):
+        load_judge(folder, threads=1, device="cpu")
+
+
 def test_a_missing_image_is_named(train: Train, squares: Path) -> None:
     judge = load_judge(train("judge"), threads=1, device="cpu")
     with pytest.raises(FileNotFoundError, match=r"absent\.png"):
@@ -168,19 +198,3 @@ def test_a_model_of_open_clips(train: Train, tmp_path: Path) -> None:
     judge = load_judge(folder, threads=1, device="cpu")
     assert judge.encode_texts(["a red square"], 2).shape == (1, 16)
     assert json.loads((folder / "vocabulary.json").read_text()) is None
-
-
-def test_a_frozen_trunk_is_run_once(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cfg = {
-        "embed_dim": 16,
-        "vision_cfg": {"timm_model_name": "test_resnet", "image_size": 32},
-        "text_cfg": {"tower": "words", "context_length": 12, "width": 16, "hidden": 32, "window": 3},
-    }
-    (tmp_path / "trunk.json").write_text(json.dumps(cfg))
-    settings = {"model": str(tmp_path / "trunk.json"), "trainable": ["visual.head.*", "text.*"], "epochs": 3}
-    fast = load_file(train("fast", cache="one", **settings) / "weights.safetensors")
-    monkeypatch.setattr(training, "frozen_trunk", lambda model: None)
-    monkeypatch.setattr("workflow_scripts.judge.train_judge.frozen_trunk", lambda model: None)
-    slow = load_file(train("slow", cache="two", **settings) / "weights.safetensors")
-    for name, tensor in slow.items():
-        torch.testing.assert_close(fast[name], tensor, atol=2e-3, rtol=0)

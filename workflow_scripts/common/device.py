@@ -18,7 +18,7 @@ def settle(threads: int) -> None:
     torch.utils.deterministic.fill_uninitialized_memory = False
 
 
-def find_device(name: str, key: str) -> torch.device:
+def find_device(name: str, key: str = "judge.device") -> torch.device:
     """``auto`` is a GPU where there is one; UserError, naming the config's ``key``, for one that is not there."""
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError(f"{key}: cuda, but torch sees no GPU: use auto or cpu")

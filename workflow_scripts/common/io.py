@@ -127,8 +127,8 @@ def read_table(path: str | Path, schema: pa.DataFrameSchema, columns: list[str] 
     try:
         table = pd.read_parquet(path, columns=columns)
     except (arrow.ArrowInvalid, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+        if isinstance(error, FileNotFoundError):  # pandas names the file alone
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
         raise UserError(f"{path}: not a readable Parquet file ({error}): make it again") from error
     return check_table(table, schema.select_columns(columns) if columns else schema, path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.section import Section
@@ -35,7 +35,11 @@ class JudgeConfig(Section):
     model: str = Field(
         "sketch", description="open_clip model, a file in workflow_scripts/judge/models, or a path to one"
     )
-    pretrained: str | None = Field(None, description="open_clip pretrained tag, or a path to weights")
+    pretrained: str | None = Field(
+        None,
+        description="open_clip pretrained tag, or a path to weights; of OpenAI's, in any form but its own .pt, the"
+        " model ends in -quickgelu",
+    )
     tower: Tower | None = Field(None, description="image tower from other weights")
     trainable: list[str] = Field(["*"], min_length=1, description="patterns of the parameters that train")
     train_on: Literal["train", "half", "all"] = Field("train", description="design: What the judge has seen")
@@ -44,11 +48,19 @@ class JudgeConfig(Section):
     captions: int = Field(1, ge=1, description="captions of each image in a step; CLIP's loss is averaged over them")
     lr: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.1, ge=0)
-    warmup: float = Field(0.05, ge=0, lt=1, description="share of the steps, before the cosine falls to 0")
+    warmup: float = Field(0.05, ge=0, lt=1, description="share of the steps in which the rate climbs")
+    schedule: Literal["cosine", "constant"] = Field("cosine", description="of the rate after that; cosine falls to 0")
     flip: bool = Field(False, description="mirror half of the images; not where captions tell left from right")
     precision: Literal["fp32", "amp_bf16", "amp_fp16"] = "fp32"
     crop: float | None = Field(0.75, gt=0, description="half side of the crop, in longer sides of the bounding box")
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    gpus: int = Field(1, ge=1, description="GPUs of one machine that train together, each its share of a batch")
+
+    @model_validator(mode="after")
+    def _shares(self) -> JudgeConfig:
+        if self.batch % self.gpus:
+            raise ValueError(f"batch {self.batch} is no multiple of gpus {self.gpus}")
+        return self
 
     def files(self) -> list[str]:
         """The files, outside installed packages, that decide what the judge starts from."""

@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -26,7 +25,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from workflow_scripts.common.cli import log
+from workflow_scripts.common.device import find_device, settle
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_json, write_json
 from workflow_scripts.common.progress import Progress
@@ -34,8 +33,9 @@ from workflow_scripts.common.vision import import_torchvision
 from workflow_scripts.judge.config import MODELS, JudgeConfig, model_file
 from workflow_scripts.judge.networks import IMAGE_TOWERS, TEXT_TOWERS
 from workflow_scripts.judge.pixels import Item, Preprocess
+from workflow_scripts.judge.pretrained import find_pretrained, load_pretrained, start_tower
 from workflow_scripts.judge.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
-from workflow_scripts.judge.weights import read_table, read_weights, rename, start
+from workflow_scripts.judge.weights import read_weights, start
 
 import_torchvision()
 
@@ -43,7 +43,7 @@ import open_clip  # noqa: E402
 from open_clip.model import CLIP, CustomTextCLIP, _build_text_tower, _build_vision_tower  # noqa: E402
 from open_clip.transform import PreprocessCfg, merge_preprocess_dict  # noqa: E402
 
-WEIGHTS, MODEL, VOCABULARY = "weights.safetensors", "model.json", "vocabulary.json"
+WEIGHTS, MODEL, VOCABULARY, MANIFEST = "weights.safetensors", "model.json", "vocabulary.json", "manifest.json"
 
 
 class TwoTowers(nn.Module):
@@ -134,11 +134,11 @@ def build(config: JudgeConfig, captions: Sequence[str], seed: int) -> Built:
     """The model that a config names, before it is trained on ``captions``, which give a word tower its words."""
     model_cfg = find_model(config.model)
     preprocess_cfg = asdict(PreprocessCfg())
-    weights, tag = _pretrained(config)
-    if tag:
-        preprocess_cfg = merge_preprocess_dict(preprocess_cfg, tag)
+    weights, about = find_pretrained(config)
+    preprocess_cfg = merge_preprocess_dict(preprocess_cfg, about)
+    if "quick_gelu" in about:
         # The weights know which activation they were trained with better than the name of the model.
-        model_cfg["quick_gelu"] = tag.get("quick_gelu", model_cfg.get("quick_gelu", False))
+        model_cfg["quick_gelu"] = about["quick_gelu"]
     vocabulary = None
     if model_cfg["text_cfg"].get("tower") == "words":
         beside = weights.with_name(VOCABULARY) if weights else None
@@ -149,56 +149,13 @@ def build(config: JudgeConfig, captions: Sequence[str], seed: int) -> Built:
     if weights and isinstance(model, TwoTowers):
         start(model, read_weights(str(weights)), str(weights))
     elif weights:
-        try:
-            open_clip.load_checkpoint(model, str(weights))
-        except RuntimeError as error:
-            raise UserError(f"{weights}: not the weights of {config.model}: {_first_line(error)}") from error
+        load_pretrained(model, weights, config.model)
     unused: list[str] = []
     if config.tower:
         unused = start_tower(model, config)
         preprocess_cfg = {**preprocess_cfg, "mean": config.tower.mean, "std": config.tower.std}
     preprocess_cfg["size"] = model.visual.image_size
     return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused)
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
-
-
-def _pretrained(config: JudgeConfig) -> tuple[Path | None, dict[str, Any]]:
-    """The file of ``pretrained``, and open_clip's notes on it where it is one of open_clip's tags."""
-    if config.pretrained is None:
-        return None, {}
-    if Path(config.pretrained).is_file():
-        return Path(config.pretrained), {}
-    tag = open_clip.get_pretrained_cfg(config.model, config.pretrained)
-    if not tag:
-        tags = ", ".join(open_clip.list_pretrained_tags_by_model(config.model)) or "none"
-        raise UserError(f"judge.pretrained: {config.pretrained!r} is no file, and {config.model} has the tags: {tags}")
-    log.info("pretrained: fetching %s %s", config.model, config.pretrained)
-    try:
-        return Path(open_clip.download_pretrained(tag)), tag
-    except Exception as error:  # whichever hub it was
-        raise UserError(
-            f"judge.pretrained: {config.pretrained!r} could not be fetched ({_first_line(error)}): "
-            "try again, or give the path of a file"
-        ) from error
-
-
-def start_tower(model: nn.Module, config: JudgeConfig) -> list[str]:
-    """Start the image tower's trunk from ``config.tower``; the names of tensors there that it has no place for."""
-    tower = config.tower
-    assert tower is not None
-    trunk = getattr(model.visual, "trunk", None)
-    name = getattr(trunk, "default_cfg", {}).get("architecture")
-    if name != tower.model:
-        raise UserError(f"judge.tower.model: {tower.model!r}, but the image tower of {config.model} is {name or 'own'}")
-    weights = read_weights(tower.weights)
-    table = read_table(tower.rename) if tower.rename else []
-    names = rename(list(weights), table)
-    unused = start(trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights)
-    new_to_old = {new: old for old, new in names.items()}
-    return [new_to_old[new] for new in unused]
 
 
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
@@ -220,22 +177,6 @@ def judge_hash(folder: str | Path) -> str:
     return digest.hexdigest()
 
 
-def settle(threads: int) -> None:
-    """Make torch give the same bytes again: a fixed number of threads, no algorithm that races."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True)
-    # A guard against reading memory that nothing wrote; it costs a fifth of the time.
-    torch.utils.deterministic.fill_uninitialized_memory = False
-
-
-def find_device(name: str) -> torch.device:
-    """``auto`` is a GPU where there is one; UserError for a GPU that is not there."""
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("judge.device: cuda, but torch sees no GPU: use auto or cpu")
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
-
-
 class Judge:
     """Encodes images and captions to rows of unit length; their dot product is the similarity.
 
@@ -252,7 +193,7 @@ class Judge:
 
     def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray:
         """(n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read."""
-        parts = self._prefetch(items, batch)
+        parts = self.read_ahead(items, batch)
         return self._encode(parts, len(items), batch, "images", self._images)
 
     def encode_pixels(self, pixels: np.ndarray, batch: int) -> np.ndarray:
@@ -297,8 +238,8 @@ class Judge:
         with torch.inference_mode():
             return self._texts(tokenize(self.tokenizer, [""]).numpy()).shape[1]
 
-    def _prefetch(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
-        """Batches of bytes; the next one is read while this one is encoded."""
+    def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
+        """Batches of bytes, (n, height, width, 3); the next one is read while this one is encoded."""
         with ThreadPoolExecutor(self.threads) as pool:
             ahead: list[Any] = []
             for start in range(0, len(items) + batch, batch):
@@ -334,6 +275,12 @@ def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
     preprocess = Preprocess(settings["preprocess_cfg"], settings["crop"])
     judge = Judge(model, get_tokenizer(settings["model_cfg"], vocabulary), preprocess, find_device(device), threads)
     judge.name, judge.hash = settings["name"], judge_hash(folder)
+    manifest = folder / MANIFEST
+    if manifest.is_file() and read_json(manifest).get("judge_hash") != judge.hash:
+        raise UserError(
+            f"{manifest}: its judge_hash is not that of the files beside it ({judge.hash}): some are of another"
+            " judge; train it again, or take the whole folder"
+        )
     return judge
 
 

@@ -1,13 +1,15 @@
-"""The learning rate over a training: a linear warm-up, then half a cosine down to 0."""
+"""The learning rate over a training: a linear warm-up, then half a cosine down to 0, or no change."""
 
 from __future__ import annotations
 
 import math
 
 
-def rate(step: int, steps: int, peak: float, warmup: float) -> float:
+def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cosine") -> float:
     """The learning rate of ``step`` (from 0) out of ``steps``; ``warmup`` is the share that climbs to ``peak``."""
     climb = round(warmup * steps)
     if step < climb:
         return peak * (step + 1) / climb
+    if schedule == "constant":
+        return peak
     return peak * 0.5 * (1 + math.cos(math.pi * (step - climb) / max(1, steps - climb)))

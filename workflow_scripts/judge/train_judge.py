@@ -2,6 +2,8 @@
 
 Writes weights.safetensors, model.json, vocabulary.json, log.csv, loss.png and manifest.json into --folder. A
 training that was killed goes on where it was, to the same weights, from what it keeps below --cache.
+
+On several GPUs (judge.gpus): torchrun --nproc-per-node N -m -- workflow_scripts.judge.train_judge ...
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +23,30 @@ from pydantic import ValidationError
 from workflow_scripts.common import cache, cli, tables
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import code_hash
+from workflow_scripts.common.device import find_device, settle
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_table, write_json
-from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import Judge, build, find_device, save_judge, settle
+from workflow_scripts.judge.feed import Captions, Feed, Images
+from workflow_scripts.judge.model import MANIFEST, Judge, build, save_judge
+from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 from workflow_scripts.judge.pixels import Item, Preprocess
+from workflow_scripts.judge.precision import autocast
 from workflow_scripts.judge.tokens import count_truncated, get_tokenizer, tokenize
 from workflow_scripts.judge.training import (
+    Evaluate,
     Examples,
     choose_trainable,
-    frozen_trunk,
-    image_encoder,
     in_batch_accuracy,
     train,
+    training_mode,
 )
 from workflow_scripts.judge.weights import find_weights
 from workflow_scripts.split.judged import judge_images, judged_images
 
 # Enough test images to see a training go wrong; the scores themselves are the score stage's.
 WATCHED = 1000
-# Images that a thread reads before it reports.
-READ_AT_ONCE = 64
 
 
 def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[Item]:
@@ -79,39 +81,11 @@ def watched_images(
     return result
 
 
-def examples_of(pixels: np.ndarray, ids: torch.Tensor, owners: Sequence[str], order: Sequence[str]) -> Examples:
-    """Images in ``order`` with their captions: row j of ids is a caption of image owners[j]; owners are grouped."""
+def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """For each image in ``order``, the first of its captions and how many; owners: each caption's image, grouped."""
     counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
     first = counts.cumsum() - counts
-    return Examples(pixels, ids, first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy())
-
-
-def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, file: Path) -> np.ndarray:
-    """The bytes of all images, (n, height, width, 3), in a file that the system keeps in memory as far as it fits."""
-    shape = (len(items), *preprocess.size, 3)
-    if not file.is_file():
-        log.info("reading %d images; their pixels take %.0f MB in %s", len(items), np.prod(shape) / 1e6, file.parent)
-        with atomic(file) as temporary:
-            pixels = np.memmap(temporary, np.uint8, "w+", shape=shape)
-            with ThreadPoolExecutor(threads) as pool, Progress(len(items), "images") as progress:
-                starts = range(0, len(items), READ_AT_ONCE)
-                parts = pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts))
-                for start, part in zip(starts, parts, strict=True):
-                    pixels[start : start + len(part)] = part
-                    progress.add(len(part))
-            pixels.flush()
-    return np.memmap(file, np.uint8, "r", shape=shape)
-
-
-def trunk_features(trunk: torch.nn.Module, pixels: np.ndarray, preprocess: Preprocess, batch: int) -> np.ndarray:
-    """(n, d) float32: the output of a trunk that does not train."""
-    device = next(trunk.parameters()).device
-    parts = []
-    with torch.inference_mode(), Progress(len(pixels), "images") as progress:
-        for start in range(0, len(pixels), batch):
-            parts.append(trunk(preprocess.floats(pixels[start : start + batch], device)).cpu().numpy())
-            progress.add(len(parts[-1]))
-    return np.concatenate(parts)
+    return first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy()
 
 
 def work_key(options: argparse.Namespace, config: JudgeConfig, items: Sequence[Item], texts: Sequence[str]) -> str:
@@ -151,20 +125,49 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
         figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
 
 
-def main(options: argparse.Namespace) -> None:
+def read_settings(text: str) -> JudgeConfig:
+    """The config's judge section from JSON; UserError names the faulty key."""
     try:
-        config = JudgeConfig.model_validate_json(options.settings)
+        return JudgeConfig.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"--settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
+    """What tells how often watched images find their captions; watched: by split, n images and a caption of each."""
+
+    def unit(encode: Images | Captions, n: int) -> np.ndarray:
+        with torch.inference_mode(), autocast(precision, judge.device):
+            parts = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
+            return F.normalize(torch.cat(parts), dim=-1).float().cpu().numpy()
+
+    def evaluate() -> dict[str, float]:
+        judge.model.eval()
+        return {
+            f"retrieval_{split.removeprefix('test_')}": round(in_batch_accuracy(unit(images, n), unit(captions, n)), 6)
+            for split, (images, captions, n) in watched.items()
+        }
+
+    return evaluate
+
+
+def main(options: argparse.Namespace) -> None:
+    config = read_settings(options.settings)
     settle(options.threads)
-    device = find_device(config.device)
+    device = own_device(find_device(config.device), config.gpus, config.device)
+    with joined(config.gpus, device) as group:
+        train_judge(options, config, device, group)
+
+
+def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.device, group: Group) -> None:
+    """The step, in one of ``group``'s processes."""
     captions = read_table(options.captions, tables.CAPTIONS)
     images = read_table(options.images, tables.IMAGES)
     splits = read_table(options.splits, tables.SPLIT)
 
     trained = trained_images(splits, images, captions, config.train_on, options.seed)
-    if config.epochs and len(trained) < 2:
+    if config.epochs and len(trained) < max(2, config.gpus):
         raise UserError(f"{options.splits}: {len(trained)} images to train on; the judge needs at least two")
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
     built = build(config, own["text"].tolist(), derive_seed(options.seed, "train_judge"))
@@ -173,52 +176,41 @@ def main(options: argparse.Namespace) -> None:
     preprocess = Preprocess(built.preprocess_cfg, config.crop)
     tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
     judge = Judge(built.model, tokenizer, preprocess, device, options.threads)
-    trainable = choose_trainable(judge.model, config.trainable)
-    trunk = frozen_trunk(judge.model)
-    if trunk is not None and config.flip:
-        raise UserError("judge.flip: the image tower's trunk is frozen and sees each image once: set it to false")
+    parameters = dict(judge.model.named_parameters())
+    weights = sum(parameters[name].numel() for name in choose_trainable(judge.model, config.trainable))
+    training_mode(judge.model)
+    synchronise_norms(judge.model, group, device)
 
-    def prepared(pixels: np.ndarray) -> np.ndarray:
-        return pixels if trunk is None else trunk_features(trunk, pixels, preprocess, 64)
-
-    def floats(part: np.ndarray) -> torch.Tensor:
-        return preprocess.floats(part, device) if trunk is None else torch.from_numpy(part).to(device)
-
-    watched = {
-        split: (prepared(preprocess.read(items_of(images, ids, options.results))), texts)
+    items = items_of(images, trained, options.results) if config.epochs else []
+    looked_at = {
+        split: (items_of(images, ids, options.results), texts)
         for split, (ids, texts) in watched_images(splits, images, captions, config.train_on, options.seed).items()
     }
-
-    def evaluate() -> dict[str, float]:
-        judge.model.eval()
-        encode = image_encoder(judge.model)
-        result = {}
-        for split, (pixels, texts) in watched.items():
-            with torch.inference_mode():
-                parts = [encode(floats(pixels[start : start + 100])) for start in range(0, len(pixels), 100)]
-                rows = F.normalize(torch.cat(parts), dim=-1).float().cpu().numpy()
-            accuracy = in_batch_accuracy(rows, judge.encode_texts(texts, 100))
-            result[f"retrieval_{split.removeprefix('test_')}"] = round(accuracy, 6)
-        return result
-
-    parameters = dict(judge.model.named_parameters())
-    weights = sum(parameters[name].numel() for name in trainable)
-    ids = tokenize(tokenizer, own["text"].tolist())
-    truncated = count_truncated(tokenizer, own["text"].tolist(), ids)
+    texts = own["text"].tolist()
+    everything = [*items, *(item for some, _ in looked_at.values() for item in some)]
+    work = options.cache / "judge" / work_key(options, config, everything, texts)
+    feed = Feed(judge, config, work, group)
+    watched = {
+        split: (feed.images(some, split), feed.captions(tokenize(tokenizer, said), f"{split}_captions"), len(some))
+        for split, (some, said) in looked_at.items()
+    }
+    evaluate = evaluator(judge, watched, config.precision)
+    ids = tokenize(tokenizer, texts)
+    truncated = count_truncated(tokenizer, texts, ids)
     if config.epochs:
-        items = items_of(images, trained, options.results)
-        work = options.cache / "judge" / work_key(options, config, items, own["text"].tolist())
         log.info(
             "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
             config.model, len(items), len(own), weights, sum(p.numel() for p in parameters.values()),
             config.epochs, len(items) // min(config.batch, len(items)), device,
         )  # fmt: skip
-        pixels = prepared(read_pixels(items, preprocess, options.threads, work / "pixels.bin"))
-        examples = examples_of(pixels, ids, own["image_id"].tolist(), trained)
-        rows = train(judge.model, examples, config, options.seed, floats, evaluate, work / "checkpoint.pt")
-        (work / "pixels.bin").unlink()
+        places = first_and_count(own["image_id"].tolist(), trained)
+        examples = Examples(feed.images(items, "images"), feed.captions(ids, "captions"), *places)
+        rows = train(judge.model, examples, config, options.seed, evaluate, work / "checkpoint.pt", group)
     else:
         rows = [{"epoch": 0, "step": 0, **evaluate()}]
+    feed.clear()
+    if not group.first:
+        return
     if truncated:
         log.warning(
             "%d of %d captions are longer than the model reads: cut before their end token", truncated, len(own)
@@ -238,14 +230,14 @@ def main(options: argparse.Namespace) -> None:
             "trained_weights": weights if config.epochs else 0,
             "train_on": config.train_on,
             "epochs": config.epochs,
-            "images": len(trained) if config.epochs else 0,
+            "images": len(items),
             "captions": len(own) if config.epochs else 0,
             "truncated_captions": truncated,
-            "watched": {split: len(texts) for split, (_, texts) in watched.items()},
+            "watched": {split: n for split, (_, _, n) in watched.items()},
             **last,
             "seed": options.seed,
         },
-        options.folder / "manifest.json",
+        options.folder / MANIFEST,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import math
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,27 +16,30 @@ from torch import nn
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.seeds import derive_seed, rng
+from workflow_scripts.judge.checkpoint import Checkpoint
 from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.feed import Captions, Images
 from workflow_scripts.judge.loss import clip_loss
+from workflow_scripts.judge.parallel import ALONE, Group
 from workflow_scripts.judge.precision import autocast, scaler
 from workflow_scripts.judge.schedule import rate
 
 MAX_SCALE = math.log(100)
 
+Evaluate = Callable[[], dict[str, float]]
+
 
 @dataclass(frozen=True)
 class Examples:
-    """Images and their captions.
+    """n images and their captions, in two tables whose rows ``images`` and ``captions`` make features of.
 
-    pixels: (n, height, width, 3) uint8, or (n, d) float32 features of a frozen trunk. ids: (m, length) tokens,
-    the captions of image i being rows first[i] to first[i] + count[i].
+    The captions of image i are rows first[i] to first[i] + count[i].
     """
 
-    pixels: np.ndarray
-    ids: torch.Tensor
+    images: Images
+    captions: Captions
     first: np.ndarray
     count: np.ndarray
 
@@ -87,40 +89,31 @@ def make_optimizer(model: nn.Module, config: JudgeConfig) -> torch.optim.AdamW:
     )
 
 
-def frozen_trunk(model: nn.Module) -> nn.Module | None:
-    """The image tower's trunk where none of it trains: its output then needs computing once an image."""
-    trunk = getattr(model.visual, "trunk", None)
-    return trunk if trunk is not None and not any(p.requires_grad for p in trunk.parameters()) else None
-
-
-def image_encoder(model: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What training calls with images: the model, or what follows a frozen trunk, with the trunk's features."""
-    return model.encode_image if frozen_trunk(model) is None else model.visual.head
-
-
 def train(
     model: nn.Module,
     examples: Examples,
     config: JudgeConfig,
     seed: int,
-    floats: Callable[[np.ndarray], torch.Tensor],
-    evaluate: Callable[[], dict[str, float]],
+    evaluate: Evaluate,
     checkpoint: Path,
+    group: Group = ALONE,
 ) -> list[dict[str, Any]]:
     """Train ``model`` in place; returns a row for each epoch: epoch, step, loss, lr, and what ``evaluate`` says.
 
-    floats: bytes (or features) of images to what the image tower (or its head) takes. Every epoch ends with a
-    checkpoint, and draws its randomness from the seed and its own number: a training that was killed goes on
-    from the last one to the very weights it would have had.
+    An epoch draws its randomness from the seed and its own number: a training that was killed goes on from the
+    last checkpoint to the very weights it would have had. With several processes in ``group`` each has the same
+    examples and takes its share of every batch; the first evaluates and keeps the checkpoints.
     """
     device = next(model.parameters()).device
-    encode_image = image_encoder(model)
+    n = len(examples.first)
+    batch = min(config.batch, n) // group.count * group.count
+    steps = n // batch * config.epochs
+    own = group.share(batch)
+    training_mode(model)
     optimizer = make_optimizer(model, config)
     scale = scaler(config.precision, device)
-    n = len(examples.pixels)
-    batch = min(config.batch, n)
-    steps = n // batch * config.epochs
-    rows = _resume(checkpoint, model, optimizer, scale)
+    kept = Checkpoint(checkpoint, model, optimizer, scale)
+    rows = kept.resume()
     with Progress(steps, "steps") as progress:
         progress.add(len(rows) * (n // batch))
         for epoch in range(len(rows), config.epochs):
@@ -132,22 +125,21 @@ def train(
             losses = []
             for number in range(n // batch):
                 step = epoch * (n // batch) + number
-                for group in optimizer.param_groups:
-                    group["lr"] = rate(step, steps, config.lr, config.warmup)
-                chosen = np.sort(order[number * batch : (number + 1) * batch])
-                pixels = np.asarray(examples.pixels[chosen])
-                if config.flip:
-                    mirrored = draw.random(batch) < 0.5
-                    pixels[mirrored] = pixels[mirrored, :, ::-1]
+                for part in optimizer.param_groups:
+                    part["lr"] = rate(step, steps, config.lr, config.warmup, config.schedule)
+                chosen = np.sort(order[number * batch : (number + 1) * batch])[own]
+                mirrored = (draw.random(batch) < 0.5)[own] if config.flip else None
                 with autocast(config.precision, device):
-                    images = F.normalize(encode_image(floats(pixels)), dim=-1)
-                    texts = model.encode_text(examples.ids[captions[:, chosen].ravel()].to(device), normalize=True)
+                    images = F.normalize(examples.images(chosen, mirrored), dim=-1)
+                    texts = F.normalize(examples.captions(captions[:, chosen].ravel()), dim=-1)
+                everyones = group.gather(images.float())
                 loss = sum(
-                    clip_loss(images.float(), part.float(), model.logit_scale.exp()) / config.captions
-                    for part in texts.split(batch)
+                    clip_loss(everyones, group.gather(part.float()), model.logit_scale.exp()) / config.captions
+                    for part in texts.split(len(chosen))
                 )
                 optimizer.zero_grad()
                 scale.scale(loss).backward()
+                group.average(p for p in model.parameters() if p.requires_grad)
                 scale.step(optimizer)
                 scale.update()
                 with torch.no_grad():
@@ -157,11 +149,10 @@ def train(
             if not np.isfinite(losses).all():
                 raise UserError(f"the loss is no number in epoch {epoch + 1}: lower judge.lr (it is {config.lr})")
             row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses))}
-            rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **evaluate()})
+            rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **(evaluate() if group.first else {})})
             log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _said(rows[-1]))
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scale.state_dict()}
-            with atomic(checkpoint) as temporary:
-                torch.save({**state, "rows": rows}, temporary)
+            if group.first:
+                kept.keep(rows, last=epoch + 1 == config.epochs)
     return rows
 
 
@@ -171,23 +162,6 @@ def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.
     order = np.where(places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2).argsort(1)
     rounds = np.arange(k)[:, None] % examples.count
     return examples.first + np.take_along_axis(order, rounds.T, 1).T
-
-
-def _resume(
-    checkpoint: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler
-) -> list[dict[str, Any]]:
-    if not checkpoint.is_file():
-        return []
-    try:
-        state = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError):
-        log.warning("%s: damaged, so the training starts anew", checkpoint)
-        return []
-    model.load_state_dict(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
-    scale.load_state_dict(state["scaler"])
-    log.info("resumed behind epoch %d", len(state["rows"]))
-    return state["rows"]
 
 
 def _said(row: dict[str, Any]) -> str:

@@ -89,7 +89,10 @@ def start(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) ->
     state = module.state_dict()
     missing = [name for name in state if name not in weights and not name.endswith("num_batches_tracked")]
     if missing:
-        raise UserError(f"{where}: {len(missing)} tensors of the tower are not in it ({_some(missing)}): mend `rename`")
+        raise UserError(
+            f"{where}: {len(missing)} tensors of the tower are not in it ({_some(missing)}): the weights of another"
+            " model, or `rename` is to be mended"
+        )
     for name, tensor in state.items():
         if name in weights and tensor.shape != weights[name].shape:
             raise UserError(

@@ -87,7 +87,7 @@ def load_inception(weights: str, cache: Path, threads: int, device: str) -> Extr
 
     Raises UserError for weights that are not to be had or another network's, and for a GPU that is not there.
     """
-    found = find_device(device, "judge.device")
+    found = find_device(device)
     settle(threads)
     import_torchvision()
     # Here, not above: it is slow to import, and tests bring a network of their own.

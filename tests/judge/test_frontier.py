@@ -1,0 +1,138 @@
+"""What is frozen is computed once: the cut changes nothing."""
+
+from __future__ import annotations
+
+import fnmatch
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge import activations, feed
+from workflow_scripts.judge.frontier import TextCut, image_cut, text_cut
+from workflow_scripts.judge.model import construct, find_model
+from workflow_scripts.judge.training import choose_trainable, training_mode
+
+from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train
+
+
+@pytest.mark.parametrize(
+    ("cfg", "patterns", "behind"),
+    [
+        (RESNET, PUBLISHED, ("layer3.0", "resblocks.0")),
+        (RESNET, ["visual.layer2.1.bn3.weight", "transformer.resblocks.0.ln_1.bias"], ("layer2.0", None)),
+        (RESNET, ["logit_scale"], ("attnpool", "resblocks.1")),
+        (RESNET, ["visual.attnpool.*", "token_embedding.*"], ("layer4.0", None)),
+        (RESNET, ["visual.conv2.weight", "positional_embedding"], (None, None)),
+        (RESNET, ["*"], (None, None)),
+        (VIT, ["visual.transformer.resblocks.1.*", "text_projection"], ("resblocks.0", "resblocks.1")),
+        (VIT, ["visual.proj"], ("resblocks.1", "resblocks.1")),
+        (VIT, ["visual.class_embedding"], (None, "resblocks.1")),
+        (VIT, ["logit_scale"], ("pooling", "resblocks.1")),
+        (TRUNK, ["visual.head.*", "text.*"], ("trunk", None)),
+        (TRUNK, ["visual.trunk.layer4.*"], (None, None)),
+    ],
+)
+def test_a_tower_is_cut_before_what_trains(cfg: dict, patterns: list[str], behind: tuple[str | None, ...]) -> None:
+    torch.manual_seed(0)
+    model = construct(cfg)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)  # or a ResNet's blocks do nothing
+    choose_trainable(model, patterns)
+    images, texts = image_cut(model), text_cut(model)
+    assert (images and images.behind, texts and texts.behind) == behind
+    pixels = torch.randn(3, 3, 32, 32)
+    ids = torch.tensor([[7, 3, 9, 0, 0], [8, 9, 0, 0, 0], [1, 2, 3, 4, 9]])
+    with torch.inference_mode():
+        if images:
+            torch.testing.assert_close(images.above(images.below(pixels)), model.encode_image(pixels))
+        if texts:
+            ids = torch.nn.functional.pad(ids, (0, 7))
+            whole = model.encode_text(ids)
+            torch.testing.assert_close(texts.above(texts.below(ids), ids), whole)
+            assert TextCut.lengths(ids).tolist() == [3, 2, 5]
+            for length in (5, 6):
+                short = ids[:, :length]
+                torch.testing.assert_close(texts.above(texts.below(short), short), whole)
+
+
+def test_the_papers_judge_is_cut_behind_layer3_and_the_last_block_but_one() -> None:
+    with torch.device("meta"):
+        model = construct(find_model("RN101"))
+    patterns = [pattern.replace("resblocks.1.", "resblocks.11.") for pattern in PUBLISHED]
+    trained = choose_trainable(model, patterns)
+    assert {name.split(".layer4")[0] for name in trained if "layer4" in name} == {"visual"}
+    assert sum(name.startswith("transformer.") for name in trained) == 12
+    assert image_cut(model).behind == "layer3.22" and text_cut(model).behind == "resblocks.10"
+    training_mode(model)
+    modes = {name: module.training for name, module in model.named_modules() if isinstance(module, nn.BatchNorm2d)}
+    assert all(mode == name.startswith("visual.layer4.") for name, mode in modes.items())
+
+
+def test_no_cut_where_it_would_change_something() -> None:
+    dropping = construct({**VIT, "vision_cfg": {**VIT["vision_cfg"], "patch_dropout": 0.5}})
+    seeing = construct({**VIT, "text_cfg": {**VIT["text_cfg"], "no_causal_mask": True}})
+    choose_trainable(dropping, ["logit_scale"])
+    choose_trainable(seeing, ["logit_scale"])
+    assert image_cut(dropping) is None and text_cut(dropping) is not None
+    assert text_cut(seeing) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "patterns", "more"),
+    [
+        ("resnet", PUBLISHED, {"captions": 2}),
+        ("resnet", PUBLISHED, {"precision": "amp_bf16"}),
+        ("vit", ["visual.transformer.resblocks.1.*", "transformer.resblocks.1.*", "ln_final.*"], {}),
+        ("trunk", ["visual.head.*", "text.*"], {}),
+    ],
+)
+def test_training_from_the_frontier_is_training(
+    train: Train,
+    model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    patterns: list[str],
+    more: dict,
+) -> None:
+    settings = {"model": model(name), "trainable": patterns, "epochs": 2, "lr": 0.002, **more}
+    fast = train("fast", cache="one", **settings)
+    assert not list((tmp_path / "one").rglob("*.bin"))
+    monkeypatch.setattr(feed, "image_cut", lambda model: None)
+    monkeypatch.setattr(feed, "text_cut", lambda model: None)
+    slow = train("slow", cache="two", **settings)
+    rows = [pd.read_csv(folder / "log.csv") for folder in (fast, slow)]
+    coarse = more.get("precision") == "amp_bf16"
+    np.testing.assert_allclose(rows[0]["loss"], rows[1]["loss"], rtol=2e-3 if coarse else 1e-5)
+    weights = [load_file(folder / "weights.safetensors") for folder in (fast, slow)]
+    start = load_file(train("start", cache="three", **{**settings, "epochs": 0}) / "weights.safetensors")
+    for key, tensor in weights[1].items():
+        # What a key's bias adds to all similarities of a query changes no attention: its gradient is rounding,
+        # of which Adam makes full steps.
+        if fnmatch.fnmatch(key, "*k_proj.bias") or fnmatch.fnmatch(key, "*in_proj_bias"):
+            continue
+        moved = (tensor - start[key]).float().norm()
+        off = (tensor - weights[0][key]).float().norm()
+        assert off <= (0.2 if coarse else 2e-3) * moved + 1e-6, key
+
+
+def test_mirrored_images_are_run_whole(train: Train, model: Model, caplog: pytest.LogCaptureFixture) -> None:
+    settings = {"model": model("resnet"), "trainable": PUBLISHED, "epochs": 1, "flip": True}
+    with caplog.at_level("INFO", "compclip"):
+        train("judge", **settings)
+    assert "judge.flip: images go through all of the image tower in every epoch" in caplog.text
+    assert "images behind" not in caplog.text and "captions, " in caplog.text
+
+
+def test_no_room_on_the_disk(train: Train, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activations.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1000))
+    with pytest.raises(UserError, match=r"what is frozen would take 0\.0 GB and 0\.0 GB are free: make room"):
+        train("judge", model=model("resnet"), trainable=PUBLISHED)

@@ -1,0 +1,105 @@
+"""Several processes train as one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.device import find_device
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
+
+from .conftest import Model, Train
+
+
+def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, tmp_path: Path) -> None:
+    """By torchrun on the CPU, on a model without batch norms; killed between, they end in the same bytes."""
+    settings = {
+        "model": model("vit"), "epochs": 2, "batch": 28, "lr": 0.002, "captions": 2, "device": "cpu",
+        "trainable": ["visual.transformer.resblocks.1.*", "visual.proj", "transformer.*", "logit_scale"],
+    }  # fmt: skip
+    one = train("one", **settings)
+    options = {
+        "captions": f"{squares}/captions.parquet", "images": f"{squares}/images.parquet",
+        "splits": f"{squares}/splits.parquet", "results": str(squares), "seed": 0, "threads": 1,
+        "settings": json.dumps({**settings, "gpus": 2}), "place": str(tmp_path),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*command, str(Path(__file__).with_name("two_processes.py")), json.dumps(options)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, cwd=tmp_path, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    for file in whole.iterdir():
+        assert (cut / file.name).read_bytes() == file.read_bytes(), file.name
+    logs = [pd.read_csv(folder / "log.csv") for folder in (one, whole)]
+    np.testing.assert_allclose(logs[1]["loss"], logs[0]["loss"], rtol=1e-5)
+    start = load_file(train("start", **{**settings, "epochs": 0}) / "weights.safetensors")
+    weights = [load_file(folder / "weights.safetensors") for folder in (one, whole)]
+    for name, tensor in weights[0].items():
+        if not name.endswith("in_proj_bias"):  # of which a third has no gradient but rounding
+            moved = (tensor - start[name]).norm()
+            assert (tensor - weights[1][name]).norm() <= 2e-3 * moved, name
+    assert any(not torch.equal(start[name], weights[0][name]) for name in start)
+    said = (tmp_path / "judge.log").read_text()
+    assert said.count("epoch 1 of 2") == 2 and said.count("resumed behind epoch 1") == 1, "the first alone writes"
+
+
+def test_a_share_of_the_batch() -> None:
+    assert [range(12)[Group(rank, 3).share(12)] for rank in range(3)] == [range(4), range(4, 8), range(8, 12)]
+    with pytest.raises(ValueError, match="batch 128 is no multiple of gpus 3"):
+        JudgeConfig(batch=128, gpus=3)
+
+
+def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"judge\.gpus: 2, but torch sees no GPU$"):
+        own_device(torch.device("cpu"), 2, "auto")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(UserError, match=r"judge\.gpus: 4, but torch sees 2 GPUs$"):
+        own_device(torch.device("cuda"), 4, "auto")
+    assert own_device(torch.device("cpu"), 2, "cpu") == torch.device("cpu")
+
+
+def test_a_gpu_where_there_is_none(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match=r"judge\.device: cuda, but torch sees no GPU: use auto or cpu"):
+        train("judge", device="cuda")
+    assert find_device("auto") == torch.device("cpu")
+
+
+def test_several_gpus_without_torchrun(train: Train) -> None:
+    with pytest.raises(
+        UserError, match=r"judge\.gpus: 2, but started as 1: .*torchrun --nproc-per-node 2 -m -- workflow_"
+    ):
+        train("judge", gpus=2, device="cpu")
+
+
+def test_torchrun_without_several_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UserError, match=r"judge\.gpus: 1, but started as 2"), joined(1, torch.device("cpu")):
+        pass
+
+
+def test_norms_that_train_are_synchronised_on_gpus_alone() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
+    with pytest.raises(UserError, match="on GPUs alone"):
+        synchronise_norms(model, Group(0, 2), torch.device("cpu"))
+    synchronise_norms(model, Group(0, 1), torch.device("cpu"))
+    synchronise_norms(model.eval(), Group(0, 2), torch.device("cpu"))
+    names = list(model.state_dict())
+    synchronise_norms(model.train(), Group(0, 2), torch.device("cuda"))
+    assert isinstance(model[1], nn.SyncBatchNorm) and list(model.state_dict()) == names

@@ -1,0 +1,91 @@
+"""Weights of open_clip's models: OpenAI's file, those of another model, those cut short."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge import pretrained
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.model import build, construct
+
+from .conftest import RESNET, VIT, Model
+
+OPENAI = pretrained.open_clip.get_pretrained_cfg("RN101", "openai")
+
+
+def saved(cfg: dict, path: Path) -> torch.nn.Module:
+    """A random model of ``cfg``, its weights in ``path``."""
+    torch.manual_seed(1)
+    model = construct(cfg)
+    if path.suffix == ".safetensors":
+        save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, path)
+    else:
+        torch.save(model.state_dict(), path)
+    return model
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
+def test_weights_of_another_model(model: Model, tmp_path: Path, name: str) -> None:
+    saved({**RESNET, "embed_dim": 8}, tmp_path / name)
+    with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of .*resnet\.json: .*size mismatch"):
+        build(JudgeConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
+    saved(VIT, tmp_path / name)
+    with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of .*resnet\.json"):
+        build(JudgeConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
+def test_weights_cut_short(model: Model, tmp_path: Path, name: str) -> None:
+    whole = saved(RESNET, tmp_path / name)
+    config = JudgeConfig(model=model("resnet"), pretrained=str(tmp_path / name))
+    assert torch.equal(build(config, [], 0).model.visual.conv1.weight, whole.visual.conv1.weight)
+    for size in (0, 100, (tmp_path / name).stat().st_size - 9):
+        (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:size])
+        with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of"):
+            build(config, [], 0)
+
+
+@pytest.mark.filterwarnings("ignore")  # torch thinks little of TorchScript by now
+def test_a_program_is_opened_where_openai_published_it(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenAI's files are TorchScript, in half precision, with three tensors that are settings."""
+    whole = construct(RESNET)
+    for name in ("input_resolution", "context_length", "vocab_size"):
+        whole.__dict__.pop(name, None)
+        whole.register_buffer(name, torch.tensor(1))
+    mask = whole._buffers.pop("attn_mask")
+    whole.attn_mask = mask
+    inputs = torch.zeros(1, 3, 32, 32), torch.zeros(1, 12, dtype=torch.long)
+    traced = torch.jit.trace(whole, inputs, check_trace=False)
+    path = tmp_path / "RN101.pt"
+    traced.half().save(path)
+    config = JudgeConfig(model=model("resnet"), pretrained=str(path))
+    with pytest.raises(UserError, match=r"RN101\.pt: a TorchScript file, and not the one that OpenAI published for"):
+        build(config, [], 0)
+    url = f"https://example.org/{hashlib.sha256(path.read_bytes()).hexdigest()}/RN101.pt"
+    monkeypatch.setattr(pretrained.open_clip, "get_pretrained_cfg", lambda *_: {**OPENAI, "url": url})
+    built = build(config, [], 0)
+    assert (
+        built.model_cfg["quick_gelu"] is True
+        and type(built.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
+    )
+    half = whole.visual.conv1.weight.half()
+    assert torch.equal(built.model.visual.conv1.weight, half.float())
+
+
+def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert OPENAI["quick_gelu"] is True
+    path = tmp_path / "fetched.safetensors"
+    saved(RESNET, path)
+    monkeypatch.setattr(pretrained.open_clip, "get_pretrained_cfg", lambda *_: OPENAI)
+    monkeypatch.setattr(pretrained.open_clip, "download_pretrained", lambda *_: str(path))
+    built = build(JudgeConfig(model=model("resnet"), pretrained="openai"), [], 0)
+    assert built.model_cfg["quick_gelu"] is True
+    assert tuple(built.preprocess_cfg["mean"]) == OPENAI["mean"]
