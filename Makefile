@@ -26,8 +26,9 @@ paper: .venv/ready
 	done
 
 # What CI runs: linters, then all tests.
+# One process runs the workflow's end-to-end tests, which come first, another all others.
 test: lint
-	python -m pytest
+	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/ready
 	ruff check .

@@ -15,6 +15,11 @@ settings.load_profile("compclip")
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first: beside them one process gets through all others."""
+    items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
 @pytest.fixture(scope="session")
 def cub_root() -> Path:
     """The folder of the real archives that preset birds50 names; skips where it is not there."""
