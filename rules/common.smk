@@ -260,7 +260,8 @@ def score_options(wildcards):
     return (
         f"--prompt-rule {CONFIG.split.prompts} --train-on {CONFIG.judge.train_on} --candidates {score.candidates}"
         f" --ties {score.ties} --distractors {' '.join(score.distractors)} --chunks {score.chunks}"
-        f" --chunking {score.chunking} --dominant {dominant_pairs(wildcards)} --ratio {score.balance.ratio} --seed {CONFIG.seed}"
+        f" --chunking {score.chunking} --dominant {dominant_pairs(wildcards)} --ratio {score.balance.ratio}"
+        f" --seed {CONFIG.seed}"
     )
 
 

@@ -87,4 +87,5 @@ rule export_layout:
     shell:
         "python -m workflow_scripts.generate.export_layout --captions {input.captions:q} --images {input.images:q}"
         " --splits {input.splits:q} --prompts {input.prompts:q} --batch {params.batch} --results {params.results:q}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q} --output {output.folder:q} --log {log:q}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q} --output {output.folder:q}"
+        " --log {log:q}"

@@ -49,7 +49,8 @@ rule make_table:
     shell:
         "python -m workflow_scripts.report.make_table --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --fid {params.fid:q} --chunks {params.chunks} --bootstrap {params.bootstrap} --output {params.results:q} --log {log:q}"
+        " --fid {params.fid:q} --chunks {params.chunks} --bootstrap {params.bootstrap} --output {params.results:q}"
+        " --log {log:q}"
 
 
 rule draw_splits:
@@ -205,4 +206,5 @@ rule make_page:
     shell:
         "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --fid {params.fid:q} --examples {params.examples} --settings {params.settings:q} --seed {params.seed} --log {log:q}"
+        " --fid {params.fid:q} --examples {params.examples} --settings {params.settings:q} --seed {params.seed}"
+        " --log {log:q}"

@@ -24,7 +24,8 @@ def lexicon(name: str) -> Lexicon:
 
 @pytest.mark.parametrize("nouns", ["birds", "flowers"])
 def test_no_form_is_adjective_and_noun(nouns: str) -> None:
-    merge([lexicon("adjectives/color"), lexicon("adjectives/shape"), lexicon(f"nouns/{nouns}")])
+    lexicons = [lexicon("adjectives/color"), lexicon("adjectives/shape"), lexicon(f"nouns/{nouns}")]
+    assert len(merge(lexicons).forms) == sum(len(part.forms) for part in lexicons)
 
 
 def test_the_words_of_the_paper() -> None:

@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from workflow_scripts.common import disk
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge import activations, feed
+from workflow_scripts.judge import feed
 from workflow_scripts.judge.frontier import TextCut, image_cut, text_cut
 from workflow_scripts.judge.model import construct, find_model
 from workflow_scripts.judge.training import choose_trainable, training_mode
@@ -133,6 +134,6 @@ def test_mirrored_images_are_run_whole(train: Train, model: Model, caplog: pytes
 
 
 def test_no_room_on_the_disk(train: Train, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activations.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1000))
-    with pytest.raises(UserError, match=r"what is frozen would take 0\.0 GB and 0\.0 GB are free: make room"):
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1000))
+    with pytest.raises(UserError, match=r"what is frozen.* needs .* 1\.0 KB are free: make room"):
         train("judge", model=model("resnet"), trainable=PUBLISHED)

@@ -17,12 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import safe_id
 from workflow_scripts.common.progress import Progress
 
-# What the libraries raise on a file that ends too early or was altered.
+# What the libraries raise on a file that ends too early or was altered; zipfile the last, on an unknown compression.
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, NotImplementedError)
 
 Entry = tuple[str, int, Callable[[], IO[bytes]]]
@@ -103,22 +102,6 @@ def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tu
                 with opener() as stream:
                     kept[name] = stream.read()
     return sizes, kept
-
-
-def check_space(needed: int, folder: Path, what: str) -> None:
-    """Say what ``needed`` bytes of ``what`` will cost; UserError where the disk cannot hold them."""
-    free = shutil.disk_usage(folder).free
-    log.info("%s: %s on disk (%s free)", what, size_text(needed), size_text(free))
-    if needed > free:
-        raise UserError(f"{folder}: {what} needs {size_text(needed)}, {size_text(free)} are free: make room")
-
-
-def size_text(size: int) -> str:
-    """Bytes as people read them."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"
 
 
 def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:

@@ -20,10 +20,10 @@ import urllib3
 from filelock import FileLock
 
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.disk import check_space, size_text
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import write_json
 from workflow_scripts.common.progress import Progress
-from workflow_scripts.dataset.archive import check_space, size_text
 
 ATTEMPTS = 6
 TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.disk import check_space
 from workflow_scripts.common.io import atomic
 from workflow_scripts.common.progress import Progress
 
 # Of a GPU's free memory; the rest is the training's.
 SHARE_OF_GPU = 0.5
-
-
-def check_room(size: int, place: Path) -> None:
-    """UserError where ``place``'s disk has not ``size`` bytes left."""
-    place.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(place).free
-    if size > free:
-        raise UserError(
-            f"{place}: what is frozen would take {size / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: make room,"
-            " or name another disk's folder in the config's cache"
-        )
 
 
 class Activations:
@@ -43,8 +30,8 @@ class Activations:
         """Make the file of ``parts``, rows in order; the cost is said first. One that is there is kept."""
         if self.file.is_file():
             return
-        check_room(self.size, self.file.parent)
-        log.info("computing what is frozen, once: %s, %.2f GB in %s", what, self.size / 1e9, self.file.parent)
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        check_space(self.size, self.file.parent, f"computing what is frozen, once: {what}")
         with atomic(self.file) as temporary, temporary.open("wb") as file, Progress(self.shape[0], "rows") as progress:
             for part in parts:
                 file.write(part.cpu().contiguous().view(torch.uint8).numpy())

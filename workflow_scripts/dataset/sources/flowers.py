@@ -155,7 +155,7 @@ def read_labels(file: Path) -> dict[str, str]:
         KeyError,
         IndexError,
         OSError,
-        NotImplementedError,
+        NotImplementedError,  # of MATLAB's own later format
         zlib.error,
     ) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__

@@ -16,12 +16,12 @@ from pydantic import Field, PositiveInt
 
 from workflow_scripts.common.cache import Cache, key
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.disk import check_space
 from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.section import Section
 from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.common.tables import TESTS
-from workflow_scripts.dataset.archive import check_space
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import Context, Generated, manifest
 

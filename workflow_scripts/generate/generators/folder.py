@@ -21,6 +21,7 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import Field
 
+from workflow_scripts.common.disk import check_space
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.common.io import safe_id
@@ -29,7 +30,6 @@ from workflow_scripts.common.progress import track
 from workflow_scripts.common.records import read_records
 from workflow_scripts.common.section import Section
 from workflow_scripts.common.tables import TESTS
-from workflow_scripts.dataset.archive import check_space
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import KEYS, Context, Generated
 
