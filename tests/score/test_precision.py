@@ -133,6 +133,18 @@ def test_distractors_follow_their_distribution() -> None:
     assert np.bincount(drawn, minlength=5) / n == pytest.approx([1 / 6 + 1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 9], abs=0.01)
 
 
+def test_uniform_numbers_are_uniform_and_each_seeds_own() -> None:
+    drawn = precision.uniforms(range(500), 199)
+    assert drawn.shape == (500, 199) and drawn.min() >= 0 and drawn.max() < 1
+    counts = np.bincount((drawn.ravel() * 100).astype(int), minlength=100)
+    expected = drawn.size / 100
+    # Chi-square of 99 degrees: above 160 once in 10,000.
+    assert ((counts - expected) ** 2 / expected).sum() < 160
+    assert abs(np.corrcoef(drawn[:-1].ravel(), drawn[1:].ravel())[0, 1]) < 0.02
+    assert np.array_equal(precision.uniforms([7, 499], 199), drawn[[7, 499]])
+    assert len(np.unique(drawn[:, 0])) == 500
+
+
 def test_largest_uniform_number_stays_in_the_pool() -> None:
     for sizes in ([1, 2, 3], [7] * 49, [10] * 1000):
         of = np.repeat(np.arange(len(sizes)), sizes)
