@@ -141,7 +141,7 @@ def test_a_png_is_what_pillow_reads(tmp_path: Path, mode: str) -> None:
         read = pixels.Preprocess({**PreprocessCfg().__dict__, "size": 16}, None).read([(path, None)])[0]
         np.testing.assert_array_equal(read, np.array(Image.open(path).convert("RGB")))
         plain = mode in ("RGB", "P") and see_through is None
-        assert (pixels._decode_png(path.read_bytes()) is not None) == plain
+        assert (pixels._decode_png(path.read_bytes(), None) is not None) == plain
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:

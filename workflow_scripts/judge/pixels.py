@@ -42,10 +42,11 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
     return max(0, column - reach), max(0, row - reach), min(size[0], column + reach), min(size[1], row + reach)
 
 
-def _decode_png(raw: bytes) -> np.ndarray | None:
+def _decode_png(raw: bytes, room: np.ndarray | None) -> np.ndarray | None:
     """The pixels of an ordinary PNG of eight bits, in half of Pillow's time and beside other threads.
 
-    None for anything else, and for a file in which something is wrong: Pillow says what.
+    room: where they are put if they have its shape. None for anything else, and for a file in which something is
+    wrong: Pillow says what.
     """
     if raw[:8] != b"\x89PNG\r\n\x1a\n" or len(raw) < 33:
         return None
@@ -54,7 +55,8 @@ def _decode_png(raw: bytes) -> np.ndarray | None:
     if depth != 8 or kind not in (2, 3) or width * height > (Image.MAX_IMAGE_PIXELS or 0):
         return None
     try:
-        pixels = imagecodecs.png_decode(raw)
+        fits = room is not None and room.shape == (height, width, 3)
+        pixels = imagecodecs.png_decode(raw, out=room if fits else None)
     except imagecodecs.PngError:
         return None
     return pixels if pixels.shape == (height, width, 3) else None
@@ -81,22 +83,27 @@ class Preprocess:
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """The images' bytes, (n, height, width, 3) uint8; UserError names a file that is no image."""
         result = np.empty((len(items), *self.size, 3), np.uint8)
-        room = np.empty((0, 0, 0, 3), np.uint8)  # kept, for new memory costs more than what is done in it
+        # Kept, for new memory costs more than what is done in it.
+        room = np.empty((FITTED_AT_ONCE, 0, 0, 3), np.uint8)
         for start in range(0, len(items), FITTED_AT_ONCE):
             part = result[start : start + FITTED_AT_ONCE]
-            images = [self._decode(*item) for item in items[start : start + FITTED_AT_ONCE]]
+            chosen = items[start : start + FITTED_AT_ONCE]
+            images = [self._decode(*item, place) for item, place in zip(chosen, room, strict=False)]
             shapes = [image.shape for image in images]
             for shape in set(shapes):
                 rows = [row for row, other in enumerate(shapes) if other == shape]
                 if room.shape[1:] != shape:
                     room = np.empty((FITTED_AT_ONCE, *shape), np.uint8)
+                # An image that was decoded in the room lies in its place or behind it, and is moved in its turn.
                 part[rows] = self._fit(np.stack([images[row] for row in rows], out=room[: len(rows)]))
         return result
 
-    def _decode(self, path: Path, box: Box | None) -> np.ndarray:
-        raw = path.read_bytes()
+    def _decode(self, path: Path, box: Box | None, room: np.ndarray) -> np.ndarray:
+        """The pixels of a file, (height, width, 3) bytes; in ``room`` where they are decoded to its shape."""
+        with open(path, "rb", buffering=0) as file:  # a buffer costs as much as a small image
+            raw = file.read()
         try:
-            pixels = _decode_png(raw)
+            pixels = _decode_png(raw, None if box else room)
             if pixels is None:
                 with Image.open(io.BytesIO(raw)) as file:
                     pixels = np.array(file.convert("RGB"))
