@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
+import trustme
 
 from tests.dataset.conftest import Site
 from workflow_scripts.common.errors import UserError
@@ -29,6 +31,7 @@ class Server:
     """What the test server does: it cuts answers after ``cut`` bytes, ``failing`` times."""
 
     address: str = ""
+    authority: Path | None = None
     content: bytes = CONTENT
     etag: str | None = '"one"'
     cut: int = 300_000
@@ -39,8 +42,9 @@ class Server:
     asked: list[str | None] = field(default_factory=list)
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+@pytest.fixture(params=["http"])
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, request) -> Iterator[Server]:
+    """A server on loopback; with the parameter ``https``, of an authority that ``authority.pem`` names."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     state = Server()
 
@@ -80,7 +84,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             pass
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{httpd.server_port}/data/birds%201.tgz"
+    if request.param == "https":
+        authority = trustme.CA()
+        state.authority = tmp_path_factory.mktemp("authority") / "authority.pem"
+        authority.cert_pem.write_to_path(state.authority)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        httpd.socket = context.wrap_socket(httpd.socket, server_side=True)
+    state.address = f"{request.param}://127.0.0.1:{httpd.server_port}/data/birds%201.tgz"
     thread = Thread(target=httpd.serve_forever, daemon=True)
     thread.start()
     yield state
@@ -114,6 +125,20 @@ def test_a_broken_download_is_resumed(tmp_path: Path, server: Server, lines: lis
     assert any("downloading 1.0 MB" in line and "free" in line for line in lines)
     assert any("interrupted after 300.0 KB" in line for line in lines)
     assert sorted(p.name for p in path.parent.iterdir()) in (["birds_1.tgz"], ["birds_1.tgz", "birds_1.tgz.lock"])
+
+
+@pytest.mark.parametrize("server", ["https"], indirect=True)
+def test_https_is_resumed_and_its_certificate_checked(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+    with pytest.raises(UserError, match="certificate is not trusted here"):
+        fetch(server.address, tmp_path, SHA256)
+    assert server.asked == []
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(server.authority))
+    server.failing = 1
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=300000-"]
 
 
 def test_a_second_run_continues_the_first(

@@ -130,6 +130,11 @@ def _download(address: str, target: Path, pause: float) -> None:
             _attempt(address, part)
             break
         except (_Interrupted, requests.ConnectionError, requests.Timeout, urllib3.exceptions.HTTPError) as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise UserError(
+                    f"{address}: its certificate is not trusted here: name your authority's file in"
+                    " REQUESTS_CA_BUNDLE, or give another address"
+                ) from error
             after = part.stat().st_size if part.exists() else 0
             failures = 1 if after > before else failures + 1
             reason = " ".join(str(error).split())[:200]
