@@ -1,4 +1,4 @@
-"""Occurrences of many captions: each distinct text once, by worker processes, kept in a cache.
+"""Occurrences and trees of many captions: each distinct text once, by worker processes, kept in a cache.
 
 What a text gives depends on the text, the pipeline, the lexicons and this code alone, all of which are in
 the cache's key: not on the batch, the process or the order.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from workflow_scripts.common.cache import Cache, key
 from workflow_scripts.common.code import code_hash
@@ -20,9 +21,14 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.lexicon import Lexicon
 from workflow_scripts.pairs.language import identity, load_language
 from workflow_scripts.pairs.occurrences import Occurrence, occurrences
-from workflow_scripts.pairs.words import Vocabulary
+from workflow_scripts.pairs.tree import Tree, tree
+from workflow_scripts.pairs.words import Vocabulary, spans
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 CHUNK = 256  # texts that a worker takes at once
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Extractor:
@@ -39,7 +45,7 @@ class Extractor:
         self.vocabulary = Vocabulary(self.nlp, adjectives, nouns)
         lexicons = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns) if lexicon]
         self.context = key(
-            code_hash("workflow_scripts.pairs.occurrences", "workflow_scripts.pairs.language"),
+            code_hash(*(f"workflow_scripts.pairs.{module}" for module in ("language", "occurrences", "tree"))),
             identity(model),
             json.dumps([lexicons, nouns is None]),
         )
@@ -48,14 +54,24 @@ class Extractor:
         return [key(self.context, text) for text in texts]
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
-        """Each text's occurrences, encoded as they stand in the cache."""
-        docs = self.nlp.pipe(texts, batch_size=CHUNK)
-        return [json.dumps(occurrences(doc, self.vocabulary)).encode() for doc in docs]
+        """Each text's occurrences and, in a second line, its tree, encoded as they stand in the cache."""
+        return [self._encode(doc) for doc in self.nlp.pipe(texts, batch_size=CHUNK)]
+
+    def _encode(self, doc: Doc) -> bytes:
+        words = self.vocabulary.words(doc)
+        at = spans(words)
+        found = occurrences(doc, words, at), tree(doc, words, self.vocabulary, at)
+        return b"\n".join(ENCODE(part).encode() for part in found)
 
 
 def decode(value: bytes) -> list[Occurrence]:
-    """What ``Extractor.parse`` encoded."""
-    return [Occurrence(*row) for row in json.loads(value)]
+    """The occurrences that ``Extractor.parse`` encoded."""
+    return [Occurrence(*row) for row in json.loads(value.partition(b"\n")[0])]
+
+
+def decode_tree(value: bytes) -> Tree:
+    """The tree that ``Extractor.parse`` encoded."""
+    return Tree(*json.loads(value.partition(b"\n")[2]))
 
 
 _extractor: Extractor | None = None

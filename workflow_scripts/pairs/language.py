@@ -13,9 +13,10 @@ from workflow_scripts.common.errors import UserError
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# What runs on every word. The lemmatizer is asked for plural nouns alone; named entities, and parts of speech by
-# the attribute ruler, which cost as much as the parse, are not needed.
+# What runs on every word.
 RUNNING = ("tok2vec", "transformer", "curated_transformer", "tagger", "parser")
+# What is asked for a word's lemma the first time that it is seen: on every word they cost as much as the parse.
+ASKED = ("attribute_ruler", "lemmatizer")
 
 
 def installed_name(name: str) -> str:
@@ -68,7 +69,7 @@ def load_language(name: str) -> Language:
     if missing:
         raise UserError(f"pairs.model: {found} has no {' or '.join(sorted(missing))}: choose a model that parses")
     for component in nlp.pipe_names:
-        if component == "lemmatizer":
+        if component in ASKED:
             nlp.disable_pipe(component)
         elif component not in RUNNING:
             nlp.remove_pipe(component)

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workflow_scripts.common.lexicon import Lexicon, merge
+from workflow_scripts.pairs.language import ASKED
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -154,6 +155,10 @@ class Vocabulary:
         merge([*adjectives, nouns] if nouns else adjectives)
         self.lemmatizer = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
         self.lemmas: dict[str, str] = {}
+        # A lemmatizer that is a network needs the whole sentence: its words stay as they stand.
+        known = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
+        self.asked = [nlp.get_pipe(name) for name in ASKED] if known else []
+        self.labels: dict[tuple[str, str], str] = {}
         self.entries: dict[str, Entry] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
         lexicons = [(lexicon, Part.ADJECTIVE) for lexicon in adjectives] + ([(nouns, Part.NOUN)] if nouns else [])
@@ -266,6 +271,30 @@ class Vocabulary:
             token.pos_ = "NOUN"
             self.lemmas[lower] = self.lemmatizer.lemmatize(token)[0].lower()
         return self.lemmas[lower]
+
+    def label(self, word: Word, token: Token) -> str:
+        """A word as a node of the tree; empty for one without a letter or a digit.
+
+        Nouns and adjectives are what they are in pairs; others are lemmas, asked once for each form and tag.
+        """
+        if not word.lower.isalnum() and not any(map(str.isalnum, word.lower)):
+            return ""
+        if word.group or word.part in (Part.ADJECTIVE, Part.NOUN):
+            return word.canonical
+        asked = (word.lower, token.tag_)
+        if asked not in self.labels:
+            self.labels[asked] = self._ask(token)
+        return self.labels[asked]
+
+    def _ask(self, token: Token) -> str:
+        """The lemma of a token by its form and tag alone."""
+        from spacy.tokens import Doc
+
+        doc = Doc(token.vocab, words=[token.lower_])
+        doc[0].tag_ = token.tag_
+        for component in self.asked:
+            doc = component(doc)
+        return doc[0].lemma_.lower() or token.lower_
 
 
 def spans(words: Iterable[Word]) -> dict[int, int]:

@@ -1,0 +1,52 @@
+"""The dependency tree of one caption: its words as nodes, lemmatized as the lexicons have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workflow_scripts.pairs.words import Vocabulary, Word
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+
+class Tree(NamedTuple):
+    """A node a word, in the text's order; several sentences are several roots.
+
+    Attributes:
+        labels: canonical words and lemmas (``Vocabulary.label``)
+        heads: positions among the nodes; -1 at a root
+        relations: the dependency label of each node to its head
+    """
+
+    labels: list[str]
+    heads: list[int]
+    relations: list[str]
+
+
+def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]) -> Tree:
+    """The tree of a parsed caption.
+
+    A form of several words that a lexicon lists (`eye ring`) is one node. A word without a letter or a digit is
+    none: what hangs on it hangs on its head.
+
+    Args:
+        words: the caption as a row of words
+        at: from a token's index to its word's
+    """
+    tops = [doc[word.last] if word.first == word.last else _top(doc, word) for word in words]
+    above = [at[top.head.i] for top in tops]  # a root's is its own
+    labels = [vocabulary.label(word, top) for word, top in zip(words, tops, strict=True)]
+    position = {n: k for k, n in enumerate(n for n, label in enumerate(labels) if label)}
+    heads = []
+    for n in position:
+        head = above[n]
+        while head not in position and above[head] != head:
+            head = above[head]
+        heads.append(-1 if head == n else position.get(head, -1))
+    return Tree([labels[n] for n in position], heads, [tops[n].dep_ for n in position])
+
+
+def _top(doc: Doc, word: Word) -> Token:
+    """Of a word's tokens the one nearest to the root, so that words cannot hang on each other in a ring."""
+    return min(doc[word.first : word.last + 1], key=lambda token: (sum(1 for _ in token.ancestors), -token.i))
