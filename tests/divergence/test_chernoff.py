@@ -1,0 +1,103 @@
+"""The Chernoff coefficient and the divergence: the walk-through's numbers by hand, and the bounds as properties."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, chernoff, divergence
+
+TRAIN, TEST = (0.001, 0.001, 0.998, 0), (0.4, 0.4, 0, 0.2)
+
+weights = st.floats(0, 1e6).map(lambda x: 0.0 if x < 1e-6 else x)
+alphas = st.floats(0.01, 0.99)
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    n = draw(st.integers(1, 8))
+    train, test = (np.array(draw(st.lists(weights, min_size=n, max_size=n))) for _ in range(2))
+    assume(train.sum() > 0 and test.sum() > 0)
+    return train, test
+
+
+def test_the_walk_through() -> None:
+    assert chernoff(TRAIN, TEST, 0.1) == pytest.approx(2 * 0.001**0.1 * 0.4**0.9)
+    assert round(chernoff(TRAIN, TEST, 0.1), 2) == 0.44
+    assert round(chernoff(TRAIN, TEST, 0.5), 2) == 0.04
+    assert divergence(TRAIN, TEST, 0.1) == pytest.approx(1 - 0.4395, abs=1e-4)
+
+
+def test_train_is_p() -> None:
+    """At 0.1 a trace in train is enough; a trace in test is not."""
+    assert divergence(TRAIN, TEST, COMPOUNDS_ALPHA) == pytest.approx(1 - 2 * 0.001**0.1 * 0.4**0.9)
+    assert divergence(TEST, TRAIN, COMPOUNDS_ALPHA) == pytest.approx(1 - 2 * 0.4**0.1 * 0.001**0.9)
+
+
+def test_by_hand() -> None:
+    # (1/2, 1/2, 0) and (0, 1/2, 1/2).
+    assert divergence([3, 3, 0], [0, 7, 7], ATOMS_ALPHA) == pytest.approx(0.5)
+    assert divergence([1, 0], [0, 1], COMPOUNDS_ALPHA) == 1
+    # (1, 0) and (1/4, 3/4): 1 − (1/4)^0.9.
+    assert divergence([5, 0], [1, 3], COMPOUNDS_ALPHA) == pytest.approx(1 - 0.25**0.9)
+
+
+@given(sides(), alphas)
+def test_as_a_sum_over_items(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
+    train, test = pair
+    terms = ((t / train.sum()) ** alpha * (s / test.sum()) ** (1 - alpha) for t, s in zip(train, test, strict=True))
+    assert divergence(train, test, alpha) == pytest.approx(1 - math.fsum(terms), abs=1e-12)
+
+
+@given(sides(), alphas)
+def test_bounds(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
+    assert 0 <= divergence(*pair, alpha) <= 1
+
+
+@given(sides(), alphas, st.floats(1e-3, 1e3))
+def test_equal_distributions_have_none(pair: tuple[np.ndarray, np.ndarray], alpha: float, scale: float) -> None:
+    assert divergence(pair[0], scale * pair[0], alpha) == pytest.approx(0, abs=1e-12)
+
+
+@given(sides(), alphas)
+def test_different_distributions_have_some(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
+    train, test = (side / side.sum() for side in pair)
+    assume(np.abs(train - test).max() > 0.01)
+    assert divergence(train, test, alpha) > 1e-8
+
+
+@given(sides())
+def test_symmetric_at_one_half(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    train, test = pair
+    assert divergence(train, test, ATOMS_ALPHA) == pytest.approx(divergence(test, train, ATOMS_ALPHA), abs=1e-12)
+
+
+@given(sides(), alphas)
+def test_turned_round(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
+    train, test = pair
+    assert divergence(train, test, alpha) == pytest.approx(divergence(test, train, 1 - alpha), abs=1e-12)
+
+
+@given(sides(), alphas, st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_scale_does_not_matter(pair: tuple[np.ndarray, np.ndarray], alpha: float, one: float, other: float) -> None:
+    train, test = pair
+    assert divergence(one * train, other * test, alpha) == pytest.approx(divergence(train, test, alpha), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "side"), [([0, 0], [1, 0], "train"), ([1, 0], [0, 0], "test"), ([], [], "train")]
+)
+def test_an_empty_side(train: list[float], test: list[float], side: str) -> None:
+    with pytest.raises(UserError, match=f"^{side} "):
+        divergence(train, test, ATOMS_ALPHA)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, math.nan])
+def test_alpha_outside(alpha: float) -> None:
+    with pytest.raises(ValueError, match="alpha"):
+        chernoff(TRAIN, TEST, alpha)

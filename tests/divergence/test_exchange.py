@@ -1,0 +1,121 @@
+"""Exchanges: what they say is reached is what is there, and on small cases they find the best division."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.divergence.random_samples import adjective_noun_bags
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.divergence.exchange import HARD, State, exchange, fill
+from workflow_scripts.divergence.kernels import Goal, score
+from workflow_scripts.divergence.measure import measure
+from workflow_scripts.divergence.samples import Samples, from_bags
+
+GOAL = Goal(atom=0.02, compound=1.0, limit=0.02, pull=1.0)
+
+
+def weighed(n: int, seed: int) -> Samples:
+    """Samples whose compounds have weights such as W(G, R): sums of them are rounded."""
+    atoms, compounds = adjective_noun_bags(n, seed=seed, adjectives=5, nouns=5)
+    generator = np.random.default_rng(seed)
+    return from_bags(atoms, [{name: generator.random() for name in bag} for bag in compounds])
+
+
+def check(state: State, samples: Samples) -> None:
+    """What the state says of itself is what the samples say of its rows."""
+    train, test, _ = np.split(state.order, np.cumsum(state.sizes))
+    assert sorted(state.order) == list(range(len(samples)))
+    np.testing.assert_allclose(state.reached, measure(samples, train, test), atol=1e-5)
+    for kind, matrix in ((state.atoms, samples.atoms), (state.compounds, samples.compounds)):
+        sides, exponents = kind.sides, kind.items.exponents
+        assert not kind.change.any()
+        for side, rows in enumerate((train, test)):
+            there = matrix[rows].sum(axis=0)
+            np.testing.assert_allclose(sides.weights[side], there, atol=1e-6)
+            # Exactly nothing, where nothing is left: a remainder's tenth root would count.
+            assert not sides.weights[side][there == 0].any()
+            np.testing.assert_allclose(sides.powers[side], sides.weights[side] ** exponents[side])
+
+
+@given(st.integers(0, 50), st.integers(1, 4), st.integers(1, 4), st.sampled_from([1e-6, 1e-3, np.inf]))
+@settings(max_examples=40)
+def test_what_is_reached_is_there(seed: int, n_train: int, n_test: int, temperature: float) -> None:
+    samples = weighed(9, seed)
+    generator = np.random.default_rng(seed)
+    state = fill(samples, np.arange(9), np.array([n_train, n_test]))
+    for _ in range(3):
+        state.step(GOAL, HARD, temperature, generator.random((50, 3)))
+    check(state, samples)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cleared_compound_is_not_in_train(seed: int) -> None:
+    samples = weighed(40, seed)
+    generator = np.random.default_rng(seed)
+    state = fill(samples, generator.permutation(40), np.array([16, 12]))
+    before = state.copy()
+    holds = samples.compounds.toarray() > 0
+    item = int(holds[state.order[:16]].sum(axis=0).argmax())
+    held = holds[:, item]
+    assert held[state.order[:16]].any()
+    assert state.clear(GOAL, item, generator)
+    state.step(GOAL, HARD, 1.0, np.zeros((0, 3)))
+    check(state, samples)
+    assert not held[state.order[:16]].any() and not state.compounds.sides.weights[0, item]
+    # Who does not hold it stays, but for those that had to make room.
+    moved = state.order[:16] != before.order[:16]
+    np.testing.assert_array_equal(moved, held[before.order[:16]])
+    # The copy is another division.
+    before.step(GOAL, HARD, 1.0, np.zeros((0, 3)))
+    check(before, samples)
+
+
+def test_what_too_many_hold_is_not_cleared() -> None:
+    words = [{"x": 1.0}] * 5 + [{"y": 1.0}] * 2
+    samples = from_bags(words, words)
+    state = fill(samples, np.arange(7), np.array([5, 2]))
+    assert not state.clear(GOAL, 0, np.random.default_rng(0))
+    np.testing.assert_array_equal(state.order, np.arange(7))
+
+
+def all_divisions(n: int, n_train: int, n_test: int):
+    for train in combinations(range(n), n_train):
+        for test in combinations(sorted(set(range(n)) - set(train)), n_test):
+            yield list(train), list(test)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("goal", [Goal(0.1, 0.5, 0.3, 1.0), Goal(0.2, 1.0, 0.2, 0.0)])
+def test_the_best_of_all_divisions(goal: Goal, seed: int) -> None:
+    samples = weighed(8, seed)
+    begun = np.arange(4), np.arange(4, 6)
+    best = min(score(goal, *measure(samples, *rows), HARD) for rows in all_divisions(8, 4, 2))
+    found = [exchange(samples, *begun, goal, 5000, np.random.default_rng(start)) for start in range(8)]
+    reached = min(score(goal, *measure(samples, *rows), HARD) for rows in found)
+    assert reached == pytest.approx(best, abs=1e-5)
+    assert best < score(goal, *measure(samples, *begun), HARD)
+
+
+def test_the_same_generator_the_same_division() -> None:
+    samples = weighed(40, 0)
+    found = [
+        exchange(samples, np.arange(20), np.arange(20, 30), GOAL, 20_000, np.random.default_rng(seed))
+        for seed in (1, 1, 2)
+    ]
+    np.testing.assert_array_equal(np.concatenate(found[0]), np.concatenate(found[1]))
+    assert set(found[0][0]) != set(found[2][0])
+
+
+def test_no_side_is_emptied_of_compounds() -> None:
+    """With all compounds in one sample a side, D_C would be undefined without it."""
+    atoms = [{"a": 1.0}] * 6
+    samples = from_bags(atoms, [{"x": 1.0}, {}, {}, {"x": 1.0, "y": 1.0}, {}, {}])
+    train, test = exchange(samples, np.arange(3), np.arange(3, 6), GOAL, 20_000, np.random.default_rng(0))
+    assert 0 < measure(samples, train, test)[1] < 1
+    with pytest.raises(UserError):
+        measure(samples, [1, 2], [0, 3])

@@ -1,0 +1,304 @@
+"""Compounds of trees: against the definition, checked node set by node set, and against the general weights."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_scripts.divergence import subgraphs
+from workflow_scripts.divergence.samples import Samples, read_samples
+from workflow_scripts.divergence.subgraphs import find_subgraphs
+from workflow_scripts.divergence.trees import plant
+from workflow_scripts.pairs.tree import Tree
+
+ALL = 10**9
+EMPTY = Tree([], [], [])
+# The walk-through's three samples in spirit: a and b always under c in the same way, c under a head of its own.
+TOY = [
+    Tree(["x", "c", "a", "b"], [-1, 0, 1, 1], ["ROOT", "r", "r", "r"]),
+    Tree(["y", "c", "b", "a"], [-1, 0, 1, 1], ["ROOT", "r", "r", "r"]),
+    Tree(["c", "a", "b", "z"], [3, 0, 0, -1], ["r", "r", "r", "ROOT"]),
+]
+
+
+@st.composite
+def trees(draw: st.DrawFn, most: int = 8, least: int = 0) -> Tree:
+    """A forest of few words, so that the same compounds come again; heads before and behind their children."""
+    n = draw(st.integers(least, most))
+    heads = [draw(st.integers(-1, v - 1)) for v in range(n)]
+    order = draw(st.permutations(range(n)))  # node v stands at order[v]
+    shuffled = [0] * n
+    for v, head in enumerate(heads):
+        shuffled[order[v]] = order[head] if head >= 0 else -1
+    labels = [draw(st.sampled_from("ab")) for _ in range(n)]
+    return Tree(labels, shuffled, [draw(st.sampled_from("rs")) for _ in range(n)])
+
+
+def named(tree: Tree, members: tuple[int, ...]) -> str | None:
+    """The name of a set of nodes written from its definition; None where it is not connected."""
+    tops = [v for v in members if tree.heads[v] not in members]
+    if len(tops) != 1:
+        return None
+
+    def name(v: int) -> str:
+        below = sorted(f"{tree.relations[c]}:{name(c)}" for c in members if tree.heads[c] == v)
+        return tree.labels[v] + (f"({' '.join(below)})" if below else "")
+
+    return name(tops[0])
+
+
+def all_sets(tree: Tree, nodes: int) -> Iterable[tuple[int, ...]]:
+    """Every set of nodes that may be a compound: in a small tree all there are, in a large one those that grow."""
+    n = len(tree.labels)
+    if n <= 8:
+        yield from chain.from_iterable(combinations(range(n), k) for k in range(2, n + 1))
+        return
+    edges = {v: {c for c in range(n) if tree.heads[c] == v or tree.heads[v] == c} for v in range(n)}
+    grown = {frozenset((v,)) for v in range(n)}
+    for _ in range(nodes - 1):
+        grown = {members | {w} for members in grown for v in members for w in edges[v] - members}
+        yield from map(tuple, grown)
+    for v in range(n):
+        path = [v]
+        while (head := tree.heads[path[-1]]) >= 0:
+            path.append(head)
+            if len(path) > nodes:
+                yield tuple(path)
+
+
+def listed(tree: Tree, nodes: int, branching: int) -> list[tuple[frozenset[int], str]]:
+    """All compounds of a tree."""
+    found = []
+    for members in all_sets(tree, nodes):
+        children = [sum(tree.heads[c] == v for c in members) for v in members]
+        name = named(tree, members)
+        if name and (max(children) <= 1 or max(children) <= branching and len(members) <= nodes):
+            found.append((frozenset(members), name))
+    return found
+
+
+def weights(samples: list[list[Tree]], nodes: int, branching: int) -> list[dict[str, float]]:
+    """W(G,R) of each sample as the definition has it: over all compounds around an occurrence, of any size."""
+    occurrences = [
+        [(t, members, name) for t, tree in enumerate(part) for members, name in listed(tree, nodes, branching)]
+        for part in samples
+    ]
+    with_one = defaultdict(set)
+    with_both = defaultdict(set)
+    for r, part in enumerate(occurrences):
+        for t, members, name in part:
+            with_one[name].add(r)
+            for other_t, other, around in part:
+                if t == other_t and members < other:
+                    with_both[name, around].add(r)
+    result = []
+    for part in occurrences:
+        best: dict[str, float] = defaultdict(float)
+        for t, members, name in part:
+            shares = [
+                len(with_both[name, around]) / len(with_one[name])
+                for other_t, other, around in part
+                if t == other_t and members < other
+            ]
+            best[name] = max(best[name], 1 - max(shares, default=0))
+        result.append({name: weight for name, weight in best.items() if weight > 1e-12})
+    return result
+
+
+def split(trees: list[Tree], sizes: list[int]) -> list[list[int]]:
+    """Positions of the trees in samples of these sizes, the last one taking the rest."""
+    ends = np.cumsum([0, *sizes]).clip(max=len(trees))
+    return [list(range(a, b)) for a, b in zip(ends, [*ends[1:], len(trees)], strict=True)]
+
+
+def bags(samples: Samples) -> list[dict[str, float]]:
+    return [
+        {samples.compound_names[c]: w for c, w in zip(row.indices, row.data, strict=True)}
+        for row in (samples.compounds[[r]] for r in range(len(samples)))
+    ]
+
+
+@settings(max_examples=150)
+@given(st.lists(trees(), max_size=6), st.lists(st.integers(0, 2), max_size=4), st.integers(2, 5), st.integers(1, 3))
+def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int, branching: int) -> None:
+    texts = split(forest, sizes)
+    got = find_subgraphs(plant(forest), nodes, branching).samples(texts, ALL)
+    expected = weights([[forest[t] for t in part] for part in texts], nodes, branching)
+    assert got.compound_names == sorted({name for bag in expected for name in bag})
+    for bag, wanted in zip(bags(got), expected, strict=True):
+        assert bag == pytest.approx(wanted)
+
+
+@settings(max_examples=10)
+@given(st.lists(trees(24, least=12), min_size=3, max_size=4), st.integers(2, 5))
+def test_equals_the_definition_in_large_trees(forest: list[Tree], nodes: int) -> None:
+    texts = split(forest, [2])
+    got = find_subgraphs(plant(forest), nodes).samples(texts, ALL)
+    expected = weights([[forest[t] for t in part] for part in texts], nodes, 2)
+    for bag, wanted in zip(bags(got), expected, strict=True):
+        assert bag == pytest.approx(wanted)
+
+
+@settings(max_examples=60)
+@given(st.lists(trees(6), min_size=1, max_size=5), st.lists(st.integers(1, 2), max_size=3))
+def test_equals_the_general_weights(tmp_path_factory, forest: list[Tree], sizes: list[int]) -> None:
+    """The same samples written as JSON lines, and weighed without a word of trees."""
+    texts = split(forest, sizes)
+    path = tmp_path_factory.mktemp("samples") / "samples.jsonl"
+    with path.open("w") as file:
+        for part in texts:
+            atoms, compounds = [], []
+            for tree in (forest[t] for t in part):
+                begin = len(atoms)
+                atoms += tree.labels
+                for members, name in listed(tree, 5, 2):
+                    inside = [v for v in members if tree.heads[v] in members]
+                    edges = [[begin + tree.heads[v], begin + v, tree.relations[v]] for v in inside]
+                    compounds.append({"name": name, "atoms": [begin + v for v in members], "edges": edges})
+            file.write(json.dumps({"atoms": atoms, "compounds": compounds}) + "\n")
+    got = find_subgraphs(plant(forest)).samples(texts, ALL)
+    if not got.compound_names:
+        return
+    (wanted,) = read_samples(path, keep=ALL)
+    assert (got.atom_names, got.compound_names) == (wanted.atom_names, wanted.compound_names)
+    np.testing.assert_array_equal(got.atoms.toarray(), wanted.atoms.toarray())
+    np.testing.assert_allclose(got.compounds.toarray(), wanted.compounds.toarray(), atol=1e-12)
+
+
+def test_the_toy_case() -> None:
+    """What only ever occurs inside one larger compound weighs nothing; what stands in three places weighs."""
+    found = find_subgraphs(plant(TOY)).samples([[0], [1], [2]])
+    whole = "c(r:a r:b)"
+    assert "c(r:a)" not in found.compound_names and "c(r:b)" not in found.compound_names
+    for name in (whole, "x(r:c(r:a r:b))", "x(r:c(r:a))"):
+        column = found.compounds[:, [found.compound_names.index(name)]] if name in found.compound_names else None
+        if name == whole:  # each head around it in one sample of three
+            assert column.toarray().ravel().tolist() == pytest.approx([2 / 3] * 3)
+        elif name == "x(r:c(r:a r:b))":
+            assert column.toarray().ravel().tolist() == [1, 0, 0]
+        else:
+            assert column is None
+
+
+def test_the_best_occurrence_of_all_captions_counts() -> None:
+    """`c(r:a)` stands free in the third caption, inside `x` in the others."""
+    inside = Tree(["x", "c", "a"], [-1, 0, 1], ["ROOT", "r", "r"])
+    free = Tree(["c", "a"], [-1, 0], ["ROOT", "r"])
+    found = find_subgraphs(plant([inside, free]))
+    column = found.samples([[0], [0, 1]])
+    at = column.compound_names.index("c(r:a)")
+    assert column.compounds[:, [at]].toarray().ravel().tolist() == [0, 1]
+    assert "c(r:a)" not in found.samples([[0], [0]]).compound_names
+
+
+def test_words_are_counted_with_repeats() -> None:
+    found = find_subgraphs(plant([TOY[0], EMPTY, TOY[1]])).samples([[0, 0, 1], [], [2]])
+    assert found.atom_names == ["a", "b", "c", "x", "y"]
+    assert found.atoms.toarray().tolist() == [[2, 2, 2, 2, 0], [0] * 5, [1, 1, 1, 0, 1]]
+
+
+def test_paths_of_any_length_and_sets_of_five() -> None:
+    chain_of_8 = Tree(list("abcdefgh"), [-1, *range(7)], ["r"] * 8)
+    found = find_subgraphs(plant([chain_of_8]))
+    sizes = [name.count(":") + 1 for name in found.names(np.arange(len(found.first)))]
+    assert sorted(sizes) == sorted(size for size in range(2, 9) for _ in range(9 - size))
+    assert found.samples([[0]]).compound_names == ["a(r:b(r:c(r:d(r:e(r:f(r:g(r:h)))))))"]
+    fan = Tree(list("abcdefg"), [-1, 0, 0, 0, 1, 1, 2], ["r"] * 7)
+    names = find_subgraphs(plant([fan])).samples([[0]]).compound_names
+    assert names == [
+        "a(r:b(r:e r:f) r:c)", "a(r:b(r:e r:f) r:d)", "a(r:b(r:e) r:c(r:g))", "a(r:b(r:f) r:c(r:g))", "a(r:c(r:g) r:d)",
+    ]  # fmt: skip
+
+
+def test_names_are_unique_whatever_the_words_are() -> None:
+    odd = ["a", "a(r:b)", "b", "a b", "a:b", 'a"b', '"a b"', "a\\", "ä", "a)"]
+    forest = [Tree([one, other], [-1, 0], ["ROOT", rel]) for one in odd for other in odd for rel in ("r", "r:a")]
+    found = find_subgraphs(plant(forest))
+    assert len(set(found.names(np.arange(len(found.first))))) == len(found.first) == len(forest)
+
+
+@settings(max_examples=40)
+@given(st.lists(trees(), min_size=2, max_size=5), st.integers(1, 20), st.randoms(use_true_random=False))
+def test_order_does_not_matter(forest: list[Tree], keep: int, random) -> None:
+    order = list(range(len(forest)))
+    random.shuffle(order)
+    here = find_subgraphs(plant(forest)).samples([[t] for t in range(len(forest))], keep)
+    there = find_subgraphs(plant([forest[t] for t in order])).samples([[order.index(t)] for t in order[::-1]], keep)
+    there = there.take([order[::-1].index(t) for t in range(len(forest))])
+    assert (here.atom_names, here.compound_names) == (there.atom_names, there.compound_names)
+    assert here.compounds.toarray().tobytes() == there.compounds.toarray().tobytes()
+    assert here.atoms.toarray().tobytes() == there.atoms.toarray().tobytes()
+
+
+@settings(max_examples=40)
+@given(st.lists(trees(), min_size=1, max_size=4), st.lists(trees(), max_size=3))
+def test_other_texts_do_not_matter(forest: list[Tree], others: list[Tree]) -> None:
+    texts = [[t] for t in range(len(forest))]
+    alone = find_subgraphs(plant(forest)).samples(texts)
+    among = find_subgraphs(plant([*forest, *others])).samples(texts)
+    assert bags(alone) == bags(among) and alone.atom_names == among.atom_names
+
+
+@settings(max_examples=40)
+@given(st.lists(trees(), min_size=1, max_size=4), st.integers(1, 12))
+def test_the_heaviest_are_kept_ties_by_name(forest: list[Tree], keep: int) -> None:
+    found = find_subgraphs(plant(forest))
+    texts = [[t] for t in range(len(forest))]
+    every = found.samples(texts, ALL)
+    heaviest = sorted(zip(-np.round(every.compounds.sum(axis=0), 9), every.compound_names, strict=True))
+    kept = found.samples(texts, keep)
+    assert kept.compound_names == sorted(name for _, name in heaviest[:keep])
+    columns = [every.compound_names.index(name) for name in kept.compound_names]
+    np.testing.assert_array_equal(kept.compounds.toarray(), every.compounds[:, columns].toarray())
+
+
+@settings(max_examples=40)
+@given(st.lists(trees(), min_size=1, max_size=3), st.integers(0, 40))
+def test_a_text_with_too_many_loses_its_largest(forest: list[Tree], limit: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subgraphs, "LIMIT", limit)
+        found = find_subgraphs(plant(forest))
+    names = found.names(found.compounds)
+    lost, texts = 0, 0
+    for t, tree in enumerate(forest):
+        every = sorted(len(members) for members, _ in listed(tree, 5, 2))
+        largest = max(size for size in range(1, 9) if sum(s <= size for s in every) <= limit)
+        mine = names[found.begins[t] : found.begins[t + 1]]
+        assert sorted(mine) == sorted(name for members, name in listed(tree, 5, 2) if len(members) <= largest)
+        lost += len(every) - len(mine)
+        texts += len(mine) < len(every)
+    assert (found.cut, found.cut_texts) == (lost, texts)
+
+
+def test_explosive_trees_end_and_are_counted() -> None:
+    n = 5000
+    star = Tree(["a", *(f"b{v}" for v in range(n))], [-1] + [0] * n, ["r"] * (n + 1))
+    long = Tree([f"c{v}" for v in range(n)], [-1, *range(n - 1)], ["r"] * n)
+    found = find_subgraphs(plant([star, long, TOY[0]]))
+    assert found.cut_texts == 2
+    assert np.diff(found.begins).tolist() == [n, 64_909, 7]  # all pairs; paths of 2 to 14 nodes
+    assert found.cut == n * (n - 1) // 2 + n * (n - 1) // 2 - 64_909
+    assert len(found.samples([[0], [1], [2]], ALL)) == 3
+
+
+def test_empty_forests_and_pools() -> None:
+    found = find_subgraphs(plant([]))
+    for samples in (found.samples([]), found.samples([[], []]), find_subgraphs(plant([EMPTY])).samples([[0], []])):
+        assert samples.atoms.shape[1] == samples.compounds.shape[1] == 0
+        assert len(samples) in (0, 2)
+
+
+def test_bad_calls() -> None:
+    for nodes, branching in ((1, 2), (5, 0)):
+        with pytest.raises(ValueError, match="at least 2 and 1"):
+            find_subgraphs(plant(TOY), nodes, branching)
+    for position in (-1, 3):
+        with pytest.raises(IndexError, match="texts are 0 to 2"):
+            find_subgraphs(plant(TOY)).samples([[0, position]])

@@ -1,0 +1,138 @@
+"""W(G, R): the walk-through's toy case and others by hand, and brute force straight from the formula."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from tests.divergence.graphs import Bag, Occurrence, bags, weight
+from workflow_scripts.divergence.weights import containments, heaviest, occurrence_weights
+
+
+def path(name: str, *nodes: int) -> Occurrence:
+    """A chain of nodes."""
+    return Occurrence(name, frozenset(nodes), frozenset(zip(nodes, nodes[1:], strict=False)))
+
+
+def weigh(samples: list[Bag]) -> tuple[list[str], np.ndarray]:
+    """The names, and samples × names of weights."""
+    names = sorted({g.name for sample in samples for g in sample})
+    rows, columns, starts, elements = [], [], [0], []
+    for row, sample in enumerate(samples):
+        # Nodes and edges numbered together.
+        number = {
+            element: i for i, element in enumerate(sorted({e for g in sample for e in (*g.nodes, *g.edges)}, key=str))
+        }
+        for g in sample:
+            rows.append(row)
+            columns.append(names.index(g.name))
+            elements += [number[element] for element in (*g.nodes, *g.edges)]
+            starts.append(len(elements))
+    arrays = (np.array(values, dtype=np.int64) for values in (rows, columns, starts, elements))
+    return names, occurrence_weights(*arrays, (len(samples), len(names))).toarray()
+
+
+def test_the_walk_through() -> None:
+    """G1 only ever occurs inside G2; G2 occurs in three samples, in surroundings that they do not share."""
+    samples = [[path("G1", 0, 1), path("G2", 0, 1, 2)] for _ in range(3)]
+    names, weights = weigh(samples)
+    assert names == ["G1", "G2"]
+    assert weights.tolist() == [[0, 1], [0, 1], [0, 1]]
+
+
+def test_surroundings_that_are_compounds() -> None:
+    """Each of three different ones explains a third of G2, and still all of G1."""
+    samples = [[path("G1", 0, 1), path("G2", 0, 1, 2), path(f"H{i}", 0, 1, 2, 3)] for i in range(3)]
+    names, weights = weigh(samples)
+    assert weights[:, names.index("G1")].tolist() == [0, 0, 0]
+    assert weights[:, names.index("G2")] == pytest.approx([2 / 3] * 3)
+    assert weights[:, 2:].tolist() == np.eye(3).tolist()
+
+
+def test_the_most_frequent_of_the_larger_ones_counts() -> None:
+    """G in four samples: within H in two, within K in three."""
+    g, h, k = path("G", 0, 1), path("H", 0, 1, 2), path("K", 3, 0, 1)
+    names, weights = weigh([[g, h, k], [g, h, k], [g, k], [g]])
+    assert names == ["G", "H", "K"]
+    assert weights[:, 0] == pytest.approx([1 / 4, 1 / 4, 1 / 4, 1])
+
+
+def test_the_freest_occurrence_counts() -> None:
+    """In the first sample G occurs twice, and once on its own."""
+    _, weights = weigh([[path("G", 0, 1), path("G", 3, 4), path("H", 0, 1, 2)], [path("G", 0, 1), path("H", 0, 1, 2)]])
+    assert weights[:, 0].tolist() == [1, 0]
+
+
+def test_a_sample_counts_once() -> None:
+    """H twice round G in one of two samples with G: one half, not all."""
+    twice = [path("G", 0, 1), path("H", 0, 1, 2), path("G", 3, 4), path("H", 3, 4, 2)]
+    _, weights = weigh([twice, [path("G", 0, 1)]])
+    assert weights[:, 0] == pytest.approx([1 / 2, 1])
+
+
+def test_larger_but_elsewhere_explains_nothing() -> None:
+    _, weights = weigh([[path("G", 0, 1), path("H", 1, 2, 3)]] * 2)
+    assert weights.tolist() == [[1, 1], [1, 1]]
+
+
+def test_the_same_nodes_with_more_edges_are_larger() -> None:
+    triangle = Occurrence("T", frozenset((0, 1, 2)), frozenset(((0, 1), (1, 2), (0, 2))))
+    _, weights = weigh([[path("P", 0, 1, 2), triangle]])
+    assert weights.tolist() == [[0, 1]]
+
+
+def test_an_edge_with_another_label_is_another_edge() -> None:
+    one = Occurrence("G", frozenset((0, 1)), frozenset(((0, 1, "subject"),)))
+    other = Occurrence("H", frozenset((0, 1, 2)), frozenset(((0, 1, "object"), (1, 2, "subject"))))
+    assert weigh([[one, other]])[1].tolist() == [[1, 1]]
+
+
+def test_the_same_occurrence_under_two_names_is_not_larger() -> None:
+    assert weigh([[path("G", 0, 1), path("H", 0, 1), path("G", 0, 1)]])[1].tolist() == [[1, 1]]
+
+
+def test_no_occurrences() -> None:
+    names, weights = weigh([[], []])
+    assert names == [] and weights.shape == (2, 0)
+
+
+@settings(max_examples=300)
+@given(st.lists(bags(), min_size=1, max_size=5))
+def test_brute_force(samples: list[Bag]) -> None:
+    names, weights = weigh(samples)
+    expected = [[weight(name, sample, samples) for name in names] for sample in samples]
+    assert weights == pytest.approx(np.array(expected).reshape(weights.shape), abs=1e-12)
+
+
+@given(st.lists(bags(), min_size=1, max_size=5), st.randoms())
+def test_order_does_not_matter(samples: list[Bag], shuffler: random.Random) -> None:
+    names, weights = weigh(samples)
+    order = list(range(len(samples)))
+    shuffler.shuffle(order)
+    shuffled = [shuffler.sample(samples[row], len(samples[row])) for row in order]
+    again, other = weigh(shuffled)
+    assert again == names and other.tolist() == weights[order].tolist()
+
+
+@given(bags(), st.integers(1, 9))
+def test_containments_in_blocks(sample: Bag, block: int) -> None:
+    """More than 64 elements, and blocks that do not divide the occurrences."""
+    far = [Occurrence(g.name, frozenset(n + 100 for n in g.nodes), g.edges) for g in sample]
+    sample = [*sample, *far, path("long", *range(100))]
+    elements = sorted({e for g in sample for e in (*g.nodes, *g.edges)}, key=str)
+    dense = np.array([[e in g.nodes or e in g.edges for e in elements] for g in sample], dtype=float)
+    found = {(int(a), int(b)) for a, b in zip(*containments(sparse.csr_array(dense), block), strict=True)}
+    assert found == {(i, j) for i, g in enumerate(sample) for j, h in enumerate(sample) if g.within(h)}
+
+
+def test_the_heaviest() -> None:
+    totals = np.array([1.0, 3.0, 0.0, 2.0, 1.0 + 1e-13, 3.0])
+    assert heaviest(totals, 2).tolist() == [1, 5]
+    # Ties, sums that differ by rounding among them, to the first; those of 0 never.
+    assert heaviest(totals, 4).tolist() == [0, 1, 3, 5]
+    assert heaviest(totals, 9).tolist() == [0, 1, 3, 4, 5]

@@ -1,0 +1,298 @@
+"""Divisions of samples, compiled: what a sample would add to the overlap of train and test, and exchanges.
+
+The overlap is Σ train^alpha test^(1 − alpha), over the weights of atoms or of compounds. All that calls one another
+stands here: what numba keeps of a function does not know when one in another file has changed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+TRAIN, TEST = 0, 1
+# Scores of the greedy algorithm are compared to ten decimals.
+DECIMALS = 1e10
+
+
+class Items(NamedTuple):
+    """Samples × items (atoms, or compounds), by sample and by item; ``exponents`` of train and of test."""
+
+    exponents: np.ndarray
+    starts: np.ndarray
+    items: np.ndarray
+    weights: np.ndarray
+    totals: np.ndarray
+    item_starts: np.ndarray
+    holders: np.ndarray
+    # Of one item in ascending order, so that equal ones are raised to a power once.
+    holder_weights: np.ndarray
+
+
+class Sides(NamedTuple):
+    """What train (0) and test (1) weigh, and what each sample would add to the overlap on either side."""
+
+    weights: np.ndarray  # 2 × items
+    powers: np.ndarray  # weights to the power of the side's exponent
+    totals: np.ndarray  # 2
+    overlap: np.ndarray  # 1: the sum over items of the product of both powers
+    gains: np.ndarray  # 2 × samples
+
+
+def as_items(matrix: sparse.csr_array, alpha: float) -> Items:
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    order = np.lexsort((rows, matrix.data, matrix.indices))
+    counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+    return Items(
+        np.array([alpha, 1 - alpha]), matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data,
+        np.asarray(matrix.sum(axis=1)).ravel(), np.concatenate([[0], counts.cumsum()]), rows[order],
+        matrix.data[order],
+    )  # fmt: skip
+
+
+def empty_sides(items: Items) -> Sides:
+    shape = (2, len(items.item_starts) - 1)
+    return Sides(np.zeros(shape), np.zeros(shape), np.zeros(2), np.zeros(1), np.zeros((2, len(items.totals))))
+
+
+class Goal(NamedTuple):
+    """D_A = ``atom`` and D_C = ``compound`` are wanted, D_A at most ``limit``.
+
+    ``pull``: what a deviation of D_A counts beside one of D_C.
+    """
+
+    atom: float
+    compound: float
+    limit: float
+    pull: float
+
+
+class Kind(NamedTuple):
+    """Atoms, or compounds: what the samples hold, what the sides weigh, and room to work in."""
+
+    items: Items
+    sides: Sides
+    change: np.ndarray  # zeros, one an item, between two calls
+    touched: np.ndarray  # the items of two samples
+
+
+@njit(cache=True)
+def power(x, exponent):
+    return np.sqrt(x) if exponent == 0.5 else x**exponent
+
+
+@njit(cache=True)
+def deviation(reached, wanted):
+    return 1.0 if np.isnan(reached) else abs(reached - wanted)
+
+
+@njit(cache=True)
+def renew(items, sides):
+    """Overlap and gains from the weights alone."""
+    sides.overlap[0] = 0.0
+    sides.gains[:] = 0.0
+    for item in range(sides.weights.shape[1]):
+        train, test = sides.powers[TRAIN, item], sides.powers[TEST, item]
+        sides.overlap[0] += train * test
+        last = -1.0
+        for i in range(items.item_starts[item], items.item_starts[item + 1]):
+            weight = items.holder_weights[i]
+            if weight != last:
+                last = weight
+                on_train = (power(sides.weights[TRAIN, item] + weight, items.exponents[TRAIN]) - train) * test
+                on_test = (power(sides.weights[TEST, item] + weight, items.exponents[TEST]) - test) * train
+            sides.gains[TRAIN, items.holders[i]] += on_train
+            sides.gains[TEST, items.holders[i]] += on_test
+
+
+@njit(cache=True)
+def place(items, sides, sample, side):
+    """Add ``sample`` to ``side``."""
+    other = 1 - side
+    exponent, other_exponent = items.exponents[side], items.exponents[other]
+    for j in range(items.starts[sample], items.starts[sample + 1]):
+        item = items.items[j]
+        old, old_power = sides.weights[side, item], sides.powers[side, item]
+        new = old + items.weights[j]
+        new_power = power(new, exponent)
+        beside, beside_power = sides.weights[other, item], sides.powers[other, item]
+        sides.overlap[0] += (new_power - old_power) * beside_power
+        last = -1.0
+        for i in range(items.item_starts[item], items.item_starts[item + 1]):
+            weight = items.holder_weights[i]
+            if weight != last:
+                last = weight
+                here = power(new + weight, exponent) - new_power - power(old + weight, exponent) + old_power
+                here *= beside_power
+                there = (power(beside + weight, other_exponent) - beside_power) * (new_power - old_power)
+            sides.gains[side, items.holders[i]] += here
+            sides.gains[other, items.holders[i]] += there
+        sides.weights[side, item], sides.powers[side, item] = new, new_power
+    sides.totals[side] += items.totals[sample]
+
+
+@njit(cache=True)
+def divergence_with(items, sides, sample, side, other_power):
+    """Of train and test once ``sample`` is on ``side``; ``other_power``: that of the other side's total."""
+    total = sides.totals[side] + items.totals[sample]
+    if total == 0.0 or other_power == 0.0:
+        return np.nan
+    overlap = sides.overlap[0] + sides.gains[side, sample]
+    return 1.0 - overlap / (power(total, items.exponents[side]) * other_power)
+
+
+@njit(cache=True)
+def take(atoms, compounds, atom_sides, compound_sides, targets, sizes, side_of, taken, reached, begin, end):
+    """Steps ``begin`` to ``end``: fill ``side_of``, ``taken`` and ``reached``."""
+    placed = np.array([np.sum(side_of == TRAIN), np.sum(side_of == TEST)])
+    for step in range(begin, end):
+        side = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
+        other = 1 - side
+        atom_power = power(atom_sides.totals[other], atoms.exponents[other])
+        compound_power = power(compound_sides.totals[other], compounds.exponents[other])
+        lowest, best = np.inf, -1
+        for sample in range(len(side_of)):
+            if side_of[sample] < 0:
+                atom = divergence_with(atoms, atom_sides, sample, side, atom_power)
+                compound = divergence_with(compounds, compound_sides, sample, side, compound_power)
+                score = np.rint((deviation(compound, targets[1]) + deviation(atom, targets[0])) * DECIMALS)
+                if score < lowest:
+                    lowest, best = score, sample
+                    reached[0, step], reached[1, step] = atom, compound
+        place(atoms, atom_sides, best, side)
+        place(compounds, compound_sides, best, side)
+        side_of[best], taken[step] = side, best
+        placed[side] += 1
+
+
+@njit(cache=True)
+def score(goal, atom, compound, penalty):
+    """Lower is better; ``atom`` and ``compound``: the reached D_A and D_C."""
+    over = 1.0 if np.isnan(atom) else max(0.0, atom - goal.limit)
+    return deviation(compound, goal.compound) + goal.pull * deviation(atom, goal.atom) + penalty * over
+
+
+@njit(cache=True)
+def overlap_after(kind, out, into, side, both):
+    """The overlap once ``into`` has taken the place of ``out`` on ``side``, and, if ``both``, the other way too."""
+    items, sides, other = kind.items, kind.sides, 1 - side
+    count = 0
+    for sample, sign in ((out, -1.0), (into, 1.0)):
+        for j in range(items.starts[sample], items.starts[sample + 1]):
+            kind.change[items.items[j]] += sign * items.weights[j]
+            kind.touched[count] = items.items[j]
+            count += 1
+    overlap = sides.overlap[0]
+    for item in kind.touched[:count]:
+        more = kind.change[item]
+        if more != 0.0:
+            kind.change[item] = 0.0
+            here = power(sides.weights[side, item] + more, items.exponents[side])
+            there = sides.powers[other, item]
+            if both:
+                there = power(sides.weights[other, item] - more, items.exponents[other])
+            overlap += here * there - sides.powers[side, item] * sides.powers[other, item]
+    return overlap
+
+
+@njit(cache=True)
+def divergence_after(kind, out, into, side, both, overlap):
+    items, sides, other = kind.items, kind.sides, 1 - side
+    more = items.totals[into] - items.totals[out]
+    here, there = sides.totals[side] + more, sides.totals[other] - (more if both else 0.0)
+    if here == 0.0 or there == 0.0:
+        return np.nan
+    return 1.0 - overlap / (power(here, items.exponents[side]) * power(there, items.exponents[other]))
+
+
+@njit(cache=True)
+def swap(kind, out, into, side, both, overlap):
+    items, sides, other = kind.items, kind.sides, 1 - side
+    for sample, sign in ((out, -1.0), (into, 1.0)):
+        for j in range(items.starts[sample], items.starts[sample + 1]):
+            item, more = items.items[j], sign * items.weights[j]
+            sides.weights[side, item] += more
+            sides.powers[side, item] = power(sides.weights[side, item], items.exponents[side])
+            if both:
+                sides.weights[other, item] -= more
+                sides.powers[other, item] = power(sides.weights[other, item], items.exponents[other])
+        sides.totals[side] += sign * items.totals[sample]
+        if both:
+            sides.totals[other] -= sign * items.totals[sample]
+    sides.overlap[0] = overlap
+
+
+@njit(cache=True)
+def sum_up(kind):
+    """The overlap from the powers alone: one that only grows by differences drifts."""
+    kind.sides.overlap[0] = np.sum(kind.sides.powers[TRAIN] * kind.sides.powers[TEST])
+
+
+@njit(cache=True)
+def anneal(atoms, compounds, goal, penalty, temperature, draws, order, sizes, reached):
+    n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
+    sum_up(atoms)
+    sum_up(compounds)
+    # A sample in its own place: where the division is.
+    one = order[0]
+    reached[0] = divergence_after(atoms, one, one, TRAIN, False, atoms.sides.overlap[0])
+    reached[1] = divergence_after(compounds, one, one, TRAIN, False, compounds.sides.overlap[0])
+    current = score(goal, reached[0], reached[1], penalty)
+    count, changed = 0, 0.0
+    for move in range(len(draws)):
+        i, j = int(draws[move, 0] * placed), int(draws[move, 1] * n)
+        side = TRAIN if i < n_train else TEST
+        if j < placed and (j < n_train) == (side == TRAIN):
+            continue
+        out, into, both = order[i], order[j], j < placed
+        atom_overlap = overlap_after(atoms, out, into, side, both)
+        compound_overlap = overlap_after(compounds, out, into, side, both)
+        atom = divergence_after(atoms, out, into, side, both, atom_overlap)
+        compound = divergence_after(compounds, out, into, side, both, compound_overlap)
+        after = score(goal, atom, compound, penalty)
+        count += 1
+        changed += abs(after - current)
+        if draws[move, 2] < np.exp((current - after) / temperature):
+            swap(atoms, out, into, side, both, atom_overlap)
+            swap(compounds, out, into, side, both, compound_overlap)
+            order[i], order[j] = into, out
+            reached[0], reached[1], current = atom, compound, after
+    return changed / max(1, count)
+
+
+@njit(cache=True)
+def clear(atoms, compounds, goal, penalty, item, luck, order, sizes):
+    n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
+    holds = np.zeros(n, np.bool_)
+    for i in range(compounds.items.item_starts[item], compounds.items.item_starts[item + 1]):
+        holds[compounds.items.holders[i]] = True
+    to_go = np.sum(holds[order[:n_train]])
+    if to_go == 0 or to_go > np.sum(~holds[order[n_train:]]):
+        return False
+    sum_up(atoms)
+    sum_up(compounds)
+    for i in range(n_train):
+        out = order[i]
+        if not holds[out]:
+            continue
+        lowest, best, atom_overlap, compound_overlap = np.inf, -1, 0.0, 0.0
+        for draw in luck[i]:
+            j = n_train + int(draw * (n - n_train))
+            # The next that does not hold it, round the end.
+            while holds[order[j]]:
+                j = j + 1 if j + 1 < n else n_train
+            both = j < placed
+            atom_after = overlap_after(atoms, out, order[j], TRAIN, both)
+            compound_after = overlap_after(compounds, out, order[j], TRAIN, both)
+            atom = divergence_after(atoms, out, order[j], TRAIN, both, atom_after)
+            compound = divergence_after(compounds, out, order[j], TRAIN, both, compound_after)
+            after = score(goal, atom, compound, penalty)
+            if after < lowest:
+                lowest, best, atom_overlap, compound_overlap = after, j, atom_after, compound_after
+        into, both = order[best], best < placed
+        swap(atoms, out, into, TRAIN, both, atom_overlap)
+        swap(compounds, out, into, TRAIN, both, compound_overlap)
+        order[i], order[best] = into, out
+    return True

@@ -1,0 +1,332 @@
+"""Samples as bags of atoms and compounds, and the JSON lines that they are read from.
+
+One object a line:
+
+    {"id": "s1", "atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
+    {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
+
+``id`` may be left out. Atoms are counted, repeats too. A compound is a string, which is counted as well, or has
+structure: ``atoms`` are indices into the sample's own atoms, ``edges`` are pairs of those indices, in order, with a
+label as third item if wanted; together they must be connected. Compounds with structure are weighed by W (weights.py).
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy import sparse
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.progress import track
+from workflow_scripts.divergence.weights import heaviest, occurrence_weights
+
+KEEP = 100_000
+KEYS = ("id", "atoms", "compounds")
+STRUCTURE = ("name", "atoms", "edges")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples and what each is made of.
+
+    ``atoms``: samples × atoms, float64, how often each occurs. ``compounds``: samples × compounds, float64, what each
+    weighs in the sample. The names are those of the columns. ``ids``: what the user calls each sample, None for a
+    sample without; None as a whole where no sample has one.
+    """
+
+    atoms: sparse.csr_array
+    compounds: sparse.csr_array
+    atom_names: list[str]
+    compound_names: list[str]
+    ids: list[str | int | None] | None = None
+
+    def __len__(self) -> int:
+        return self.atoms.shape[0]
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Samples:
+        """The samples of these rows, in this order, with all columns."""
+        rows = np.asarray(rows, dtype=np.int64)
+        ids = None if self.ids is None else [self.ids[row] for row in rows]
+        return Samples(self.atoms[rows], self.compounds[rows], self.atom_names, self.compound_names, ids)
+
+
+def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
+    """Samples from two bags each: name to weight. Columns are in the order of the names."""
+    if len(atoms) != len(compounds):
+        raise ValueError(f"{len(atoms)} bags of atoms, {len(compounds)} of compounds: each sample has one of both")
+    atom_matrix, atom_names = _bags(atoms)
+    compound_matrix, compound_names = _bags(compounds)
+    return Samples(atom_matrix, compound_matrix, atom_names, compound_names)
+
+
+def _bags(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
+    names = sorted({name for bag in bags for name in bag})
+    column = {name: i for i, name in enumerate(names)}
+    rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+    columns = [column[name] for bag in bags for name in bag]
+    values = [value for bag in bags for value in bag.values()]
+    return count_matrix(rows, columns, (len(bags), len(names)), values), names
+
+
+def count_matrix(
+    rows: Sequence[int] | np.ndarray,
+    columns: Sequence[int] | np.ndarray,
+    shape: tuple[int, int],
+    values: Sequence[float] | np.ndarray | None = None,
+) -> sparse.csr_array:
+    """A sparse matrix of sums: ``values`` (1 each by default) at (row, column), repeats added, columns in order."""
+    values = np.ones(len(rows)) if values is None else np.asarray(values, dtype=np.float64)
+    matrix = sparse.coo_array((values, (np.asarray(rows, np.int64), np.asarray(columns, np.int64))), shape=shape)
+    matrix = matrix.tocsr()
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def read_samples(*paths: str | Path, keep: int = KEEP) -> list[Samples]:
+    """The samples of each file, a row a line, with the same columns for all files, ordered by name.
+
+    Compounds with structure are weighed over all files together; of those the ``keep`` with the largest W(G) are
+    kept (of equals, the names that come first), and those that weigh nothing are left out. Compounds that are strings
+    are all kept. A name is one compound: it has one size, and structure everywhere or nowhere.
+    Raises UserError that names file and line.
+    """
+    reader = _Reader()
+    ends = [0]
+    for path in paths:
+        reader.read(path)
+        ends.append(len(reader.ids))
+    whole = reader.samples(keep)
+    result = [whole.take(np.arange(start, end)) for start, end in pairwise(ends)]
+    for path, samples in zip(paths, result, strict=True):
+        if not samples.compounds.nnz:
+            raise UserError(f"{path}: has none of the {keep} heaviest compounds: keep more")
+    return result
+
+
+def stack(parts: Sequence[Samples]) -> Samples:
+    """One after the other, samples that have the same columns (those of ``read_samples``)."""
+    ids = [identity for part in parts for identity in (part.ids or [None] * len(part))]
+    return Samples(
+        sparse.vstack([part.atoms for part in parts], format="csr"),
+        sparse.vstack([part.compounds for part in parts], format="csr"),
+        parts[0].atom_names,
+        parts[0].compound_names,
+        ids if any(identity is not None for identity in ids) else None,
+    )
+
+
+def _connected(nodes: Sequence[int], edges: Sequence[Sequence[Any]]) -> bool:
+    above = {node: node for node in nodes}
+
+    def top(node: int) -> int:
+        while above[node] != node:
+            above[node] = above[above[node]]
+            node = above[node]
+        return node
+
+    parts = len(nodes)
+    for edge in edges:
+        one, other = top(edge[0]), top(edge[1])
+        if one != other:
+            above[one] = other
+            parts -= 1
+    return parts == 1
+
+
+class _Reader:
+    """Collects lines as flat arrays. A name's code is its place among the names seen so far."""
+
+    def __init__(self) -> None:
+        self.where = ""
+        self.ids: list[str | int | None] = []
+        self.atoms: dict[str, int] = {}
+        self.strings: dict[str, int] = {}
+        self.structures: dict[str, int] = {}
+        # Of each name with structure: how many atoms and edges it has, and where it was first seen.
+        self.sizes: list[tuple[int, int, str]] = []
+        self.atom_rows, self.atom_codes = array("q"), array("q")
+        self.string_rows, self.string_codes = array("q"), array("q")
+        self.occurrence_rows, self.occurrence_codes = array("q"), array("q")
+        self.starts, self.elements = array("q", [0]), array("q")
+
+    def fail(self, fault: str) -> NoReturn:
+        raise UserError(f"{self.where}: {fault}")
+
+    def read(self, path: str | Path) -> None:
+        before = self._counts()
+        lines: dict[str | int, int] = {}
+        with Path(path).open("rb") as file:
+            for number, line in enumerate(track(file, None, "samples"), 1):
+                self.where = f"{path}: line {number}"
+                identity = self._sample(self._record(line))
+                if identity is not None and lines.setdefault(identity, number) != number:
+                    self.fail(f"id {identity!r} stands in line {lines[identity]} too: give each sample its own")
+        for things, old, new in zip(("samples", "atoms", "compounds"), before, self._counts(), strict=True):
+            if old == new:
+                raise UserError(f"{path}: holds no {things}: nothing to measure")
+
+    def _counts(self) -> tuple[int, int, int]:
+        return len(self.ids), len(self.atom_codes), len(self.string_codes) + len(self.occurrence_codes)
+
+    def _record(self, line: bytes) -> dict[str, Any]:
+        try:
+            record = json.loads(line.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            self.fail(f"byte 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8")
+        except (ValueError, RecursionError) as error:
+            self.fail(f"not JSON ({error}): each line is one object" if line.strip() else "empty: remove it")
+        if not isinstance(record, dict):
+            self.fail("is no object: each line is one object with 'atoms' and 'compounds'")
+        self._check_keys("sample", record, KEYS)
+        for key in ("atoms", "compounds"):
+            if not isinstance(record.get(key), list):
+                self.fail(f"{key!r} is {'no list' if key in record else 'missing'}: list the sample's {key}")
+        return record
+
+    def _sample(self, record: dict[str, Any]) -> str | int | None:
+        """Takes one sample; returns its id."""
+        identity = record.get("id")
+        if not (identity is None or type(identity) is int or self._is_name(identity)):
+            self.fail(f"id {str(identity)[:40]!r} is neither text nor a whole number")
+        row = len(self.ids)
+        self.ids.append(identity)
+        codes = self._codes(record["atoms"], self.atoms, "atom")
+        self.atom_codes.extend(codes)
+        self.atom_rows.extend([row] * len(codes))
+        compounds = record["compounds"]
+        structured = [compound for compound in compounds if isinstance(compound, dict)]
+        if structured:
+            compounds = [compound for compound in compounds if not isinstance(compound, dict)]
+        codes = self._codes(compounds, self.strings, "compound")
+        self.string_codes.extend(codes)
+        self.string_rows.extend([row] * len(codes))
+        # Two occurrences share an edge where its ends, their order and its label are the same.
+        edges: dict[tuple[Any, ...], int] = {}
+        for compound in structured:
+            self._occurrence(compound, row, len(record["atoms"]), edges)
+        return identity
+
+    def _is_name(self, name: Any) -> bool:
+        if not isinstance(name, str) or not name:
+            return False
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{ascii(name)[:60]} holds half a character")
+        return True
+
+    def _codes(self, names: list[Any], known: dict[str, int], what: str) -> list[int]:
+        try:
+            return [known[name] for name in names]
+        except (KeyError, TypeError):
+            pass
+        for name in names:
+            if not self._is_name(name):
+                also = ", or an object with name, atoms and edges" if what == "compound" else ""
+                self.fail(f"{what} {json.dumps(name)[:40]}: must be a text that is not empty{also}")
+            if known is self.strings and name in self.structures:
+                self.fail(
+                    f"compound {name!r} is a string here and has structure in {self.sizes[self.structures[name]][2]}:"
+                    " write it one way"
+                )
+            known.setdefault(name, len(known))
+        return [known[name] for name in names]
+
+    def _check_keys(self, what: str, record: dict[str, Any], allowed: Sequence[str]) -> None:
+        for key in record:
+            if key not in allowed:
+                self.fail(f"{what} has the unknown key {key!r}; allowed: {', '.join(allowed)}")
+
+    def _occurrence(self, compound: dict[str, Any], row: int, n_atoms: int, seen: dict[tuple[Any, ...], int]) -> None:
+        """Takes one compound with structure; ``seen`` are the edges of the sample so far and their numbers."""
+        self._check_keys("compound", compound, STRUCTURE)
+        name, nodes, edges = compound.get("name"), compound.get("atoms"), compound.get("edges")
+        if not self._is_name(name):
+            self.fail(f"compound with the name {json.dumps(name)[:40]}: must be a text that is not empty")
+        if not isinstance(nodes, list) or not nodes:
+            self.fail(f"compound {name!r} has no atoms: list the indices of its atoms in the sample's")
+        for node in nodes:
+            if type(node) is not int or not 0 <= node < n_atoms:
+                self.fail(
+                    f"compound {name!r}: {json.dumps(node)[:40]} is none of the sample's {n_atoms} atoms (from 0)"
+                )
+        members = set(nodes)
+        if len(members) < len(nodes):
+            self.fail(f"compound {name!r} names an atom twice: name each once")
+        if not isinstance(edges, list):
+            self.fail(f"compound {name!r} has no list of edges: list pairs of its atoms ([] for a single atom)")
+        for edge in edges:
+            self._check_edge(name, edge, members)
+        if not _connected(nodes, edges):
+            self.fail(f"compound {name!r} is not connected by its edges: split it, or add edges")
+        known = [seen.setdefault(tuple(edge), n_atoms + len(seen)) for edge in edges]
+        if len(set(known)) < len(known):
+            self.fail(f"compound {name!r} has an edge twice: name each once")
+        self._check_size(name, len(nodes), len(edges))
+        self.occurrence_rows.append(row)
+        self.occurrence_codes.append(self.structures[name])
+        self.elements.extend(nodes)
+        self.elements.extend(known)
+        self.starts.append(len(self.elements))
+
+    def _check_edge(self, name: str, edge: Any, members: set[int]) -> None:
+        if not isinstance(edge, list) or not 2 <= len(edge) <= 3 or (len(edge) == 3 and not isinstance(edge[2], str)):
+            fault = "is no pair of indices, with a text as label if wanted"
+        elif type(edge[0]) is not int or type(edge[1]) is not int or not members.issuperset(edge[:2]):
+            fault = "has an end outside the compound's atoms"
+        elif edge[0] == edge[1]:
+            fault = "joins an atom to itself"
+        else:
+            return
+        self.fail(f"compound {name!r}: edge {json.dumps(edge)[:40]} {fault}")
+
+    def _check_size(self, name: str, nodes: int, edges: int) -> None:
+        if name in self.strings:
+            self.fail(f"compound {name!r} has structure here and is a string before: write it one way")
+        code = self.structures.setdefault(name, len(self.structures))
+        if code == len(self.sizes):
+            self.sizes.append((nodes, edges, self.where))
+        elif self.sizes[code][:2] != (nodes, edges):
+            old_nodes, old_edges, where = self.sizes[code]
+            self.fail(
+                f"compound {name!r} has {nodes} atoms and {edges} edges, but {old_nodes} and {old_edges} in {where}:"
+                " a name is one compound"
+            )
+
+    def samples(self, keep: int) -> Samples:
+        n = len(self.ids)
+        atom_names, rank = _sorted_names(self.atoms)
+        atoms = count_matrix(self.atom_rows, rank[np.asarray(self.atom_codes)], (n, len(atom_names)))
+        string_names, rank = _sorted_names(self.strings)
+        strings = count_matrix(self.string_rows, rank[np.asarray(self.string_codes)], (n, len(string_names)))
+        structure_names, rank = _sorted_names(self.structures)
+        structures = occurrence_weights(
+            np.asarray(self.occurrence_rows),
+            rank[np.asarray(self.occurrence_codes)],
+            np.asarray(self.starts),
+            np.asarray(self.elements),
+            (n, len(structure_names)),
+        )
+        kept = heaviest(structures.sum(axis=0), keep)
+        names = string_names + [structure_names[column] for column in kept]
+        order = sorted(range(len(names)), key=names.__getitem__)
+        compounds = sparse.hstack([strings, structures[:, kept]], format="csr")[:, order]
+        compounds.sort_indices()
+        ids = None if all(identity is None for identity in self.ids) else self.ids
+        return Samples(atoms, compounds, atom_names, [names[column] for column in order], ids)
+
+
+def _sorted_names(codes: Mapping[str, int]) -> tuple[list[str], np.ndarray]:
+    """The names in order, and for each code the place of its name in that order."""
+    names = sorted(codes)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[[codes[name] for name in names]] = np.arange(len(names))
+    return names, rank

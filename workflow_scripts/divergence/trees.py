@@ -1,0 +1,70 @@
+"""The dependency trees of many texts as flat arrays."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workflow_scripts.common.cache import Cache
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.progress import Progress
+from workflow_scripts.pairs.engine import Extractor, decode_tree, fill
+from workflow_scripts.pairs.tree import Tree
+
+BATCH = 4096  # texts held at once
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A tree a text, its nodes in the text's order; a text without words has none.
+
+    Attributes:
+        labels, relations: of each node, positions in ``label_names`` and ``relation_names`` (int32)
+        heads: of each node, a position in its own tree; -1 at a root (int32)
+        offsets: where each tree begins, and the end (int64, one more than trees)
+    """
+
+    label_names: list[str]
+    relation_names: list[str]
+    labels: np.ndarray
+    relations: np.ndarray
+    heads: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def plant(trees: Iterable[Tree]) -> Forest:
+    """The forest of ``trees``, in their order."""
+    labels, relations, heads, offsets = array("i"), array("i"), array("i"), array("q", [0])
+    label_codes: dict[str, int] = {}
+    relation_codes: dict[str, int] = {}
+    for tree in trees:
+        labels.extend([label_codes.setdefault(label, len(label_codes)) for label in tree.labels])
+        relations.extend([relation_codes.setdefault(name, len(relation_codes)) for name in tree.relations])
+        heads.extend(tree.heads)
+        offsets.append(len(heads))
+    nodes = [np.array(part, np.int32) for part in (labels, relations, heads)]
+    return Forest(list(label_codes), list(relation_codes), *nodes, np.array(offsets, np.int64))
+
+
+def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str], processes: int) -> Forest:
+    """The trees of ``texts``; those that the cache of stage ``pairs`` does not hold are parsed."""
+    batches = [list(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+    with Progress(len(texts), "texts") as progress:
+        parsed = fill(extractor, cache, batches, processes, progress.add)
+    if parsed:
+        log.info("%d texts parsed, the others were known", parsed)
+
+    def trees() -> Iterable[Tree]:
+        for batch in batches:
+            keys = extractor.keys(batch)
+            values = cache.get(list(dict.fromkeys(keys)))
+            # Blank texts are not in the cache.
+            yield from (decode_tree(values[k]) if k in values else Tree([], [], []) for k in keys)
+
+    return plant(trees())
