@@ -11,10 +11,11 @@ from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.config import load_config
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.fingerprint import fingerprint
+from workflow_scripts.common.tables import TESTS
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import reads
-from workflow_scripts.report.labels import SPLIT_NAMES, WORD_KINDS
+from workflow_scripts.report.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
 from workflow_scripts.score.config import Fid
 
 try:
@@ -141,6 +142,44 @@ def check_published():
 
 
 check_published()
+
+
+# divergence
+
+
+def by_divergence():
+    """Whether the images are divided by divergence, and the held-out pairs follow."""
+    return CONFIG.split.method == "divergence"
+
+
+def division_options(wildcards):
+    """The options of such a division."""
+    wanted = CONFIG.split.divergence
+    return [
+        *("--atom", wanted.atom, "--compound", wanted.compound, "--train", wanted.train, "--test", wanted.test),
+        *("--restarts", wanted.restarts),
+    ]
+
+
+def division_files(wildcards):
+    """What is told of the division of one composition; nothing where pairs are held out first."""
+    return [f"{RESULTS}/{DATASET}/{wildcards.composition}/division.json"] if by_divergence() else []
+
+
+def divergence_tables(wildcards):
+    """The divergences of all compositions."""
+    return [f"{RESULTS}/{DATASET}/{composition}/divergence.parquet" for composition in CONFIG.compositions]
+
+
+def all_adjective_lexicons(wildcards):
+    """The lexicons with which all captions were parsed."""
+    return [f"lexicons/adjectives/{name}.yaml" for name in CONFIG.compositions]
+
+
+def subgraph_options(wildcards):
+    """The option that asks for subgraphs of the parse, or none."""
+    sizes = CONFIG.divergence.subgraphs
+    return ["--subgraphs", sizes.nodes, sizes.branching, sizes.keep] if sizes else []
 
 
 # judge
@@ -325,7 +364,8 @@ EXAMPLES_READ_OF_GENERATOR = [
 PAGE_READS_OF_DATASET = [*EXAMPLES_READ_OF_DATASET, "dataset.json", "pairs.json"]
 PAGE_READS_OF_COMPOSITION = [
     *EXAMPLES_READ_OF_COMPOSITION, "ranking.parquet", "heldout.json", "splits.parquet", "splits.json", "swapped.json",
-    "prompts.json", "audit.json", "judge", "adjective_choice.json",
+    "prompts.json", "audit.json", "judge", "adjective_choice.json", "divergence.parquet", "divergence.json",
+    *(["division.json"] if by_divergence() else []),
 ]  # fmt: skip
 PAGE_READS_OF_GENERATOR = [*EXAMPLES_READ_OF_GENERATOR, "generated/{generator}/summary.json"]
 
@@ -346,9 +386,25 @@ def distribution_figures():
     return [figure(f"{split}_{words}", "distribution") for split in SPLIT_NAMES for words in WORD_KINDS.values()]
 
 
+def measured_definitions():
+    """The definitions of atoms and compounds by which divergence is measured."""
+    return ["pairs", "subgraphs"] if CONFIG.divergence.subgraphs else ["pairs"]
+
+
+def divergence_figures():
+    """Atoms and compounds of train beside those of each test split, a figure each, by each definition."""
+    parts = [f"{definition}_{kind}" for definition, kind in PART_NAMES if definition in measured_definitions()]
+    return [figure(f"{split}_{part}", "parts") for split in TESTS for part in parts]
+
+
+def division_figures():
+    """How the divergences went while the images were divided by them."""
+    return [figure("division")] if by_divergence() else []
+
+
 def split_figures():
     """The figures of what the splits hold: there are no images in them."""
-    return expand(rules.draw_splits.output, **ALL_COMPOSITIONS)
+    return expand([*rules.draw_splits.output, *rules.draw_divergence.output], **ALL_COMPOSITIONS)
 
 
 def shown_figures(wildcards):
@@ -357,13 +413,13 @@ def shown_figures(wildcards):
 
 
 def shown_settings(wildcards):
-    """The sections of the config that the page shows, as JSON: those that a score depends on."""
-    return CONFIG.model_dump_json(include={"pairs", "split", "judge", "generate", "score"})
+    """The sections of the config that the page shows, as JSON: those that a score or a divergence depends on."""
+    return CONFIG.model_dump_json(include={"pairs", "split", "divergence", "judge", "generate", "score"})
 
 
 def split_outputs():
     """What there is to have without images."""
-    names = ("splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export")
+    names = ("splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export", "divergence.parquet")
     return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
 
 

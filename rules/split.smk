@@ -2,10 +2,41 @@
 # Needs captions, pairs and ranking. Gives the splits, the swapped captions, the prompts, their audit and the exports.
 
 
+rule divide_images:
+    """Divide the images so that train and test diverge in their pairs, and not in their words."""
+    input:
+        captions="<results>/{dataset}/captions.parquet",
+        pairs="<results>/{dataset}/pairs.parquet",
+        ranking="<results>/{dataset}/{composition}/ranking.parquet",
+    output:
+        division="<results>/{dataset}/{composition}/division.parquet",
+        summary="<results>/{dataset}/{composition}/division.json",
+    log:
+        "<logs>/{dataset}/{composition}/divide_images.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/divide_images.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.split.divide_images"),
+        options=division_options,
+        seed=CONFIG.seed,
+    shell:
+        "python -m workflow_scripts.split.divide_images --captions {input.captions:q} --pairs {input.pairs:q}"
+        " --ranking {input.ranking:q} {params.options} --seed {params.seed}"
+        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --output {output.division:q} --summary {output.summary:q} --log {log:q}"
+
+
 rule sample_heldout:
-    """Draw the pairs that are held out, or take those that the config lists or that were published."""
+    """Draw the pairs that are held out, or take those that are listed or published, or that a division keeps from train."""
     input:
         ranking="<results>/{dataset}/{composition}/ranking.parquet",
+        pairs=branch(by_divergence(), then="<results>/{dataset}/pairs.parquet"),
+        division=branch(by_divergence(), then="<results>/{dataset}/{composition}/division.parquet"),
         adjectives=branch(CONFIG.split.published, then=adjective_lexicons),
         nouns=branch(CONFIG.split.published, then=noun_lexicon),
     output:
@@ -30,18 +61,20 @@ rule sample_heldout:
     shell:
         "python -m workflow_scripts.split.sample_heldout --ranking {input.ranking:q} --fraction {params.fraction}"
         " --window {params.window} --pairs {params.pairs:q} --published {params.published:q}"
+        " --occurrences {input.pairs:q} --division {input.division:q}"
         " --adjectives {input.adjectives:q} --nouns {input.nouns:q} --seed {params.seed}"
         " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.heldout:q} --log {log:q}"
 
 
 rule make_splits:
-    """Divide the images into train, test_seen and test_unseen, or take the published division."""
+    """Divide the images into train, test_seen and test_unseen, or take the published division, or that by divergence."""
     input:
         captions="<results>/{dataset}/captions.parquet",
         pairs="<results>/{dataset}/pairs.parquet",
         ranking="<results>/{dataset}/{composition}/ranking.parquet",
         heldout="<results>/{dataset}/{composition}/heldout.json",
+        division=branch(by_divergence(), then="<results>/{dataset}/{composition}/division.parquet"),
     output:
         splits="<results>/{dataset}/{composition}/splits.parquet",
         csv="<results>/{dataset}/{composition}/splits.csv",
@@ -64,7 +97,7 @@ rule make_splits:
     shell:
         "python -m workflow_scripts.split.make_splits --captions {input.captions:q} --pairs {input.pairs:q}"
         " --ranking {input.ranking:q} --heldout {input.heldout:q} --test-seen {params.test_seen}"
-        " --published {params.published:q} --seed {params.seed}"
+        " --published {params.published:q} --division {input.division:q} --seed {params.seed}"
         " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.splits:q} --csv {output.csv:q} --summary {output.summary:q} --log {log:q}"
 
@@ -152,6 +185,7 @@ rule audit:
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
+        unused=branch(by_divergence(), then="<results>/{dataset}/{composition}/splits.json"),
     output:
         audit="<results>/{dataset}/{composition}/audit.json",
     log:
@@ -169,7 +203,8 @@ rule audit:
     shell:
         "python -m workflow_scripts.split.audit --captions {input.captions:q} --heldout {input.heldout:q}"
         " --splits {input.splits:q} --swapped {input.swapped:q} --adjectives {input.adjectives:q}"
-        " --nouns {input.nouns:q} --reports {input.reports:q} --violations {params.violations}"
+        " --nouns {input.nouns:q} --reports {input.reports:q} --unused {input.unused:q}"
+        " --violations {params.violations}"
         " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
         " --output {output.audit:q} --log {log:q}"
 

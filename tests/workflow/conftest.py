@@ -20,6 +20,7 @@ results: {results}
 cache: {cache}
 dataset: {{source: sketch, sketch: {{images: 400, species: 25}}}}
 split: {{per_image: 2}}
+divergence: {{shuffles: 4, subgraphs: {{nodes: 3, branching: 2, keep: 2000}}}}
 judge: {{epochs: 2, captions: 2, train_on: half}}
 score: {{bootstrap: 200}}
 report: {{examples: 3}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ from tests.workflow.conftest import Project
 COLUMNS = """
     dataset composition generator split prompts n images exact exact_low exact_high sampled_mean sampled_std balanced
     balanced_low balanced_high blind_control judge judge_hash candidates class_rule distractors seed
+    atom_divergence compound_divergence subgraph_divergence
 """.split()
 
 
@@ -38,6 +40,9 @@ def test_table_has_every_score(project: Project) -> None:
     assert ((table.sampled_mean - table.exact).abs() <= 10 * 0.5 / table.n**0.5).all()
     assert table[table.split == "test_swapped"].balanced.notna().all()
     assert table[table.split != "test_swapped"].balanced.isna().all()
+    # Held-out pairs, which train has not, put test_unseen farther away than test_seen.
+    apart = trained[trained.prompts != "swapped"].groupby(["composition", "split"]).compound_divergence.first()
+    assert (apart.xs("test_seen", level="split") < apart.xs("test_unseen", level="split")).all()
 
 
 def test_second_run_does_nothing(project: Project) -> None:
@@ -68,6 +73,12 @@ def test_one_core_and_warm_cache_give_the_same_bytes(project: Project) -> None:
             {"train_judge", "score_images"},
             {"extract_pairs", "audit", "export"},
         ),
+        (
+            "divergence",
+            "{shuffles: 5, subgraphs: {nodes: 3, branching: 2, keep: 2000}}",
+            {"measure_splits"},
+            {"extract_pairs", "make_splits", "make_prompts", "train_judge", "score_images"},
+        ),
         ("report", "{examples: 2}", {"make_page"}, {"make_table", "score_images"}),
     ],
 )
@@ -81,6 +92,38 @@ def test_one_setting_reruns_what_depends_on_it(
     planned = project.planned("changed.yaml").keys()
     assert rerun <= planned
     assert not kept & planned
+
+
+def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
+    small = (project.root / "small.yaml").read_text()
+    for old, new in (
+        ("results: results", "results: divided"),
+        ("{per_image: 2}", "{method: divergence, per_image: 2, divergence: {train: 0.5, test: 0.3, restarts: 2}}"),
+    ):
+        assert old in small
+        small = small.replace(old, new)
+    small += "compositions: [color]\ngenerate: {generators: [photographs, faithful]}\n"
+    (project.root / "divided.yaml").write_text(small)
+    project.snakemake("divided.yaml")
+    place = project.root / "divided" / "sketch" / "color"
+    side = pd.read_parquet(place / "division.parquet").set_index("image_id")["side"]
+    split = pd.read_parquet(place / "splits.parquet").set_index("image_id")["split"]
+    assert side.value_counts().to_dict() == {"train": 200, "test": 120, "unused": 80}
+    assert set(split.index[split == "train"]) <= set(side.index[side == "train"])
+    assert set(split.index[split == "test_unseen"]) <= set(side.index[side == "test"])
+    heldout = json.loads((place / "heldout.json").read_text())
+    assert heldout["source"] == "divergence" and heldout["pairs"]
+    audit = json.loads((place / "audit.json").read_text())
+    assert audit["violations"] == [] and audit["counts"]["images_unused"] == 400 - len(split)
+    # What was divided to diverge does, and what is measured is what the division says it reached.
+    division = json.loads((place / "division.json").read_text())
+    table = pd.read_parquet(place / "divergence.parquet").set_index(["definition", "split", "texts"])
+    assert division["atom_divergence"] <= 0.02
+    unseen = table.loc[("pairs", "test_unseen", "captions")]
+    assert unseen["compound_divergence"] > 3 * unseen["random_compound_mean"]
+    scores = pd.read_csv(project.root / "divided" / "table.csv")
+    assert {"test_seen", "test_unseen", "test_swapped"} == set(scores["split"])
+    assert (project.root / "divided" / "report.html").stat().st_size > 0
 
 
 def test_one_module_reruns_what_imports_it(project: Project) -> None:

@@ -17,6 +17,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import write_text
 from workflow_scripts.common.section import Section
 from workflow_scripts.dataset.config import DatasetConfig
+from workflow_scripts.divergence.config import DivergenceConfig
 from workflow_scripts.generate.config import GenerateConfig
 from workflow_scripts.human.config import HumanConfig
 from workflow_scripts.judge.config import JudgeConfig
@@ -39,6 +40,7 @@ class Config(Section):
     dataset: DatasetConfig = Field(default_factory=DatasetConfig)
     pairs: PairsConfig = Field(default_factory=PairsConfig)
     split: SplitConfig = Field(default_factory=SplitConfig)
+    divergence: DivergenceConfig = Field(default_factory=DivergenceConfig)
     judge: JudgeConfig = Field(default_factory=JudgeConfig)
     generate: GenerateConfig = Field(default_factory=GenerateConfig)
     score: ScoreConfig = Field(default_factory=ScoreConfig)

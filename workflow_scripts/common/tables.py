@@ -9,6 +9,8 @@ import pandera.pandas as pa
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
+SIDES = ("train", "test", "unused")
+DEFINITIONS = ("pairs", "subgraphs")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
 
 
@@ -58,7 +60,11 @@ RANKING = _schema(
     percentile=pa.Column("float64", checks=pa.Check.in_range(0, 100)),
 )  # fmt: skip
 
+# An image that a division leaves unused is in no split, and has no row.
 SPLIT = _schema(unique=["image_id"], image_id=_text(), split=_text(isin=SPLITS))
+
+# A division by divergence, before any pair is held out.
+DIVISION = _schema(unique=["image_id"], image_id=_text(), side=_text(isin=SIDES))
 
 # changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
 # adjective's characters in text, new_start and new_end those of its replacement in swapped_text.
@@ -88,4 +94,15 @@ SCORES = _schema(
     image_id=_text(), caption_id=_count(), draw=_count(), pair=_text(nullable=True),
     similarity=pa.Column("float64"), p_beaten=_share(), p_tied=_share(), expected_top1=_share(),
     hit=pa.Column(bool), weight=_share(),
+)  # fmt: skip
+
+# A row a measurement of train against a split. texts: all captions of its images, or just those prompted for.
+# train, test: samples; atoms, compounds: distinct ones of both sides; random: shuffled sides of the same sizes.
+DIVERGENCE = _schema(
+    unique=["definition", "split", "texts"],
+    definition=_text(isin=DEFINITIONS), split=_text(isin=TESTS), texts=_text(isin=("captions", "prompts")),
+    train=_count(), test=_count(), atoms=_count(), compounds=_count(),
+    atom_divergence=_share(), compound_divergence=_share(),
+    random_atom_mean=_share(), random_atom_std=_share(),
+    random_compound_mean=_share(), random_compound_std=_share(), shuffles=_count(),
 )  # fmt: skip

@@ -18,7 +18,8 @@ nouns (`a black bill and white wings`: black near wings).
 
 A published split (``split.published``) is read in the same way, and what the steps that took it could not take
 (``violations`` in their summaries) is added. Such a split may be used all the same, where the config says so: the
-violations are then counted in audit.json, and no error.
+violations are then counted in audit.json, and no error. Every image has a split, but for those that a division by
+divergence leaves unused.
 """
 
 from __future__ import annotations
@@ -385,12 +386,13 @@ def audit(
     adjectives: dict[str, str],
     nouns: dict[str, str] | None,
     found_before: Sequence[dict[str, Any]] = (),
+    unused: Collection[str] = (),
 ) -> dict[str, Any]:
     """The content of audit.json.
 
     captions, splits, swapped: columns of the tables of those names. adjectives, nouns: surface forms to
     canonical words; without nouns, the held-out nouns and their regular plurals. found_before: violations that the
-    steps have found, some of which stand for several (``count``).
+    steps have found, some of which stand for several (``count``). unused: images that may be in no split.
     """
     held = {split_pair(pair) for pair in heldout}
     reader = Reader(adjectives, plain_forms(noun for _, noun in held) if nouns is None else nouns)
@@ -398,7 +400,8 @@ def audit(
     captions = captions[["image_id", "caption_id", "split", "text"]]
     violations = list(found_before)
     # Of a published split the steps have said so already.
-    lost = [] if found_before else sorted(captions.loc[captions["split"].isna(), "image_id"].unique())
+    homeless = set(captions.loc[captions["split"].isna(), "image_id"])
+    lost = [] if found_before else sorted(homeless.difference(unused))
     violations += [{"guarantee": "every image has a split", "image_id": image} for image in lost]
     clean = captions[captions["split"].isin(["train", "test_seen"])]
     found, suspicions = audit_captions(clean, held, reader)
@@ -413,6 +416,7 @@ def audit(
             "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
             "heldout_pairs": len(held),
             "images": {name: int(images.get(name, 0)) for name in SPLITS},
+            "images_unused": len(homeless.intersection(unused)),
             "captions": {name: int(sizes.get(name, 0)) for name in SPLITS},
             "captions_read": len(clean),
             "swapped": len(swapped),
@@ -428,6 +432,11 @@ def in_words(violation: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in parts.items())
 
 
+def unused_images(summary: dict[str, Any]) -> list[str]:
+    """The images that a division leaves in no split, by its splits.json."""
+    return [*summary["unused"], *summary["left_out"]]
+
+
 def main(options: argparse.Namespace) -> None:
     result = audit(
         read_table(options.captions, CAPTIONS),
@@ -437,6 +446,7 @@ def main(options: argparse.Namespace) -> None:
         load_lexicon(options.adjectives).forms,
         load_lexicon(options.nouns).forms if options.nouns else None,
         [violation for summary in options.reports for violation in read_json(summary).get("violations", [])],
+        unused_images(read_json(options.unused)) if options.unused else (),
     )
     if options.reports:
         result["published"] = options.violations
@@ -478,6 +488,9 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon, where there is one")
     result.add_argument(
         "--reports", type=Path, nargs="*", default=[], help="JSON of the steps that took what is published"
+    )
+    result.add_argument(
+        "--unused", type=Path, nargs="?", help="splits.json of a division by divergence: which images it leaves unused"
     )
     result.add_argument("--violations", choices=("refuse", "count"), default="refuse", help="count: no error")
     result.add_argument("--dataset", required=True)

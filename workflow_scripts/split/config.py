@@ -39,13 +39,37 @@ class Published(Section):
     )
 
 
+class Divergence(Section):
+    """A division of the images by divergence (Keysers et al. 2020), from which the held-out pairs follow."""
+
+    atom: float = Field(0.02, ge=0, le=1, description="atom divergence to come near to; with compound max, at most")
+    compound: Literal["max"] | float = Field("max", description="compound divergence to come near to; max: the largest")
+    train: float = Field(0.6, gt=0, lt=1, description="share of the images; what neither side takes is not used")
+    test: float = Field(0.2, gt=0, lt=1, description="share of the images, for test_seen and test_unseen together")
+    restarts: int = Field(4, ge=1, description="divisions from different first images, of which the best is taken")
+
+    @model_validator(mode="after")
+    def _checked(self) -> Divergence:
+        if self.compound != "max" and not 0 <= self.compound <= 1:
+            raise ValueError("compound must be max, or from 0 to 1")
+        if self.train + self.test > 1 + 1e-9:
+            raise ValueError(
+                f"train and test are shares of the images: together at most 1, not {self.train + self.test:g}"
+            )
+        return self
+
+
 class SplitConfig(Section):
     """Which pairs are held out, who trains, who tests, what is swapped, what must be drawn."""
 
+    method: Literal["pairs", "divergence"] = Field(
+        "pairs", description="pairs: hold out pairs, then divide the images; divergence: the other way round"
+    )
+    divergence: Divergence = Field(default_factory=Divergence, description="of method divergence")
     heldout: Heldout = Field(default_factory=Heldout)
     published: Published | None = Field(None, description="null: drawn by what stands here")
     test_seen: Literal["auto"] | PositiveInt = Field(
-        "auto", description="images; auto: as many as test_unseen, at most 12 %"
+        "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
     )
     prompts: Literal["pairs", "all"] = Field("pairs", description="captions with a pair to judge; all as published")
     draws: int = Field(1, ge=1, description="images to be made for each prompt")
@@ -55,4 +79,8 @@ class SplitConfig(Section):
     def _one_choice(self) -> SplitConfig:
         if self.published and self.heldout.pairs:
             raise ValueError("published brings its own held-out pairs: leave out heldout.pairs, or published")
+        if self.method == "divergence":
+            for name, other in (("published", self.published), ("heldout.pairs", self.heldout.pairs)):
+                if other:
+                    raise ValueError(f"method divergence finds the held-out pairs: leave out {name}, or the method")
         return self

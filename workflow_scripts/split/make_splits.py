@@ -1,6 +1,7 @@
 """Divide the images: test_unseen holds a held-out pair, test_seen is drawn from the rest, train is what is left.
 
-Or take the division that was published, whatever it holds; the audit says what is wrong with it.
+Or take the division that was published, whatever it holds; the audit says what is wrong with it. Or the division by
+divergence: of its test, test_unseen holds a held-out pair; test_seen is the rest, and as much of train as it needs.
 
 An image goes with all its captions. Every occurrence counts, shared and disputed ones too: the union of what
 surface and parse find is what holds out.
@@ -21,7 +22,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_table, write_json, write_table
 from workflow_scripts.common.published import PublishedSplit, read_split
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import CAPTIONS, PAIRS, RANKING, SPLIT, SPLITS
+from workflow_scripts.common.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
 from workflow_scripts.split.heldout import pair_names, read_heldout
 from workflow_scripts.split.published import take_splits
 
@@ -84,14 +85,7 @@ def make_splits(
     """
     where = f"{dataset}/{composition}"
     images = sorted(set(image_ids))
-    of_interest = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
-    occurrences = pd.DataFrame(
-        {
-            "image_id": of_interest["image_id"],
-            "pair": pair_names(of_interest),
-            "disputed": of_interest["relation"] == "disputed",
-        }
-    )
+    occurrences = of_ranked_words(pairs, ranking)
     held = holders(pairs, heldout)
     unseen = set(held["image_id"]) & set(images)
     if not unseen:
@@ -135,6 +129,14 @@ def make_splits(
     return splits, summary
 
 
+def of_ranked_words(pairs: pd.DataFrame, ranking: pd.DataFrame) -> pd.DataFrame:
+    """image_id, pair, disputed (bool): the occurrences of ranked adjectives with ranked nouns."""
+    ranked = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
+    return pd.DataFrame(
+        {"image_id": ranked["image_id"], "pair": pair_names(ranked), "disputed": ranked["relation"] == "disputed"}
+    )
+
+
 def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
     """image_id, pair: the images that hold a held-out pair in some caption, as far as pairs are found."""
     held = pd.DataFrame({"image_id": pairs["image_id"], "pair": pair_names(pairs)})
@@ -173,25 +175,87 @@ def published_splits(
     }
 
 
+def divided_splits(
+    division: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ranking: pd.DataFrame,
+    heldout: Collection[str],
+    wanted: str | int,
+    seed: int,
+    dataset: str,
+    composition: str,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """As ``make_splits``, of a division by divergence (columns of ``tables.DIVISION``).
+
+    At a high divergence hardly an image of test is without a held-out pair: as far as test_seen has fewer images than
+    wanted, it is drawn from train, as ``draw_seen`` does (``drawn_from_train``), which still has every pair then. Every
+    pair of ranked words in test_seen is also in train, surely: an image of test that holds no held-out pair but one
+    that train has only disputed, or not at all (it is disputed here, or too rare to be ranked), is in no split
+    (``left_out``), as are the ``unused``. Raises UserError where a test split would be empty.
+    """
+    where = f"{dataset}/{composition}"
+    side = division.set_index("image_id")["side"].sort_index()
+    train, test = side.index[side == "train"], side.index[side == "test"]
+    held = holders(pairs, heldout)
+    unseen = test[test.isin(held["image_id"])]
+    if train.isin(held["image_id"]).any() or unseen.empty:
+        raise UserError(f"{where}: the held-out pairs are not those of the division: make heldout.json again")
+    occurrences = of_ranked_words(pairs, ranking)
+    known = occurrences.loc[occurrences["image_id"].isin(train) & ~occurrences["disputed"], "pair"]
+    unknown = occurrences.loc[~occurrences["pair"].isin(known), "image_id"]
+    seen = test[~test.isin(held["image_id"]) & ~test.isin(unknown)]
+    left_out = test.difference(unseen).difference(seen)
+    target = seen_target(len(unseen), len(train) + len(test), wanted)
+    order = [train[i] for i in rng(seed, "make_splits", dataset, composition).permutation(len(train))]
+    in_train = occurrences[occurrences["image_id"].isin(train)]
+    drawn, _ = draw_seen(order, in_train, max(0, target - len(seen)))
+    train, seen = train.difference(drawn), seen.union(drawn)
+    if seen.empty:
+        raise UserError(
+            f"{where}: every one of the {len(test)} images of test holds a pair that train lacks, and train can spare "
+            "none, so that test_seen is empty: lower split.divergence.compound, or set split.test_seen"
+        )
+    parts = {"train": train, "test_seen": seen, "test_unseen": unseen}
+    splits = pd.concat([pd.DataFrame({"image_id": part, "split": name}) for name, part in parts.items()])
+    splits = splits.astype("str").sort_values("image_id", ignore_index=True)
+    warnings = []
+    if len(left_out):
+        warnings.append(
+            f"{len(left_out)} images of test are not used: without a held-out pair, but with one that train has only "
+            "disputed, or not at all"
+        )
+    if len(seen) < target:
+        warnings.append(f"test_seen has {len(seen)} images, not {target}: the rest hold pairs that train needs")
+    return splits, sizes_of(splits) | {
+        "source": "divergence",
+        "seed": seed,
+        "test_seen_wanted": target,
+        "drawn_from_train": sorted(drawn),
+        "unused": sorted(side.index[side == "unused"]),
+        "left_out": sorted(left_out),
+        "moved_to_train": [],
+        "heldout": costs(held[held["image_id"].isin(unseen)]),
+        "warnings": warnings,
+    }
+
+
 def main(options: argparse.Namespace) -> None:
     captions = read_table(options.captions, CAPTIONS, columns=["image_id", "caption_id"])
     images, heldout = captions["image_id"].unique(), read_heldout(options.heldout)
     pairs = read_table(options.pairs, PAIRS, columns=["image_id", "adjective", "noun", "relation"])
+    ranking = read_table(options.ranking, RANKING)
+    given = pairs, ranking, heldout, options.test_seen, options.seed, options.dataset, options.composition
     if options.published:
         splits, summary = published_splits(
             read_split(options.published), images, pairs, heldout, str(options.published)
         )
+    elif options.division:
+        division = read_table(options.division, DIVISION)
+        if set(division["image_id"]) != set(images):
+            raise UserError(f"{options.division}: not of the images of {options.captions}: make it again")
+        splits, summary = divided_splits(division, *given)
     else:
-        splits, summary = make_splits(
-            images,
-            pairs,
-            read_table(options.ranking, RANKING),
-            heldout,
-            options.test_seen,
-            options.seed,
-            options.dataset,
-            options.composition,
-        )
+        splits, summary = make_splits(images, *given)
     sizes = captions["image_id"].map(splits.set_index("image_id")["split"]).value_counts()
     summary["captions"] = {name: int(sizes.get(name, 0)) for name in SPLITS}
     write_table(splits, options.output, SPLIT)
@@ -200,13 +264,11 @@ def main(options: argparse.Namespace) -> None:
     write_json(summary, options.summary)
     for warning in summary["warnings"]:
         log.warning("warning: %s/%s: %s", options.dataset, options.composition, warning)
-    log.info(
-        "%s/%s: %s images; %d moved from test_seen to train, which needs their pairs",
-        options.dataset,
-        options.composition,
-        ", ".join(f"{name} {size}" for name, size in summary["sizes"].items()),
-        len(summary["moved_to_train"]),
-    )
+    told = f"{len(summary['moved_to_train'])} moved from test_seen to train, which needs their pairs"
+    if options.division:
+        told = f"{len(summary['unused']) + len(summary['left_out'])} not used"
+    sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
+    log.info("%s/%s: %s images; %s", options.dataset, options.composition, sizes, told)
 
 
 def images_or_auto(text: str) -> str | int:
@@ -220,6 +282,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--ranking", type=Path, required=True)
     result.add_argument("--heldout", type=Path, required=True)
     result.add_argument("--published", type=Path, nargs="?", help="take the images of this split.pkl; no draw")
+    result.add_argument("--division", type=Path, nargs="?", help="take the sides of this division.parquet; no draw")
     result.add_argument("--test-seen", type=images_or_auto, default="auto", help="images, or auto (the default)")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--dataset", required=True)

@@ -1,7 +1,8 @@
 """Draw the pairs that are held out: from the middle of the ranking; or take those that are listed or published.
 
 Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the
-75th percentile of the list sorted by frequency.
+75th percentile of the list sorted by frequency. Where the images are divided by divergence, the pairs that train
+lacks are held out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from workflow_scripts.common.io import read_table, write_json
 from workflow_scripts.common.lexicon import load_lexicon
 from workflow_scripts.common.published import read_split
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import RANKING
+from workflow_scripts.common.tables import DIVISION, PAIRS, RANKING
 from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.published import take_pairs
 
@@ -78,6 +79,25 @@ def check_listed(ranking: pd.DataFrame, listed: Sequence[str], dataset: str, com
     return sorted(listed)
 
 
+def lacked_pairs(
+    occurrences: pd.DataFrame, ranking: pd.DataFrame, division: pd.DataFrame, dataset: str, composition: str
+) -> list[str]:
+    """The ranked pairs that an image of test holds and none of train, sorted.
+
+    occurrences: image_id, adjective, noun of all that pairs finds, disputed ones too. ranking, division: columns of
+    ``tables.RANKING`` and ``tables.DIVISION``. Raises UserError where there is none.
+    """
+    side = occurrences["image_id"].map(division.set_index("image_id")["side"])
+    pairs = pair_names(occurrences)
+    lacked = sorted(set(pairs[side == "test"]) & set(pair_names(ranking)) - set(pairs[side == "train"]))
+    if not lacked:
+        raise UserError(
+            f"{dataset}/{composition}: train has every ranked pair of test, so that none is held out: raise "
+            "split.divergence.compound (to max), or lower split.divergence.train or test"
+        )
+    return lacked
+
+
 def main(options: argparse.Namespace) -> None:
     ranking = read_table(options.ranking, RANKING)
     where = (options.dataset, options.composition)
@@ -94,16 +114,23 @@ def main(options: argparse.Namespace) -> None:
         pairs, wrong = take_pairs(published, load_lexicon(options.adjectives).forms, nouns, options.published)
         unranked = sorted(set(pairs) - set(pair_names(ranking)))
         taken = {"published": len(set(published)), "not_ranked": unranked, "violations": wrong}
+    elif options.division:
+        if not options.occurrences:
+            raise UserError("--division needs --occurrences, the pairs.parquet of the same captions")
+        occurrences = read_table(options.occurrences, PAIRS, columns=["image_id", "adjective", "noun"])
+        pairs = lacked_pairs(occurrences, ranking, read_table(options.division, DIVISION), *where)
     elif options.pairs:
         pairs = check_listed(ranking, options.pairs, *where)
     else:
         pairs = sample_heldout(ranking, options.fraction, window, options.seed, *where)
+    sources = {"published": options.published, "divergence": options.division, "config": options.pairs}
+    source = next((name for name, given in sources.items() if given), "drawn")
     # A published pair need not be among those that are ranked here.
     counts = ranking.set_index(pair_names(ranking))[["count", "images"]].reindex(pairs, fill_value=0)
     write_json(
         {
             "pairs": pairs,
-            "source": "published" if options.published else "config" if options.pairs else "drawn",
+            "source": source,
             "window": list(window),
             "fraction": options.fraction,
             "seed": options.seed,
@@ -130,6 +157,8 @@ def arguments() -> argparse.ArgumentParser:
     )
     result.add_argument("--pairs", nargs="*", metavar="PAIR", help="hold out just these (adjective_noun); no draw")
     result.add_argument("--published", type=Path, nargs="?", help="hold out the pairs of this split.pkl; no draw")
+    result.add_argument("--division", type=Path, nargs="?", help="hold out what train lacks in this division.parquet")
+    result.add_argument("--occurrences", type=Path, nargs="?", help="with --division, pairs.parquet")
     result.add_argument("--adjectives", type=Path, nargs="?", help="with --published, the composition's lexicon")
     result.add_argument("--nouns", type=Path, nargs="?", help="with --published, the noun lexicon, where there is one")
     result.add_argument("--seed", type=int, default=0)

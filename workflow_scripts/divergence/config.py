@@ -1,0 +1,24 @@
+"""The config's ``divergence``."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from workflow_scripts.common.section import Section
+
+
+class Subgraphs(Section):
+    """The finer definition of compounds: subgraphs of the dependency parse, as in CFQ."""
+
+    nodes: int = Field(5, ge=2, description="of a connected subgraph, at most; linear ones have any size")
+    branching: int = Field(2, ge=1, description="children of a node inside a subgraph, at most")
+    keep: int = Field(100_000, ge=1, description="the heaviest compounds that count")
+
+
+class DivergenceConfig(Section):
+    """How far test is from train (DBCA)."""
+
+    shuffles: int = Field(10, ge=2, description="random splits of the same sizes, to compare with")
+    subgraphs: Subgraphs | None = Field(
+        default_factory=Subgraphs, description="null: pairs alone, without the parse of every caption"
+    )

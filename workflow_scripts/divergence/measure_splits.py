@@ -1,0 +1,247 @@
+"""Measure how far each test split is from train: atom and compound divergence (DBCA; Keysers et al. 2020).
+
+A sample is an image with its captions (in test_swapped, its swapped captions), by two definitions: ``pairs``, and,
+finer, ``subgraphs`` of the dependency parse. Beside each stand random divisions of the same images at the same
+sizes. With texts ``captions`` all captions of a split's images count, with ``prompts`` just those prompted for;
+of train always all.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cache import Cache
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import empty_table, read_table, write_json, write_table
+from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.seeds import rng
+from workflow_scripts.common.tables import (
+    CAPTIONS,
+    DIVERGENCE,
+    PAIRS,
+    PROMPTS,
+    RANKING,
+    SPLIT,
+    SWAPPED,
+    TESTS,
+)
+from workflow_scripts.divergence.measure import DIGITS, measure, random_baseline, totals
+from workflow_scripts.divergence.pair_samples import pair_samples
+from workflow_scripts.divergence.samples import Samples
+from workflow_scripts.divergence.subgraphs import find_subgraphs
+from workflow_scripts.divergence.trees import read_forest
+from workflow_scripts.pairs.engine import Extractor
+
+KEY = ["image_id", "caption_id"]
+SHOWN = 30  # atoms, and compounds, in a figure
+
+
+class Side(NamedTuple):
+    """What a split says: columns image_id, caption_id, text, a row a caption."""
+
+    split: str
+    texts: str
+    said: pd.DataFrame
+
+
+def test_sides(
+    captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
+) -> Iterator[Side]:
+    """Each split with all its captions, then with those prompted for. Arguments: columns of the tables so named."""
+    asked = prompts[[*KEY, "split"]].drop_duplicates()
+    for split in TESTS:
+        if split == "test_swapped":
+            said = swapped[[*KEY, "swapped_text"]].rename(columns={"swapped_text": "text"})
+        else:
+            said = captions[captions["image_id"].isin(splits.loc[splits["split"] == split, "image_id"])]
+        said = said[[*KEY, "text"]].sort_values(KEY, ignore_index=True)
+        yield Side(split, "captions", said)
+        yield Side(split, "prompts", said.merge(asked[asked["split"] == split][KEY], on=KEY))
+
+
+def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The occurrences of the swapped captions: those of the originals, with the changes applied where they stand.
+
+    pairs, swapped: columns of ``tables.PAIRS`` and ``tables.SWAPPED``. Returns ``(image_id, caption_id, adjective,
+    noun; how many changes are of no occurrence)``: a published swap may change what is no pair here.
+    """
+    changes = [
+        (row.image_id, row.caption_id, change["start"], change["new_adj"])
+        for row in swapped.itertuples()
+        for change in row.changes
+    ]
+    place = [*KEY, "adjective_start"]
+    table = pd.DataFrame(changes, columns=[*place, "new"]).drop_duplicates(place)
+    table = table.astype({"caption_id": "int64", "adjective_start": "int64"})
+    inside = pairs.merge(swapped[KEY], on=KEY)
+    found = inside.merge(table, on=place, how="left")
+    lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
+    found["adjective"] = found["new"].fillna(found["adjective"])
+    return found[[*KEY, "adjective", "noun"]], lost
+
+
+def row_of(
+    samples: Samples, side: Side, definition: str, n_train: int, shuffles: int, generator: np.random.Generator
+) -> dict[str, Any]:
+    """A row of ``tables.DIVERGENCE``; train's samples are the first ``n_train``, the split's the rest."""
+    n_test = len(samples) - n_train
+    atom, compound = measure(samples, np.arange(n_train), np.arange(n_train, len(samples)))
+    random = random_baseline(samples, n_train, n_test, shuffles, generator)
+    row = {
+        "definition": definition,
+        "split": side.split,
+        "texts": side.texts,
+        "train": n_train,
+        "test": n_test,
+        "atoms": len(samples.atom_names),
+        "compounds": len(samples.compound_names),
+        "atom_divergence": atom,
+        "compound_divergence": compound,
+        "random_atom_mean": random[:, 0].mean(),
+        "random_atom_std": random[:, 0].std(),
+        "random_compound_mean": random[:, 1].mean(),
+        "random_compound_std": random[:, 1].std(),
+        "shuffles": shuffles,
+    }
+    return {name: round(float(value), DIGITS) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def distributions(samples: Samples, side: Side, definition: str, n_train: int) -> list[dict[str, Any]]:
+    """Of the atoms and of the compounds with the largest shares (train's and the split's together), both shares."""
+    result = []
+    for kind, weights, names in (
+        ("atoms", samples.atoms, samples.atom_names),
+        ("compounds", samples.compounds, samples.compound_names),
+    ):
+        train = totals(weights, np.arange(n_train))
+        test = totals(weights, np.arange(n_train, len(samples)))
+        train, test = train / train.sum(), test / test.sum()
+        # Names are sorted, so that ties are by name.
+        first = np.argsort(-np.round(train + test, 9), kind="stable")[:SHOWN]
+        result.append(
+            {
+                "definition": definition,
+                "split": side.split,
+                "kind": kind,
+                "names": [names[i] for i in first],
+                "train": np.round(train[first], DIGITS).tolist(),
+                "test": np.round(test[first], DIGITS).tolist(),
+            }
+        )
+    return result
+
+
+def parsed_samples(
+    train: pd.DataFrame, sides: Sequence[Side], options: argparse.Namespace, warnings: list[str]
+) -> Callable[[Side], Samples]:
+    """What gives the samples of train and a side by the definition ``subgraphs``; train: as ``Side.said``.
+
+    Every text is parsed and searched once, for all sides.
+    """
+    nodes, branching, keep = options.subgraphs
+    texts = pd.unique(pd.concat([train["text"], *(side.said["text"] for side in sides)])).tolist()
+    place = {text: position for position, text in enumerate(texts)}
+    nouns = load_lexicon(options.nouns) if options.nouns else None
+    extractor = Extractor(options.model, [load_lexicon(path) for path in options.adjectives], nouns)
+    log.info("%d distinct texts; new ones are parsed by %d processes", len(texts), options.processes)
+    with Cache(options.cache / "pairs" / "occurrences.sqlite") as cache:
+        forest = read_forest(extractor, cache, texts, options.processes)
+    found = find_subgraphs(forest, nodes, branching)
+    if found.cut:
+        warnings.append(f"{found.cut} large subgraphs of {found.cut_texts} texts, which have too many, are left out")
+
+    def places(said: pd.DataFrame) -> list[list[int]]:
+        return said["text"].map(place).groupby(said["image_id"], sort=False).agg(list).tolist()
+
+    of_train = places(train)
+    return lambda side: found.samples([*of_train, *places(side.said)], keep)
+
+
+def main(options: argparse.Namespace) -> None:
+    where = f"{options.dataset}/{options.composition}"
+    captions = read_table(options.captions, CAPTIONS, [*KEY, "text"])
+    pairs = read_table(options.pairs, PAIRS, [*KEY, "adjective", "noun", "adjective_start"])
+    ranking = read_table(options.ranking, RANKING)
+    splits = read_table(options.splits, SPLIT)
+    swapped = read_table(options.swapped, SWAPPED)
+    sides = list(test_sides(captions, splits, swapped, read_table(options.prompts, PROMPTS, [*KEY, "split"])))
+    train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
+    train = train.sort_values(KEY, ignore_index=True)
+    train_ids = train["image_id"].unique().tolist()
+    said_in_train = pairs[pairs["image_id"].isin(train_ids)]
+    changed, lost = swapped_occurrences(pairs, swapped)
+    warnings = [f"{lost} changes of swapped captions are of no pair that was found"] if lost else []
+
+    def by_pairs(side: Side) -> Samples:
+        said = (changed if side.split == "test_swapped" else pairs).merge(side.said[KEY], on=KEY)
+        ids = [*train_ids, *side.said["image_id"].unique()]
+        return pair_samples(pd.concat([said_in_train, said]), ranking, ids)
+
+    definitions = {"pairs": by_pairs}
+    if options.subgraphs:
+        definitions["subgraphs"] = parsed_samples(train, sides, options, warnings)
+    rows: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
+    for definition, samples_of in definitions.items():
+        for side in sides:
+            name = f"{definition}, {side.split} ({side.texts})"
+            generator = rng(
+                options.seed, "measure_splits", options.dataset, options.composition, definition, side.split, side.texts
+            )
+            try:
+                samples = samples_of(side)
+                row = row_of(samples, side, definition, len(train_ids), options.shuffles, generator)
+            except UserError as error:
+                # A split without swaps, or without a word that counts.
+                warnings.append(f"{name}: {error}")
+                continue
+            rows.append(row)
+            if side.texts == "captions":
+                shown += distributions(samples, side, definition, len(train_ids))
+            log.info(
+                "%s: %s: atom divergence %.3f (random %.3f), compound divergence %.3f (random %.3f)",
+                *(where, name, row["atom_divergence"], row["random_atom_mean"]),
+                *(row["compound_divergence"], row["random_compound_mean"]),
+            )
+    for warning in warnings:
+        log.warning("warning: %s: %s", where, warning)
+    write_table(pd.DataFrame(rows) if rows else empty_table(DIVERGENCE), options.output, DIVERGENCE)
+    kept = options.subgraphs[2] if options.subgraphs else None
+    write_json({"distributions": shown, "kept_compounds": kept, "warnings": warnings}, options.summary)
+
+
+def arguments() -> argparse.ArgumentParser:
+    result = cli.parser(__doc__)
+    for name in ("captions", "pairs", "ranking", "splits", "swapped", "prompts"):
+        result.add_argument(f"--{name}", type=Path, required=True)
+    result.add_argument(
+        "--subgraphs",
+        type=int,
+        nargs=3,
+        metavar=("NODES", "BRANCHING", "KEEP"),
+        help="measure subgraphs too: their nodes, children of a node, and compounds kept, at most",
+    )
+    result.add_argument("--adjectives", type=Path, nargs="+", default=[], help="with --subgraphs, adjective lexicons")
+    result.add_argument("--nouns", type=Path, nargs="?", help="with --subgraphs, the noun lexicon, where there is one")
+    result.add_argument("--model", help="with --subgraphs, spaCy pipeline")
+    result.add_argument("--processes", type=int, default=1, help="that parse at once; the result is the same")
+    result.add_argument("--cache", type=Path, help="with --subgraphs, folder of what is kept between runs")
+    result.add_argument("--shuffles", type=int, default=10, help="random divisions to compare with (default: 10)")
+    result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--dataset", required=True)
+    result.add_argument("--composition", required=True)
+    result.add_argument("--output", type=Path, required=True, help="divergence.parquet")
+    result.add_argument("--summary", type=Path, required=True, help="divergence.json: distributions, warnings")
+    return result
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())
