@@ -11,6 +11,7 @@ rule make_table:
     input:
         scores=all_scores,
         swapped=expand("<results>/{dataset}/{composition}/swapped.parquet", **ALL_COMPOSITIONS),
+        divergence=divergence_tables,
         fid=all_fids(),
     output:
         csv=report(
@@ -87,8 +88,37 @@ rule draw_splits:
         " --seed {params.seed} --log {log:q}"
 
 
+rule draw_divergence:
+    """Draw how far the test splits are from train: their atoms and compounds, and the division by divergence."""
+    input:
+        divergence="<results>/{dataset}/{composition}/divergence.parquet",
+        summary="<results>/{dataset}/{composition}/divergence.json",
+        division=division_files,
+    output:
+        parts=divergence_figures(),
+        division=division_figures(),
+    log:
+        "<logs>/{dataset}/{composition}/draw_divergence.log",
+    benchmark:
+        "<logs>/{dataset}/{composition}/draw_divergence.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        code=code_hash("workflow_scripts.report.draw_divergence"),
+        definitions=measured_definitions(),
+        seed=CONFIG.seed,
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.report.draw_divergence --results {params.results:q} --dataset {wildcards.dataset:q}"
+        " --composition {wildcards.composition:q} --definitions {params.definitions} --division {input.division:q}"
+        " --seed {params.seed} --log {log:q}"
+
+
 rule draw_scores:
-    """Draw the scores, the differences and the judge's training."""
+    """Draw the scores, the differences, also by divergence, and the judge's training."""
     input:
         judge="<results>/{dataset}/{composition}/judge",
         table="<results>/table.csv",
@@ -96,6 +126,7 @@ rule draw_scores:
     output:
         scores=figure("scores"),
         gaps=figure("gaps"),
+        drops=figure("drops"),
         comparisons=figure("comparisons"),
         loss=figure("loss"),
     log:
@@ -200,11 +231,12 @@ rule make_page:
         oracle=oracle_generators(),
         fid=fid_generators(),
         examples=CONFIG.report.examples,
+        method=CONFIG.split.method,
         settings=shown_settings,
         seed=CONFIG.seed,
         results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --fid {params.fid:q} --examples {params.examples} --settings {params.settings:q} --seed {params.seed}"
-        " --log {log:q}"
+        " --fid {params.fid:q} --method {params.method} --examples {params.examples} --settings {params.settings:q}"
+        " --seed {params.seed} --log {log:q}"

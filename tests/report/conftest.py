@@ -23,8 +23,10 @@ SERVES = {"photographs": ("test_seen", "test_unseen")}
 COLUMNS = (
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",
     "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
-    "candidates", "class_rule", "distractors", "seed",
+    "candidates", "class_rule", "distractors", "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
 )  # fmt: skip
+# Of pairs and of subgraphs, between train and each split's prompts; all captions have half of it.
+COMPOUND_DIVERGENCES = {"pairs": (0.1, 0.4, 0.7), "subgraphs": (0.2, 0.5, 0.9)}
 # The first caption of the data set: a page that does not escape it would run it.
 HOSTILE = "<script>alert(1)</script> a bird with red wing & <b>blue</b> belly"
 RGB = {"red": (220, 40, 40), "blue": (50, 90, 220), "green": (40, 160, 70), "white": (240, 240, 240),
@@ -97,8 +99,10 @@ def _tables(root: Path, data: Path) -> None:
                     "exact_high": exact + 0.05, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
                     "blind_control": 0.02,
                     "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",
-                    "distractors": "original", "seed": 0,
+                    "distractors": "original", "seed": 0, "atom_divergence": 0.01,
                 }  # fmt: skip
+                for column, values in zip(COLUMNS[-2:], COMPOUND_DIVERGENCES.values(), strict=True):
+                    row[column] = values[tables.TESTS.index(split)]
                 if split == "test_swapped":
                     row |= {"balanced": exact - 0.02, "balanced_low": exact - 0.06, "balanced_high": exact + 0.02}
                 rows.append(row)
@@ -114,6 +118,42 @@ def _tables(root: Path, data: Path) -> None:
     frame["low"], frame["high"] = frame["difference"] - 0.04, frame["difference"] + 0.05
     names = ["dataset", "composition", "a", "b", "split", "difference", "low", "high", "n"]
     frame[names].to_csv(root / "comparisons.csv", index=False)
+
+
+def _divergences(place: Path) -> None:
+    """divergence.parquet, .json and division.json, with numbers of no meaning."""
+    rows, shown = [], []
+    parts = {
+        "pairs": {"atoms": ["adjective:red", "noun:wing"], "compounds": ["red_wing", "green_wing", "white_bill"]},
+        "subgraphs": {"atoms": ["wing", "<i>"], "compounds": ["has(dobj:wing(amod:red) nsubj:bird(det:this))"]},
+    }
+    for definition, names in parts.items():
+        for split, compound in zip(tables.TESTS, COMPOUND_DIVERGENCES[definition], strict=True):
+            for texts in ("captions", "prompts"):
+                row = {
+                    "definition": definition, "split": split, "texts": texts, "train": 36, "test": 12,
+                    "atoms": len(names["atoms"]), "compounds": 287, "atom_divergence": 0.01,
+                    "compound_divergence": compound / (1 + (texts == "captions")), "random_atom_mean": 0.0001,
+                    "random_atom_std": 0.00001, "random_compound_mean": 0.03, "random_compound_std": 0.004,
+                    "shuffles": 10,
+                }  # fmt: skip
+                rows.append(row)
+            for kind, of in names.items():
+                shares = np.arange(len(of), 0, -1) / 10
+                about = {"definition": definition, "split": split, "kind": kind, "names": of}
+                shown.append(about | {"train": shares.tolist(), "test": shares[::-1].tolist()})
+    write_table(pd.DataFrame(rows), place / "divergence.parquet", tables.DIVERGENCE)
+    steps = list(range(1, 49))
+    write_json(
+        {
+            "wanted": {"atom": 0.02, "compound": "max"}, "atom_divergence": 0.0123, "compound_divergence": 0.4567,
+            "path": {"images": steps, "atom": [1 / n for n in steps], "compound": [1 / n**0.2 for n in steps]},
+        },
+        place / "division.json",
+    )  # fmt: skip
+    write_json(
+        {"distributions": shown, "kept_compounds": 100_000, "warnings": ["3 <b> are cut"]}, place / "divergence.json"
+    )
 
 
 def _summaries(data: Path, place: Path) -> None:
@@ -249,6 +289,7 @@ def make_results(root: Path, *, classes: bool = True) -> Path:
     judge = {"judge_hash": "0123456789abcdef", "model": "sketch", "train_on": "half", "images": 48, "captions": 192}
     write_json({**judge, "truncated_captions": 3}, place / "judge" / "manifest.json")
     _summaries(data, place)
+    _divergences(place)
     return root
 
 

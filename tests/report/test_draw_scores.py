@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from workflow_scripts.report import draw_scores as module
-from workflow_scripts.report.draw_scores import draw_comparisons, draw_gaps, draw_loss, draw_scores
+from workflow_scripts.report.draw_scores import draw_comparisons, draw_drops, draw_gaps, draw_loss, draw_scores
 from workflow_scripts.report.drawing import described, save, style
-from workflow_scripts.report.labels import between_generators
+from workflow_scripts.report.labels import SPLIT_MARKS, against_seen, between_generators
 
-NAMES = ("scores", "gaps", "comparisons", "loss")
+NAMES = ("scores", "gaps", "drops", "comparisons", "loss")
 
 
 class ShiftedLayout(ConstrainedLayoutEngine):
@@ -76,6 +76,8 @@ def test_nothing_to_draw_is_said(results: Path, tmp_path: Path) -> None:
     for figure in (
         draw_scores(table.head(0)),
         draw_gaps(comparisons.head(0), 0),
+        draw_drops(table, against_seen(comparisons.head(0)), 0),
+        draw_drops(table.assign(compound_divergence=None, subgraph_divergence=None), against_seen(comparisons), 0),
         draw_comparisons(comparisons.head(0), 0),
         draw_loss(pd.DataFrame({"epoch": [0], "step": [0], "retrieval_seen": [0.5]}), 0),
     ):
@@ -88,3 +90,36 @@ def test_scores_without_an_interval_are_drawn(results: Path, tmp_path: Path) -> 
     table.loc[0, ["exact", "exact_low", "exact_high", "blind_control"]] = float("nan")
     save(draw_scores(table), tmp_path / "scores.svg", "scores")
     assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
+
+
+def marks(axes) -> dict[str, tuple[float, float]]:
+    """Where each split's mark stands."""
+    splits = {mark: split for split, mark in SPLIT_MARKS.items()}
+    return {
+        splits[m]: (*line.get_xdata(), *line.get_ydata()) for line in axes.lines if (m := line.get_marker()) in splits
+    }
+
+
+def test_each_drop_stands_at_the_divergence_of_its_split(results: Path) -> None:
+    table, gaps = pd.read_csv(results / "table.csv"), against_seen(pd.read_csv(results / "comparisons.csv"))
+    with style():
+        figure = draw_drops(table, gaps, 0)
+    assert len(figure.axes) == 6 and "n = 3 splits" in figure.get_supxlabel()
+    by_generator = {axes.get_title("left"): (axes, other) for axes, other in zip(*[iter(figure.axes)] * 2, strict=True)}
+    assert list(by_generator) == ["photographs", "faithful", "memorizer"]
+    pairs, subgraphs = map(marks, by_generator["faithful"])
+    assert pairs == {"test_seen": (0.1, 0), "test_unseen": (0.4, -10), "test_swapped": (0.7, -10)}
+    assert {split: x for split, (x, _) in subgraphs.items()} == dict(zip(pairs, (0.2, 0.5, 0.9), strict=True))
+    assert set(marks(by_generator["photographs"][0])) == {"test_seen", "test_unseen"}
+    # Intervals are lines; what is fitted would be one too.
+    lines = by_generator["faithful"][0].collections[1].get_segments()
+    assert lines[0].tolist() == [[0.4, pytest.approx(-14)], [0.4, pytest.approx(-5)]]
+
+
+def test_a_drop_without_divergence_is_left_out(results: Path) -> None:
+    table, gaps = pd.read_csv(results / "table.csv"), against_seen(pd.read_csv(results / "comparisons.csv"))
+    table["subgraph_divergence"] = None
+    table.loc[table["split"] == "test_swapped", "compound_divergence"] = None
+    figure = draw_drops(table, gaps, 0)
+    assert len(figure.axes) == 3 and "n = 2 splits" in figure.get_supxlabel()
+    assert all(set(marks(axes)) == {"test_seen", "test_unseen"} for axes in figure.axes)

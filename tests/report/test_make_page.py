@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from workflow_scripts.common import tables
-from workflow_scripts.common.io import read_table, write_table
-from workflow_scripts.report import draw_scores, draw_splits, make_page
+from workflow_scripts.common.io import empty_table, read_table, write_table
+from workflow_scripts.report import draw_divergence, draw_scores, draw_splits, make_page
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
@@ -58,11 +58,14 @@ class Page(HTMLParser):
         return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
 
 
-def write_page(results: Path, examples: int = 12, fid: Sequence[str] = ()) -> str:
-    if not (results / "figures" / "tiny_color_loss.svg").is_file():
+def write_page(results: Path, examples: int = 12, fid: Sequence[str] = (), method: str = "pairs") -> str:
+    # Of each step that draws.
+    if not all((results / "figures" / f"tiny_color_{name}.svg").is_file() for name in ("nouns", "loss", "division")):
         given = argparse.Namespace(results=results, dataset="tiny", composition="color", dominant=1, ratio=1.25, seed=0)
         draw_splits.main(given)
         draw_scores.main(given)
+        given.definitions, given.division = tables.DEFINITIONS, [results / "tiny" / "color" / "division.json"]
+        draw_divergence.main(given)
     make_page.main(
         argparse.Namespace(
             results=results,
@@ -71,6 +74,7 @@ def write_page(results: Path, examples: int = 12, fid: Sequence[str] = ()) -> st
             generators=["photographs", "faithful", "memorizer"],
             oracle=["faithful"],
             fid=fid,
+            method=method,
             examples=examples,
             settings='{"judge": {"train_on": "half", "model": "</pre><script>"}}',
             seed=0,
@@ -136,6 +140,7 @@ def test_what_the_judge_saw_and_chose(page: Page) -> None:
 def test_all_left_out_is_counted(page: Page, results: Path) -> None:
     lines = {row[0]: row[1:] for row in page.rows}
     assert lines["images without file"] == ["1", "", "x"]
+    assert "images in no split" not in lines
     assert lines["captions without a ranked pair"][:2] == ["60", "240"]
     assert lines["captions longer than the judge reads, cut"][:2] == ["3", "192"]
     assert lines["images of unseen without a file or that the judge learns from"][:2] == ["6", "12"]
@@ -180,7 +185,7 @@ def test_swaps_are_marked_and_told_without_color(page: Page) -> None:
 
 def test_each_split_s_words_are_there_with_their_numbers(page: Page) -> None:
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
-    assert len(figures) == 7 + 8 and all(attrs["alt"] for attrs in figures)
+    assert len(figures) == 7 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)
     for name in ("train", "seen", "unseen", "swapped"):
         assert sum((attrs["alt"] or "").startswith(f"Adjectives in {name} (tiny, color): ") for attrs in figures) == 1
     # White is to stay white where the page is dark.
@@ -209,3 +214,47 @@ def test_images_without_class_are_said(make: Callable[..., Path], tmp_path: Path
     without = write_page(make(tmp_path / "results", classes=False), examples=1)
     assert "The images have no class: each such image is its own class, and distractors may be true" in without
     assert "have no class" not in text
+
+
+def test_how_far_test_is_from_train(page: Page, text: str) -> None:
+    rows = [row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]
+    prompts, captions = rows[:4], rows[4:]
+    random = "0.030 ± 0.004"
+    assert prompts == [
+        ["atoms: adjectives and nouns", *["0.010< 0.001"] * 3],
+        ["compounds: pairs", *[f"{d}{random}" for d in ("0.100", "0.400", "0.700")]],
+        ["atoms: words", *["0.010< 0.001"] * 3],
+        ["compounds: subgraphs", *[f"{d}{random}" for d in ("0.200", "0.500", "0.900")]],
+    ]
+    assert captions[1] == ["compounds: pairs", *[f"{d}{random}" for d in ("0.050", "0.200", "0.350")]]
+    # Once, not in each row of the table of scores.
+    assert "divergence" not in text.split("Every score")[1].split("</details>")[0]
+    assert "Divergence while the division grew" not in page.text
+    assert "3 <b> are cut." in page.text
+
+
+def test_a_division_by_divergence_is_shown(results: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    file = copy / "tiny" / "color" / "splits.parquet"
+    splits = read_table(file, tables.SPLIT)
+    write_table(splits[splits["image_id"] != splits["image_id"].iloc[0]], file, tables.SPLIT)
+    page = Page(write_page(copy, 1, method="divergence"))
+    assert "Divergence while the division grew (tiny, color)" in page.text
+    assert "wanted › compound" in page.text
+    assert {row[0]: row[1:3] for row in page.rows}["images in no split"] == ["1", "60"]
+
+
+def test_without_divergences(results: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    file = copy / "tiny" / "color" / "divergence.parquet"
+    rows = read_table(file, tables.DIVERGENCE)
+    one = rows[(rows["definition"] == "pairs") & (rows["split"] == "test_seen")]
+    for left, figures in (one, 2), (empty_table(tables.DIVERGENCE), 0):
+        write_table(left, file, tables.DIVERGENCE)
+        page = Page(write_page(copy, 1))
+        assert (
+            sum((attrs.get("alt") or "").startswith(("Atoms of", "Compounds of")) for _, attrs in page.tags) == figures
+        )
+        assert ("It was not measured" in page.text) == (not figures)

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_json, write_table
-from workflow_scripts.common.tables import SCORES
+from workflow_scripts.common.io import empty_table, write_json, write_table
+from workflow_scripts.common.tables import DIVERGENCE, SCORES, TESTS
 from workflow_scripts.report import make_table
 from workflow_scripts.report.make_table import COLUMNS, COMPARISONS, as_csv, percent
 from workflow_scripts.score.precision import expected_top1
@@ -20,7 +20,7 @@ from workflow_scripts.score.precision import expected_top1
 DESIGN_COLUMNS = (
     "dataset, composition, generator, split, prompts, n, images, exact, exact_low, exact_high, sampled_mean, "
     "sampled_std, balanced, balanced_low, balanced_high, blind_control, judge, judge_hash, candidates, class_rule, "
-    "distractors, seed"
+    "distractors, seed, atom_divergence, compound_divergence, subgraph_divergence"
 )
 
 
@@ -79,12 +79,33 @@ def write_scores(folder: Path, generator: str, judge: str, beaten: float, seed: 
     write_json(summary, folder / "summary.json")
 
 
+def write_divergences(place: Path, **measured: dict[str, float]) -> None:
+    """``definition={split: compound divergence of its prompts}``; that of all captions is 0.001."""
+    rows = [
+        {
+            "definition": definition, "split": split, "texts": texts, "train": 90, "test": 30, "atoms": 9,
+            "compounds": 20, "atom_divergence": 0.1 * compound, "compound_divergence": compound,
+            "random_atom_mean": 0.0001, "random_atom_std": 0.0, "random_compound_mean": 0.03,
+            "random_compound_std": 0.002, "shuffles": 7,
+        }
+        for definition, splits in measured.items()
+        for split, value in splits.items()
+        for texts, compound in (("captions", 0.001), ("prompts", value))
+    ]  # fmt: skip
+    table = pd.DataFrame(rows) if rows else empty_table(DIVERGENCE)
+    write_table(table, place / "divergence.parquet", DIVERGENCE)
+
+
+DIVERGENCES = dict(zip(TESTS, (0.05, 0.4, 0.7), strict=True))
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     place = tmp_path / "d" / "color"
     place.mkdir(parents=True)
     swapped = pd.DataFrame({"image_id": SEEN, "caption_id": 0})
     swapped.to_parquet(place / "swapped.parquet")
+    write_divergences(place, pairs=DIVERGENCES, subgraphs=DIVERGENCES)
     for name, beaten in (("good_one", 0.005), ("bad", 0.2)):
         write_scores(place / "scores" / name, name, "fake", beaten, 10)
     write_scores(place / "scores_oracle" / "bad", "bad", "oracle", 0.1, 30)
@@ -133,7 +154,8 @@ def test_rows(results: Path) -> None:
 def test_six_decimals(results: Path) -> None:
     run(results)
     for line in (results / "table.csv").read_text().splitlines()[1:]:
-        for cell in line.split(",")[7:16]:
+        cells = line.split(",")
+        for cell in cells[7:16] + cells[22:]:
             assert cell == "" or len(cell.split(".")[1]) == 6, line
     rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
     assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
@@ -204,7 +226,7 @@ def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == text
     lines = text.splitlines()
     assert lines[0] == "## d, color"
-    table = [line for line in lines if line.startswith("|")]
+    table = lines[2 : lines.index("", 2)]
     assert len({line.count("|") for line in table}) == 1 and len({len(line) for line in table}) == 1
     assert len(table) == 12
     assert percent(row["exact"], row["exact_low"], row["exact_high"]) in table[2]
@@ -224,10 +246,13 @@ def test_no_cut_is_said(results: Path) -> None:
 def test_latex(results: Path) -> None:
     run(results)
     text = (results / "table.tex").read_text()
-    assert text.count(r"\begin{tabular}") == 1 and r"good\_one" in text and "good_one" not in text
-    body = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert len({line.count("&") for line in body}) == 1 and len(body) == 11
-    assert text.isascii()
+    assert r"good\_one" in text and "good_one" not in text and text.isascii()
+    scores, divergences = text.split(r"\end{table}")[:2]
+    for table, rows in (scores, 11), (divergences, 5):
+        body = [line for line in table.splitlines() if line.endswith(r"\\")]
+        assert table.count(r"\begin{tabular}") == 1
+        assert len({line.count("&") for line in body}) == 1 and len(body) == rows
+    assert r"0.700 (random 0.030 $\pm$ 0.002)" in divergences and r"random $<$ 0.001" in divergences
 
 
 def test_fid_is_a_column_where_there_is_one(results: Path, fid_of: Callable[[Path], None]) -> None:
@@ -236,14 +261,60 @@ def test_fid_is_a_column_where_there_is_one(results: Path, fid_of: Callable[[Pat
     fid_of(results / "d" / "color" / "fid" / "bad.json")
     run(results, "--fid", "bad")
     text = (results / "table.md").read_text()
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    assert rows[0][-1] == "FID"
-    found = {tuple(row[:4]): row[-1] for row in rows[2:] if row[-1] != "–"}
+    assert " FID |\n" in text
+    found = {tuple(row[:4]): row[-1] for row in readable_cells(text, "generator") if row[-1] != "–"}
     assert found == {
         ("bad", "seen", "pairs", "original"): "12.30",
         ("bad", "swapped", "swapped", "original"): "30.00 (balanced 31.50)",
     }
     assert "FID is the Fréchet distance" in text and "seen: 10,000 generated and 54 real images" in text
+
+
+def divergences_by_row(table: pd.DataFrame) -> dict[tuple[str, ...], list[tuple[float, ...]]]:
+    """The last three columns, 9 for none, of each split, prompts and distractors."""
+    keys = ["split", "prompts", "distractors"]
+    return {
+        key: list(dict.fromkeys(rows.iloc[:, -3:].fillna(9).itertuples(index=False, name=None)))
+        for key, rows in table.groupby(keys)
+    }
+
+
+def test_divergences_are_of_the_prompts_and_the_same_for_all_generators_and_judges(results: Path) -> None:
+    write_divergences(results / "d" / "color", pairs=DIVERGENCES, subgraphs={"test_unseen": 0.6, "test_swapped": 0.8})
+    assert divergences_by_row(run(results)["table"]) == {
+        ("test_seen", "pairs", "original"): [(0.005, 0.05, 9)],
+        # Just those captions of seen that were swapped are not measured.
+        ("test_seen", "swapped", "original"): [(9, 9, 9)],
+        ("test_unseen", "pairs", "original"): [(0.04, 0.4, 0.6)],
+        ("test_swapped", "swapped", "original"): [(0.07, 0.7, 0.8)],
+        ("test_swapped", "swapped", "swapped"): [(0.07, 0.7, 0.8)],
+    }
+
+
+def readable_cells(text: str, first: str) -> list[list[str]]:
+    """The table of Markdown whose head begins with ``first``, without head and rule."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    heads = [i for i, row in enumerate(rows) if row[0] in ("generator", "divergence from train")]
+    start = next(i for i in heads if rows[i][0] == first)
+    return rows[start + 2 : next((i for i in heads if i > start), None)]
+
+
+def test_divergences_are_said_once(results: Path) -> None:
+    write_divergences(results / "d" / "color", pairs={"test_unseen": 0.4})
+    run(results)
+    text = (results / "table.md").read_text()
+    assert readable_cells(text, "divergence from train") == [
+        ["atoms: adjectives and nouns", "–", "0.040 (random < 0.001)", "–"],
+        ["compounds: pairs", "–", "0.400 (random 0.030 ± 0.002)", "–"],
+    ]
+    assert "7 random divisions" in text
+    assert not any("0.400" in cell for row in readable_cells(text, "generator") for cell in row)
+
+
+def test_without_divergences(results: Path) -> None:
+    write_divergences(results / "d" / "color")
+    assert run(results)["table"].iloc[:, -3:].isna().all(axis=None)
+    assert "ivergence" not in (results / "table.md").read_text() + (results / "table.tex").read_text()
 
 
 def test_same_scores_same_bytes(results: Path) -> None:

@@ -16,8 +16,11 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.tables import TESTS
+from workflow_scripts.report.divergences import COLUMNS
 from workflow_scripts.report.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.report.labels import (
+    PART_NAMES,
     SPLIT_COLORS,
     SPLIT_MARKS,
     SPLIT_NAMES,
@@ -137,6 +140,54 @@ def draw_gaps(gaps: pd.DataFrame, seed: int) -> Figure:
     return figure
 
 
+def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
+    """Each generator's unseen and swapped against its seen, by how far each split's prompts are from train.
+
+    Seen itself stands at 0 and its own divergence: the difference of two divergences would mean nothing. No line is
+    fitted through so few splits. table, gaps: rows of one composition, gaps as ``labels.against_seen`` gives them.
+    """
+    rows = main_rows(table).drop_duplicates("split").set_index("split")
+    columns = {
+        name: f"D_C of {PART_NAMES[COLUMNS[name][0], 'compounds']}"
+        for name in ("compound_divergence", "subgraph_divergence")
+        if rows[name].notna().any()
+    }
+    generators = list(gaps["generator"].drop_duplicates())
+    if not generators or not columns:
+        return empty("No score of unseen or swapped has a measured divergence.")
+    measured = int(rows[list(columns)].notna().any(axis=1).sum())
+    figure = Figure(figsize=size(len(generators), 1.2, 1.3))
+    grid = figure.subplots(len(generators), len(columns), sharex="col", sharey=True, squeeze=False)
+    for generator, line in zip(generators, grid, strict=True):
+        own = gaps[gaps["generator"] == generator].set_index("split")
+        for axes, column in zip(line, columns, strict=True):
+            apart = rows[column].dropna()
+            axes.axhline(0, color="#333333", linewidth=0.8)
+            for split in (s for s in TESTS if s in apart.index and (s == "test_seen" or s in own.index)):
+                color, low, middle, high = SPLIT_COLORS[split], 0.0, 0.0, 0.0
+                if split != "test_seen":
+                    low, middle, high = (100 * own.at[split, name] for name in ("low", "difference", "high"))
+                axes.vlines(apart[split], low, high, color=color, linewidth=1.6)
+                axes.plot(apart[split], middle, SPLIT_MARKS[split], color=color, markersize=5, label=SPLIT_NAMES[split])
+            axes.set_xlim(-0.06 * apart.max(), 1.12 * apart.max())
+            axes.margins(y=0.12)
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.yaxis.set_major_locator(MaxNLocator(4))
+        line[0].set_title(generator, fontweight="bold", fontsize=10)
+    for axes, words in zip(grid[-1], columns.values(), strict=True):
+        axes.set_xlabel(words)
+    figure.supylabel("points from seen", fontsize=10)
+    known = {label: mark for axes in grid[:, 0] for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(known.values(), known, loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.2)
+    note(
+        figure,
+        "difference of exact R-precision in percentage points, with its 95 % interval where that is longer\n"
+        "than the mark; D_C: compound divergence of train from what is prompted for, 0 (alike) to 1\n"
+        f"(nothing in common); n = {measured} splits, too few to draw a line through; seed {seed}",
+    )
+    return figure
+
+
 def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
     """Generators against each other, by split. comparisons: as ``labels.between_generators`` gives them."""
     if comparisons.empty:
@@ -198,6 +249,10 @@ def main(options: argparse.Namespace) -> None:
         figures = {
             "scores": ("Exact R-precision of each generator on each split", draw_scores(scores)),
             "gaps": ("How far each generator falls from seen", draw_gaps(against_seen(differences), seed)),
+            "drops": (
+                "How far each generator falls from seen, by how far the split is from train",
+                draw_drops(scores, against_seen(differences), seed),
+            ),
             "comparisons": (
                 "Generators against each other, on each split",
                 draw_comparisons(between_generators(differences), seed),

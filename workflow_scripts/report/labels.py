@@ -18,6 +18,14 @@ SPLIT_MARKS = {"train": "o", "test_seen": "s", "test_unseen": "^", "test_swapped
 # The columns that hold a pair's words, and what several of them are called.
 WORD_KINDS = {"adjective": "adjectives", "noun": "nouns"}
 
+# What each definition of divergence takes for atoms and compounds.
+PART_NAMES = {
+    ("pairs", "atoms"): "adjectives and nouns",
+    ("pairs", "compounds"): "pairs",
+    ("subgraphs", "atoms"): "words",
+    ("subgraphs", "compounds"): "subgraphs",
+}
+
 
 def swatch(word: str) -> str | None:
     """The color, #rrggbb, that ``word`` names; None where it names none.

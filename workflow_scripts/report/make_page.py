@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import read_json, read_table, write_text
 from workflow_scripts.common.tables import (
     CAPTIONS,
+    DEFINITIONS,
     MANIFEST,
     PAIRS,
     PROMPTS,
@@ -27,7 +29,9 @@ from workflow_scripts.common.tables import (
     SPLIT,
     SPLITS,
     SWAPPED,
+    TESTS,
 )
+from workflow_scripts.report.divergences import COLUMNS, SYMBOLS, divergence_lines, measured, read_divergences
 from workflow_scripts.report.drawing import described
 from workflow_scripts.report.examples import PER_PAGE, data_uri, read_examples
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
@@ -82,7 +86,7 @@ def score_lines(rows: pd.DataFrame) -> list[dict[str, Any]]:
             else None
             for _, split, column in SCORE_COLUMNS
         ]
-        lines.append({"generator": generator, "cells": cells})
+        lines.append({"name": generator, "cells": cells})
     return lines
 
 
@@ -92,7 +96,7 @@ def fid_lines(fids: Fids) -> list[dict[str, Any]]:
     for generator in fids:
         found = [distance(fids, generator, split, balanced=kind == "balanced") for _, split, kind in SCORE_COLUMNS]
         cells = [{"value": value, "interval": "", "bold": False} if value else None for value in found]
-        lines.append({"generator": generator, "cells": cells})
+        lines.append({"name": generator, "cells": cells})
     return lines
 
 
@@ -133,6 +137,26 @@ def protocol_line(summary: Mapping[str, Any]) -> str:
     return " ".join(["As published:", *lines]) if lines else ""
 
 
+def divergence_table(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
+    """One line a kind of part: its divergence in each test split, None where it was not measured."""
+    return [
+        {
+            "name": name,
+            "cells": [cell and {"value": cell[0], "interval": cell[1], "bold": False} for cell in cells],
+        }
+        for name, cells in divergence_lines(divergences, texts)
+    ]
+
+
+def part_figures(divergences: pd.DataFrame) -> dict[str, list[list[str]]]:
+    """By definition, the figures of atoms and of compounds of each split that was measured."""
+    drawn: dict[str, list[list[str]]] = {}
+    for definition, split in product(DEFINITIONS, TESTS):
+        if measured(divergences, definition, split, "captions"):
+            drawn.setdefault(definition, []).append([f"{split}_{definition}_{kind}" for kind in SYMBOLS])
+    return drawn
+
+
 def full_table(table: pd.DataFrame, constant: Sequence[str]) -> dict[str, Any]:
     """Every row and column that varies, shares in per cent; the columns that do not, as one line."""
     same = {c: table[c].iloc[0] for c in constant if len(table) and table[c].nunique(dropna=False) == 1}
@@ -170,7 +194,7 @@ def gap_lines(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
     for generator in gaps["generator"].drop_duplicates():
         own = gaps[gaps["generator"] == generator].set_index("split")
         cells = [difference(own.loc[s]) if s in own.index else None for s in ("test_unseen", "test_swapped")]
-        lines.append({"generator": generator, "cells": cells})
+        lines.append({"name": generator, "cells": cells})
     return lines
 
 
@@ -225,6 +249,8 @@ def left_out(
     for name, value in summaries["dataset"].items():
         if isinstance(value, dict) and {"count", "names"} <= set(value):
             add(name.replace("_", " "), value["count"], None, value["names"])
+    images = captions["image_id"].nunique()
+    add("images in no split", images - len(splits), images)
     ranked = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
     add("captions without a ranked pair", len(captions) - len(ranked[key].drop_duplicates()), len(captions))
     disputed = int((ranked["relation"] == "disputed").sum())
@@ -317,6 +343,8 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
     manifests = {g: read_table(ours / "generated" / g / "manifest.parquet", MANIFEST) for g in options.generators}
     fids = read_fids(ours, options.fid)
     scores = [read_json(ours / "scores" / g / "summary.json") for g in options.generators]
+    divergences = read_divergences(ours)
+    by_divergence = options.method == "divergence"
 
     def rows(file: str) -> pd.DataFrame:
         table = pd.read_csv(options.results / file)
@@ -330,6 +358,7 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
     )
     summaries = [place / "dataset.json", place / "pairs.json"]
     summaries += [ours / f"{name}.json" for name in ("splits", "swapped", "prompts")]
+    summaries += [ours / "division.json"] if by_divergence else []
     for generator in options.generators:
         summaries += [ours / kind / generator / "summary.json" for kind in ("generated", "scores")]
     return {
@@ -344,8 +373,20 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
             [read_json(ours / "scores_oracle" / g / "summary.json") for g in options.oracle]
         ),
         "candidates": int(trained["candidates"].iloc[0]) if len(trained) else None,
-        "table": full_table(table, ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")),
+        "table": full_table(
+            table.drop(columns=list(COLUMNS)),
+            ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed"),
+        ),
         "gaps": gap_lines(comparisons),
+        "divergence": divergence_table(divergences, "prompts"),
+        "divergence_of_captions": divergence_table(divergences, "captions"),
+        "divergence_warnings": read_json(ours / "divergence.json")["warnings"],
+        "shuffles": divergences["shuffles"].max(),
+        "apart": shown_figures(options, composition, ["drops", *(["division"] if by_divergence else [])]),
+        "parts": {
+            definition: [shown_figures(options, composition, names) for names in splits]
+            for definition, splits in part_figures(divergences).items()
+        },
         "comparisons": comparison_lines(comparisons),
         "judge": judge,
         "choice": read_json(ours / "adjective_choice.json"),
@@ -406,6 +447,7 @@ def main(options: argparse.Namespace) -> None:
             "dataset": options.dataset,
             "compositions": compositions,
             "score_columns": [title for title, _, _ in SCORE_COLUMNS],
+            "test_columns": [SPLIT_NAMES[split] for split in TESTS],
             "settings": json.dumps(json.loads(options.settings), indent=2, ensure_ascii=False),
             "seed": options.seed,
         }
@@ -424,6 +466,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--generators", nargs="+", required=True)
     result.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
     result.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
+    result.add_argument("--method", choices=("pairs", "divergence"), default="pairs", help="split.method")
     result.add_argument("--examples", type=int, default=24, help="swapped captions to show (default: %(default)s)")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
     result.add_argument("--seed", type=int, default=0)

@@ -4,7 +4,9 @@ A row of ``table.csv`` is one score: a generator's images of one split, by one j
 with a pair) or ``all``, as the config says, and ``swapped`` for captions that were swapped: all of test_swapped, and
 of test_seen, beside the rest, those that test_swapped swaps. ``sampled_mean`` and ``sampled_std`` are not balanced.
 ``balanced`` weighs the entries of test_swapped; where there are too few pairs to cut any it equals ``exact``, and
-the readable tables say so.
+the readable tables say so. ``atom_divergence``, ``compound_divergence`` (of pairs) and ``subgraph_divergence`` are
+those of train and the split's prompts; they do not depend on generator and judge, and the readable tables say them
+once.
 
 A row of ``comparisons.csv`` is a minus b by the trained judge, with original distractors. Generators of one split
 are compared on the entries that both have (n of them); ``G test_swapped`` against ``G test_seen`` on the same
@@ -28,7 +30,10 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_json, read_table, write_text
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import SCORES, TESTS
+from workflow_scripts.report import divergences
+from workflow_scripts.report.divergences import beside_score, divergence_lines, divergence_note, read_divergences
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
+from workflow_scripts.report.labels import SPLIT_NAMES
 from workflow_scripts.score import interval
 from workflow_scripts.score.interval import Estimate
 from workflow_scripts.score.precision import sampled
@@ -36,7 +41,7 @@ from workflow_scripts.score.precision import sampled
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",
     "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
-    "candidates", "class_rule", "distractors", "seed",
+    "candidates", "class_rule", "distractors", "seed", *divergences.COLUMNS,
 ]  # fmt: skip
 COMPARISONS = ["dataset", "composition", "a", "b", "split", "difference", "low", "high", "n"]
 KEYS = ["image_id", "caption_id", "draw"]
@@ -102,8 +107,8 @@ def estimate(scored: Scored, weights: np.ndarray, resamples: int) -> Estimate | 
     )
 
 
-def table_row(scored: Scored, chunks: int, resamples: int) -> dict[str, Any]:
-    """A row of ``table.csv``, by COLUMNS."""
+def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: int) -> dict[str, Any]:
+    """A row of ``table.csv``, by COLUMNS. measured: as ``read_divergences`` gives it."""
     about, summary, entries = scored.about, scored.summary, scored.entries
     exact = estimate(scored, np.ones(len(entries)), resamples)
     balanced = None
@@ -123,6 +128,7 @@ def table_row(scored: Scored, chunks: int, resamples: int) -> dict[str, Any]:
         **{name: summary[name] for name in ("judge", "judge_hash", "candidates", "class_rule")},
         "distractors": about["distractors"],
         "seed": summary["seed"],
+        **beside_score(measured, about["split"], about["prompts"]),
     }
 
 
@@ -301,50 +307,67 @@ def remarks(score: Scored) -> list[str]:
     return result
 
 
+# Divergence does not depend on the generator: it has a table of its own.
+APART = ["divergence from train", *(SPLIT_NAMES[split] for split in TESTS)]
+
+
+def divergence_cells(measured: pd.DataFrame) -> list[list[str]]:
+    """The cells under APART of one composition."""
+    return [
+        [name, *(f"{cell[0]} (random {cell[1]})" if cell else "–" for cell in cells)]
+        for name, cells in divergence_lines(measured, "prompts")
+    ]
+
+
 def columns_to_show(rows: Sequence[Sequence[str]]) -> list[int]:
     """Numbers of the columns of HEAD that say something in some row."""
     return [c for c in range(len(HEAD)) if any(row[c] not in ("–", "original") for row in rows)]
 
 
-def as_markdown(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str], against: Sequence[str]) -> str:
-    shown = columns_to_show(rows)
-    cells = [[row[c] for c in shown] for row in [HEAD, *rows]]
-    width = [max(len(row[c]) for row in cells) for c in range(len(shown))]
-    right = [HEAD[c] not in WORDS for c in shown]
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[bool]) -> str:
+    """words: of each column, whether it reads from the left."""
+    width = [max(len(row[c]) for row in [head, *rows]) for c in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
-        parts = [v.rjust(w) if r else v.ljust(w) for v, w, r in zip(row, width, right, strict=True)]
+        parts = [v.ljust(w) if left else v.rjust(w) for v, w, left in zip(row, width, words, strict=True)]
         return "| " + " | ".join(parts) + " |"
 
-    rule = "|" + "|".join("-" * (w + 1) + (":" if r else "-") for w, r in zip(width, right, strict=True)) + "|"
-    body = "\n".join([line(cells[0]), rule, *map(line, cells[1:])])
-    listed = "\n".join(f"- {text}" for text in [*against, *lines])
-    return f"## {title}\n\n{body}\n\n{listed}\n"
+    rule = "|" + "|".join("-" * (w + 1) + ("-" if left else ":") for w, left in zip(width, words, strict=True)) + "|"
+    return "\n".join([line(head), rule, *map(line, rows)])
 
 
-def as_latex(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str]) -> str:
-    """A table for ``\\usepackage{booktabs}``; a rule between generators."""
+def as_markdown(
+    title: str,
+    rows: Sequence[Sequence[str]],
+    lines: Sequence[str],
+    against: Sequence[str],
+    apart: Sequence[Sequence[str]],
+) -> str:
+    """apart: as ``divergence_cells`` gives them."""
     shown = columns_to_show(rows)
-    escape = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "±": r"$\pm$", "–": "--"}
+    head = [HEAD[c] for c in shown]
+    parts = [f"## {title}", markdown_table(head, [[row[c] for c in shown] for row in rows], [h in WORDS for h in head])]
+    if apart:
+        parts.append(markdown_table(APART, apart, [True, *[False] * (len(APART) - 1)]))
+    parts.append("\n".join(f"- {text}" for text in [*against, *lines]))
+    return "\n\n".join(parts) + "\n"
 
-    def tex(text: str) -> str:
-        return "".join(escape.get(letter, letter) for letter in text)
 
-    align = "".join("l" if HEAD[c] in WORDS else "r" for c in shown)
-    body: list[str] = []
-    for number, row in enumerate(rows):
-        if number and row[0] != rows[number - 1][0]:
-            body.append(r"\midrule")
-        body.append(" & ".join(tex(row[c]) for c in shown) + r" \\")
-    head = " & ".join(tex(HEAD[c]) for c in shown) + r" \\"
+def latex_text(text: str) -> str:
+    escape = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "±": r"$\pm$", "–": "--", "<": "$<$"}
+    return "".join(escape.get(letter, letter) for letter in text)
+
+
+def latex_table(caption: str, align: str, head: Sequence[str], body: Sequence[str]) -> str:
+    """A table for ``\\usepackage{booktabs}``. body: its lines."""
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{tex(title)}. {tex(lines[0])}}}",
+            rf"\caption{{{latex_text(caption)}}}",
             rf"\begin{{tabular}}{{{align}}}",
             r"\toprule",
-            head,
+            latex_row(head),
             r"\midrule",
             *body,
             r"\bottomrule",
@@ -353,6 +376,28 @@ def as_latex(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str]) ->
             "",
         ]
     )
+
+
+def latex_row(cells: Iterable[str]) -> str:
+    return " & ".join(map(latex_text, cells)) + r" \\"
+
+
+def as_latex(
+    title: str, rows: Sequence[Sequence[str]], lines: Sequence[str], apart: Sequence[Sequence[str]], about_apart: str
+) -> str:
+    """The scores, with a rule between generators, and below them the divergences."""
+    shown = columns_to_show(rows)
+    body: list[str] = []
+    for number, row in enumerate(rows):
+        if number and row[0] != rows[number - 1][0]:
+            body.append(r"\midrule")
+        body.append(latex_row(row[c] for c in shown))
+    head = [HEAD[c] for c in shown]
+    tables = [latex_table(f"{title}. {lines[0]}", "".join("l" if h in WORDS else "r" for h in head), head, body)]
+    if apart:
+        align = "l" + "r" * (len(APART) - 1)
+        tables.append(latex_table(f"{title}. {about_apart}", align, APART, list(map(latex_row, apart))))
+    return "\n".join(tables)
 
 
 def against_seen(rows: Iterable[dict[str, Any]]) -> list[str]:
@@ -382,16 +427,18 @@ def main(options: argparse.Namespace) -> None:
                 found += load_scores(folder / "scores_oracle" / generator, swapped)
             # By split; the sort is stable, so that the trained judge stays before the oracle.
             scores += sorted(found, key=lambda s: (TESTS.index(s.about["split"]), s.place[1] == "swapped", s.place[2]))
-        rows = [table_row(score, options.chunks, options.bootstrap) for score in scores]
+        measured = read_divergences(folder)
+        rows = [table_row(score, measured, options.chunks, options.bootstrap) for score in scores]
         differences_here = comparisons(scores, options.bootstrap)
         table += rows
         differences += differences_here
         title = f"{options.dataset}, {composition}"
         fids = read_fids(folder, options.fid)
         cells, lines = readable_rows(list(zip(scores, rows, strict=True)), fids), notes(scores)
-        lines += filter(None, [fid_note(fids)])
-        markdown.append(as_markdown(title, cells, lines, against_seen(differences_here)))
-        latex.append(as_latex(title, cells, lines))
+        apart, about_apart = divergence_cells(measured), divergence_note(measured)
+        lines += filter(None, [about_apart, fid_note(fids)])
+        markdown.append(as_markdown(title, cells, lines, against_seen(differences_here), apart))
+        latex.append(as_latex(title, cells, lines, apart, about_apart))
     readable = "\n".join(markdown)
     write_text(as_csv(table, COLUMNS), options.output / "table.csv")
     write_text(as_csv(differences, COMPARISONS), options.output / "comparisons.csv")
