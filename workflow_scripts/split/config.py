@@ -46,7 +46,7 @@ class Divergence(Section):
     compound: Literal["max"] | float = Field("max", description="compound divergence to come near to; max: the largest")
     train: float = Field(0.6, gt=0, lt=1, description="share of the images; what neither side takes is not used")
     test: float = Field(0.2, gt=0, lt=1, description="share of the images, for test_seen and test_unseen together")
-    restarts: int = Field(4, ge=1, description="divisions from different first images, of which the best is taken")
+    restarts: int = Field(3, ge=1, description="divisions from different first images, of which the best is taken")
 
     @model_validator(mode="after")
     def _checked(self) -> Divergence:
