@@ -41,6 +41,19 @@ def test_weights_of_another_model(model: Model, tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
+def test_weights_that_read_longer_captions(model: Model, tmp_path: Path, name: str) -> None:
+    """open_clip would resize them, and say nothing."""
+    longer = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 2 * VIT["text_cfg"]["context_length"]}}
+    saved(longer, tmp_path / name)
+    with pytest.raises(UserError, match=rf"{name}: reads \d+ positions of a caption where .*vit\.json has \d+"):
+        build(JudgeConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
+    wider = {**VIT, "text_cfg": {**VIT["text_cfg"], "width": 2 * VIT["text_cfg"]["width"]}}
+    saved(wider, tmp_path / name)
+    with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of .*vit\.json"):
+        build(JudgeConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
 def test_weights_cut_short(model: Model, tmp_path: Path, name: str) -> None:
     whole = saved(RESNET, tmp_path / name)
     config = JudgeConfig(model=model("resnet"), pretrained=str(tmp_path / name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,23 @@ def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
                 state.pop(key, None)
             model.load_state_dict(state)
         else:
+            _check_positions(model, open_clip.factory.load_state_dict(str(path)), path, name)
             open_clip.load_checkpoint(model, str(path))
-    except (RuntimeError, SafetensorError, pickle.UnpicklingError, EOFError, KeyError, AttributeError) as error:
+    except (
+        RuntimeError, SafetensorError, pickle.UnpicklingError, EOFError, KeyError, AttributeError, AssertionError,
+    ) as error:  # fmt: skip
         raise UserError(f"{path}: cut short, or not the weights of {name}: {_first_line(error)}") from error
+
+
+def _check_positions(model: nn.Module, state: Mapping[str, torch.Tensor], path: Path, name: str) -> None:
+    """Raise UserError where the weights read longer or shorter captions: open_clip would quietly resize them."""
+    own = dict(model.named_parameters())
+    for key in {"positional_embedding", "text.positional_embedding"} & own.keys() & state.keys():
+        if len(state[key]) != len(own[key]):
+            raise UserError(
+                f"{path}: reads {len(state[key])} positions of a caption where {name} has {len(own[key])}: give a"
+                " model config with that text_cfg.context_length"
+            )
 
 
 def start_tower(model: nn.Module, config: JudgeConfig) -> list[str]:
