@@ -84,6 +84,12 @@ def test_a_picture_that_ends_too_early_is_broken(tmp_path: Path, suffix: str) ->
         image_size(path)
 
 
+def test_a_picture_of_a_few_pixels_is_one(tmp_path: Path) -> None:
+    for suffix in (".jpg", ".png"):
+        Image.new("RGB", (3, 20)).save(tmp_path / f"small{suffix}")
+        assert image_size(tmp_path / f"small{suffix}") == (3, 20)
+
+
 def test_a_picture_too_large_to_be_one_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.new("L", (200, 200)).save(tmp_path / "a.png")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)

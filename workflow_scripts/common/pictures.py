@@ -24,7 +24,7 @@ def image_size(path: Path) -> tuple[int, int]:
             with Image.open(path) as image:
                 size = image.size
                 # verify() misses a JPEG that ends too early; decoding at an eighth does not.
-                image.draft("RGB", (size[0] // 8, size[1] // 8))
+                image.draft("RGB", (max(1, size[0] // 8), max(1, size[1] // 8)))
                 image.load()
     except FileNotFoundError:
         raise
