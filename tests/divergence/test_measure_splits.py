@@ -248,3 +248,35 @@ def test_subgraphs_are_measured_beside_the_pairs(tmp_path: Path) -> None:
     first = (tmp_path / "divergence.parquet").read_bytes()
     step(tmp_path, *more)
     assert (tmp_path / "divergence.parquet").read_bytes() == first
+
+
+def test_random_sides_have_as_many_captions_as_the_split() -> None:
+    """Of a split that is chance itself, the measured divergence is one of the random ones, few captions or all."""
+    draw = np.random.default_rng(5)
+    images, captions, n_test = 300, 8, 60
+    rows = images * captions
+    occurrences = pd.DataFrame(
+        {
+            "row": np.repeat(np.arange(rows), 2),
+            "adjective": draw.choice(["red", "blue", "gray", "green", "brown"], 2 * rows),
+            "noun": draw.choice(["wing", "bill", "belly", "tail", "head", "back"], 2 * rows),
+        }
+    )
+    ranking = rank(occurrences.rename(columns={"row": "image_id"}).assign(caption_id=0, relation="adjacent"))
+    weigh = measure_splits.by_pairs(occurrences, ranking, rows)([])
+    own = np.arange(rows).reshape(images, captions).tolist()
+    alone = []
+    for asked in (1, 2, captions):
+        measured = []
+        for _ in range(20):
+            order = draw.permutation(images)
+            train = [own[i] for i in order[n_test:]]
+            test = [draw.choice(own[i], asked, replace=False).tolist() for i in order[:n_test]]
+            both = weigh([*train, *test])
+            measured.append(measure(both, np.arange(len(train)), np.arange(len(train), len(both))))
+        random = measure_splits.random_sides(weigh, own, [asked] * n_test, 20, draw)
+        error = np.sqrt(random.var(axis=0) / 20 + np.var(measured, axis=0) / 20)
+        assert (abs(random.mean(axis=0) - np.mean(measured, axis=0)) < 4 * error).all()
+        alone.append(random.mean(axis=0))
+    # Fewer captions alone are farther away.
+    assert (alone[0] > 1.5 * alone[1]).all() and (alone[1] > 1.5 * alone[2]).all()

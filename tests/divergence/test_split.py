@@ -179,3 +179,28 @@ def test_a_path_of_few_points() -> None:
     shown = path(Division(np.arange(3000), np.arange(3000, 5001), values, values), points=100)
     assert len(shown["samples"]) == 100 and (shown["samples"][0], shown["samples"][-1]) == (2, 5001)
     assert (shown["atom"][0], shown["compound"][-1]) == (0.0, 1.0)
+
+
+def test_the_samples_are_not_overwritten(run: Run, tmp_path: Path) -> None:
+    before = (tmp_path / "S.jsonl").read_text()
+    with pytest.raises(UserError, match=r"S\.jsonl: is what --samples names"):
+        run(out=tmp_path / "S.jsonl")
+    assert (tmp_path / "S.jsonl").read_text() == before
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
+    atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)
+    samples = from_bags([Counter()] * 8 + atoms, [Counter()] * 8 + compounds)
+    found = divide(samples, 1, 2, 0.9, 1.0, seed, restarts=3, moves=200)
+    assert all(start.greedy.train[0] >= 8 for start in found.starts)
+    with pytest.raises(UserError, match="no sample has both atoms and compounds"):
+        divide(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)
+
+
+def test_a_limit_of_0_is_kept_but_for_rounding(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
+    (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
+    values = json.loads(run(train=5, test=5, **{"atom-divergence": 0, "compound-divergence": "max"}))
+    assert values["within_limit"] and values["compound_divergence"] == 1
+    assert not [record for record in caplog.records if "no division" in record.getMessage()]

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from tests.score.test_score_images import judge, run  # noqa: F401
 from tests.score.world import build
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table
+from workflow_scripts.common.io import empty_table, read_table
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import CAPTIONS, SCORES, SWAPPED
+from workflow_scripts.common.tables import CAPTIONS, DIVERGENCE, SCORES, SWAPPED
 from workflow_scripts.report import make_table
 from workflow_scripts.score import aggregate, balance, precision
 from workflow_scripts.score.precision import sampled
@@ -246,7 +246,7 @@ def test_our_own_predictions(tmp_path: Path, judge: Any, capsys: Any) -> None:  
     split = put(tmp_path / "split.pkl", {"test_seen": sorted(data)[::2]})
     swapped = read_table(place / "swapped.parquet", SWAPPED)[["image_id", "caption_id"]]
     for scored in make_table.load_scores(folder, swapped):
-        score, row = scored.about, make_table.table_row(scored, 10, 100)
+        score, row = scored.about, make_table.table_row(scored, empty_table(DIVERGENCE), 10, 100)
         assert (row["sampled_mean"], row["sampled_std"]) == pytest.approx((score["sampled_mean"], score["sampled_std"]))
         if (score["split"], score["prompts"]) == ("test_seen", "swapped"):
             continue

@@ -162,7 +162,7 @@ def test_nothing_to_hold_out_or_to_see() -> None:
         ({"heldout": {"pairs": ["red_bill"]}}, "leave out heldout.pairs"),
         ({"published": {"split": "x.pkl"}}, "leave out published"),
         ({"divergence": {"train": 0.7, "test": 0.4}}, "together at most 1, not 1.1"),
-        ({"divergence": {"compound": 1.5}}, "compound must be max, or from 0 to 1"),
+        ({"divergence": {"compound": 1.5}}, "compound: must be max, or a number from 0 to 1"),
         ({"divergence": {"compound": "most"}}, "split.divergence.compound"),
         ({"divergence": {"atom": -0.1}}, "split.divergence.atom"),
     ],

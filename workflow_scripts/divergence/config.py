@@ -10,8 +10,8 @@ from workflow_scripts.common.section import Section
 class Subgraphs(Section):
     """The finer definition of compounds: subgraphs of the dependency parse, as in CFQ."""
 
-    nodes: int = Field(5, ge=2, description="of a connected subgraph, at most; linear ones have any size")
-    branching: int = Field(2, ge=1, description="children of a node inside a subgraph, at most")
+    nodes: int = Field(5, ge=2, le=8, description="of a connected subgraph, at most; linear ones have any size")
+    branching: int = Field(2, ge=1, le=8, description="children of a node inside a subgraph, at most")
     keep: int = Field(100_000, ge=1, description="the heaviest compounds that count")
 
 

@@ -1,20 +1,23 @@
 """Measure how far each test split is from train: atom and compound divergence (DBCA; Keysers et al. 2020).
 
 A sample is an image with its captions (in test_swapped, its swapped captions), by two definitions: ``pairs``, and,
-finer, ``subgraphs`` of the dependency parse. Beside each stand random divisions of the same images at the same
-sizes. With texts ``captions`` all captions of a split's images count, with ``prompts`` just those prompted for;
-of train always all.
+finer, ``subgraphs`` of the dependency parse. With texts ``captions`` all captions of a split's images count, with
+``prompts`` just those prompted for; of train always all. Beside each stand random divisions of the same images at the
+same sizes, in which test's images have as many of their own captions as they have in the split: fewer words alone
+make a divergence.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cache import Cache
@@ -33,9 +36,9 @@ from workflow_scripts.common.tables import (
     SWAPPED,
     TESTS,
 )
-from workflow_scripts.divergence.measure import DIGITS, measure, random_baseline, totals
+from workflow_scripts.divergence.measure import DIGITS, measure, totals
 from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.samples import Samples
+from workflow_scripts.divergence.samples import Samples, count_matrix, stack
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import read_forest
 from workflow_scripts.pairs.engine import Extractor
@@ -44,8 +47,13 @@ KEY = ["image_id", "caption_id"]
 SHOWN = 30  # atoms, and compounds, in a figure
 
 
+# Samples by their captions: rows of the table of all texts.
+Parts = Sequence[Sequence[int]]
+Weigh = Callable[[Parts], Samples]
+
+
 class Side(NamedTuple):
-    """What a split says: columns image_id, caption_id, text, a row a caption."""
+    """What a split says: columns image_id, caption_id, text, row (of the table of all texts), a row a caption."""
 
     split: str
     texts: str
@@ -55,16 +63,23 @@ class Side(NamedTuple):
 def test_sides(
     captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
 ) -> Iterator[Side]:
-    """Each split with all its captions, then with those prompted for. Arguments: columns of the tables so named."""
+    """Each split with all it says, then with what is prompted for.
+
+    captions, swapped: columns image_id, caption_id, text, row. splits, prompts: columns of the tables so named.
+    """
     asked = prompts[[*KEY, "split"]].drop_duplicates()
     for split in TESTS:
-        if split == "test_swapped":
-            said = swapped[[*KEY, "swapped_text"]].rename(columns={"swapped_text": "text"})
-        else:
+        said = swapped
+        if split != "test_swapped":
             said = captions[captions["image_id"].isin(splits.loc[splits["split"] == split, "image_id"])]
-        said = said[[*KEY, "text"]].sort_values(KEY, ignore_index=True)
+        said = said.sort_values(KEY, ignore_index=True)
         yield Side(split, "captions", said)
         yield Side(split, "prompts", said.merge(asked[asked["split"] == split][KEY], on=KEY))
+
+
+def parts_of(said: pd.DataFrame) -> list[list[int]]:
+    """The rows of each image, images in order."""
+    return said.groupby("image_id")["row"].agg(list).tolist()
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -88,19 +103,44 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     return found[[*KEY, "adjective", "noun"]], lost
 
 
-def row_of(
-    samples: Samples, side: Side, definition: str, n_train: int, shuffles: int, generator: np.random.Generator
-) -> dict[str, Any]:
+def random_sides(
+    weigh: Weigh, captions: Parts, counts: Sequence[int], shuffles: int, generator: np.random.Generator
+) -> np.ndarray:
+    """(shuffles, 2): D_A and D_C of random divisions of images.
+
+    captions: the rows of each image's captions. counts: how many captions each image of test has; a random test image
+    has so many of its own, or all it has. A side without atoms or compounds has the divergence 1.
+    """
+    whole = weigh(captions)
+    sizes = np.array([len(rows) for rows in captions])
+    n_train = len(captions) - len(counts)
+    result = np.ones((shuffles, 2))
+    for shuffle in range(shuffles):
+        order = generator.permutation(len(captions))
+        chosen, wanted = order[n_train:], generator.permutation(np.asarray(counts))
+        test = whole.take(chosen)
+        if (wanted < sizes[chosen]).any():
+            test = weigh(
+                [
+                    generator.choice(captions[image], min(n, sizes[image]), replace=False).tolist()
+                    for image, n in zip(chosen, wanted, strict=True)
+                ]
+            )
+        both = stack([whole.take(order[:n_train]), test])
+        with suppress(UserError):
+            result[shuffle] = measure(both, np.arange(n_train), np.arange(n_train, len(both)))
+    return result
+
+
+def row_of(samples: Samples, side: Side, definition: str, n_train: int, random: np.ndarray) -> dict[str, Any]:
     """A row of ``tables.DIVERGENCE``; train's samples are the first ``n_train``, the split's the rest."""
-    n_test = len(samples) - n_train
     atom, compound = measure(samples, np.arange(n_train), np.arange(n_train, len(samples)))
-    random = random_baseline(samples, n_train, n_test, shuffles, generator)
     row = {
         "definition": definition,
         "split": side.split,
         "texts": side.texts,
         "train": n_train,
-        "test": n_test,
+        "test": len(samples) - n_train,
         "atoms": len(samples.atom_names),
         "compounds": len(samples.compound_names),
         "atom_divergence": atom,
@@ -109,7 +149,7 @@ def row_of(
         "random_atom_std": random[:, 0].std(),
         "random_compound_mean": random[:, 1].mean(),
         "random_compound_std": random[:, 1].std(),
-        "shuffles": shuffles,
+        "shuffles": len(random),
     }
     return {name: round(float(value), DIGITS) if isinstance(value, float) else value for name, value in row.items()}
 
@@ -139,73 +179,85 @@ def distributions(samples: Samples, side: Side, definition: str, n_train: int) -
     return result
 
 
-def parsed_samples(
-    train: pd.DataFrame, sides: Sequence[Side], options: argparse.Namespace, warnings: list[str]
-) -> Callable[[Side], Samples]:
-    """What gives the samples of train and a side by the definition ``subgraphs``; train: as ``Side.said``.
+def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Callable[[Parts], Weigh]:
+    """What weighs samples by the definition ``pairs``; occurrences: row, adjective, noun. No pool changes a count."""
+    said = occurrences.rename(columns={"row": "image_id"})
+    each = pair_samples(said, ranking, range(rows))
 
-    Every text is parsed and searched once, for all sides.
+    def weigh(parts: Parts) -> Samples:
+        sample = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        row = np.fromiter((row for part in parts for row in part), np.int64)
+        held = count_matrix(sample, row, (len(parts), rows))
+        compounds = csr_array(held @ each.compounds)
+        return Samples(csr_array(held @ each.atoms), compounds, each.atom_names, each.compound_names)
+
+    return lambda _: weigh
+
+
+def by_subgraphs(texts: Sequence[str], options: argparse.Namespace, warnings: list[str]) -> Callable[[Parts], Weigh]:
+    """What, given a pool, weighs samples by the definition ``subgraphs``; texts: of all rows.
+
+    Every text is parsed and searched once.
     """
     nodes, branching, keep = options.subgraphs
-    texts = pd.unique(pd.concat([train["text"], *(side.said["text"] for side in sides)])).tolist()
-    place = {text: position for position, text in enumerate(texts)}
+    place, distinct = pd.factorize(np.asarray(texts, dtype=object))
     nouns = load_lexicon(options.nouns) if options.nouns else None
     extractor = Extractor(options.model, [load_lexicon(path) for path in options.adjectives], nouns)
-    log.info("%d distinct texts; new ones are parsed by %d processes", len(texts), options.processes)
+    log.info("%d distinct texts; new ones are parsed by %d processes", len(distinct), options.processes)
     with Cache(options.cache / "pairs" / "occurrences.sqlite") as cache:
-        forest = read_forest(extractor, cache, texts, options.processes)
+        forest = read_forest(extractor, cache, distinct.tolist(), options.processes)
     found = find_subgraphs(forest, nodes, branching)
     if found.cut:
         warnings.append(f"{found.cut} large subgraphs of {found.cut_texts} texts, which have too many, are left out")
 
-    def places(said: pd.DataFrame) -> list[list[int]]:
-        return said["text"].map(place).groupby(said["image_id"], sort=False).agg(list).tolist()
+    def of_pool(pool: Parts) -> Weigh:
+        weighing = found.weigh([place[part] for part in pool], keep)
+        return lambda parts: weighing.samples([place[part] for part in parts])
 
-    of_train = places(train)
-    return lambda side: found.samples([*of_train, *places(side.said)], keep)
+    return of_pool
 
 
 def main(options: argparse.Namespace) -> None:
     where = f"{options.dataset}/{options.composition}"
-    captions = read_table(options.captions, CAPTIONS, [*KEY, "text"])
+    captions = read_table(options.captions, CAPTIONS, [*KEY, "text"]).sort_values(KEY, ignore_index=True)
     pairs = read_table(options.pairs, PAIRS, [*KEY, "adjective", "noun", "adjective_start"])
-    ranking = read_table(options.ranking, RANKING)
     splits = read_table(options.splits, SPLIT)
     swapped = read_table(options.swapped, SWAPPED)
-    sides = list(test_sides(captions, splits, swapped, read_table(options.prompts, PROMPTS, [*KEY, "split"])))
-    train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
-    train = train.sort_values(KEY, ignore_index=True)
-    train_ids = train["image_id"].unique().tolist()
-    said_in_train = pairs[pairs["image_id"].isin(train_ids)]
     changed, lost = swapped_occurrences(pairs, swapped)
+    captions["row"] = np.arange(len(captions))
+    said_swapped = swapped[[*KEY, "swapped_text"]].rename(columns={"swapped_text": "text"})
+    said_swapped["row"] = len(captions) + np.arange(len(said_swapped))
+    sides = list(test_sides(captions, splits, said_swapped, read_table(options.prompts, PROMPTS, [*KEY, "split"])))
+    train = parts_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
     warnings = [f"{lost} changes of swapped captions are of no pair that was found"] if lost else []
-
-    def by_pairs(side: Side) -> Samples:
-        said = (changed if side.split == "test_swapped" else pairs).merge(side.said[KEY], on=KEY)
-        ids = [*train_ids, *side.said["image_id"].unique()]
-        return pair_samples(pd.concat([said_in_train, said]), ranking, ids)
-
-    definitions = {"pairs": by_pairs}
+    occurrences = pd.concat([pairs.merge(captions, on=KEY), changed.merge(said_swapped, on=KEY)])
+    texts = [*captions["text"], *said_swapped["text"]]
+    ranking = read_table(options.ranking, RANKING)
+    definitions = {"pairs": by_pairs(occurrences[["row", "adjective", "noun"]], ranking, len(texts))}
     if options.subgraphs:
-        definitions["subgraphs"] = parsed_samples(train, sides, options, warnings)
+        definitions["subgraphs"] = by_subgraphs(texts, options, warnings)
     rows: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
-    for definition, samples_of in definitions.items():
+    for definition, of_pool in definitions.items():
         for side in sides:
             name = f"{definition}, {side.split} ({side.texts})"
             generator = rng(
                 options.seed, "measure_splits", options.dataset, options.composition, definition, side.split, side.texts
             )
+            test = parts_of(side.said)
+            own = parts_of(captions[captions["image_id"].isin(side.said["image_id"])])
             try:
-                samples = samples_of(side)
-                row = row_of(samples, side, definition, len(train_ids), options.shuffles, generator)
+                weigh = of_pool([*train, *test])
+                samples = weigh([*train, *test]).trimmed()
+                random = random_sides(weigh, [*train, *own], [len(part) for part in test], options.shuffles, generator)
+                row = row_of(samples, side, definition, len(train), random)
             except UserError as error:
                 # A split without swaps, or without a word that counts.
                 warnings.append(f"{name}: {error}")
                 continue
             rows.append(row)
             if side.texts == "captions":
-                shown += distributions(samples, side, definition, len(train_ids))
+                shown += distributions(samples, side, definition, len(train))
             log.info(
                 "%s: %s: atom divergence %.3f (random %.3f), compound divergence %.3f (random %.3f)",
                 *(where, name, row["atom_divergence"], row["random_atom_mean"]),

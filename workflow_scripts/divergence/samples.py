@@ -56,6 +56,17 @@ class Samples:
         ids = None if self.ids is None else [self.ids[row] for row in rows]
         return Samples(self.atoms[rows], self.compounds[rows], self.atom_names, self.compound_names, ids)
 
+    def trimmed(self) -> Samples:
+        """The same without the columns that weigh nothing in any sample."""
+        parts = []
+        for matrix, names in ((self.atoms, self.atom_names), (self.compounds, self.compound_names)):
+            there = np.unique(matrix.indices)
+            columns = sparse.csr_array(matrix[:, there])
+            columns.sort_indices()
+            parts.append((columns, [names[column] for column in there]))
+        (atoms, atom_names), (compounds, compound_names) = parts
+        return Samples(atoms, compounds, atom_names, compound_names, self.ids)
+
 
 def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
     """Samples from two bags each: name to weight. Columns are in the order of the names."""

@@ -35,6 +35,8 @@ SHUFFLES = 10
 POINTS = 1000
 # Exchanges tried in each annealing, times the root of the number of samples: more gains little.
 MOVES = 40_000
+# Sums of shares are 1 but for so much.
+ROUNDING = 1e-9
 # Where the greedy algorithm comes so near to the wanted D_A, exchanges do not raise D_A.
 NEAR = 0.01
 
@@ -90,7 +92,11 @@ def divide(
     goal = Goal(atom, wanted, atom, 0.0 if compound == "max" else 1.0)
     for start in range(restarts):
         generator = rng(seed, "split", start)
-        first = int(generator.integers(len(samples)))
+        # One that weighs nothing would leave train without a distribution.
+        weighty = np.flatnonzero((samples.atoms.sum(axis=1) > 0) & (samples.compounds.sum(axis=1) > 0))
+        if not len(weighty):
+            raise UserError("no sample has both atoms and compounds: nothing can diverge")
+        first = int(weighty[generator.integers(len(weighty))])
         with Progress(n_train + n_test, f"samples of start {start + 1}") as progress:
             grown = greedy(samples, n_train, n_test, atom, wanted, first, progress)
         found = measured(samples, grown, grown.train, grown.test)
@@ -172,7 +178,7 @@ def record(samples: Samples, split: Split, settings: dict[str, Any]) -> dict[str
     return {
         "settings": settings,
         **{name: round(float(value), DIGITS) for name, value in numbers.items()},
-        "within_limit": bool(kept.atom <= split.limit),
+        "within_limit": bool(kept.atom <= split.limit + ROUNDING),
         "starts": [
             {
                 "greedy_atom": round(float(start.greedy.atom[-1]), DIGITS),
@@ -209,6 +215,8 @@ def target(text: str) -> float | Literal["max"]:
 
 
 def main(options: argparse.Namespace) -> None:
+    if options.out.exists() and options.out.samefile(options.samples):
+        raise UserError(f"{options.out}: is what --samples names: write the division elsewhere")
     (samples,) = read_samples(options.samples, keep=options.keep)
     settings = {
         "train": options.train,

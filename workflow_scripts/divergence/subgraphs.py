@@ -179,41 +179,29 @@ class Subgraphs:
 
         Atoms are words, repeats counted. Compounds are W(G,R) of the ``keep`` heaviest, ties by name.
         """
+        return self.weigh(texts, keep).samples(texts).trimmed()
+
+    def weigh(self, texts: Sequence[Sequence[int]], keep: int = 100_000) -> Weighing:
+        """What a pool of samples says of subgraphs: P(G'|G), and which are the ``keep`` heaviest."""
+        pool, flat = self._flat(texts)
+        number = _samples_with(pool, flat, self.begins, self.compounds, len(self.first))
+        none = np.empty(0, np.int64)
+        _, total = _weigh(pool, flat, *self._found(), number, none, none, none, none)
+        kept = self._heaviest(total, number, keep)
+        names = self.names(kept)
+        order = sorted(range(len(kept)), key=names.__getitem__)
+        return Weighing(self, number, kept[order], [names[k] for k in order])
+
+    def _found(self) -> tuple[np.ndarray, ...]:
+        return self.begins, self.compounds, self.inner, self.inner_counts, self.inner_begins
+
+    def _flat(self, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+        """Where each sample begins, and the end, among all texts."""
         pool = np.concatenate(([0], np.cumsum([len(part) for part in texts]))).astype(np.int64)
         flat = np.fromiter((t for part in texts for t in part), dtype=np.int64, count=pool[-1])
         if len(flat) and not 0 <= flat.min() <= flat.max() < len(self.forest):
             raise IndexError(f"texts are 0 to {len(self.forest) - 1}")  # compiled code would not notice
-        atoms, atom_names = self._atoms(pool, flat)
-        number = _samples_with(pool, flat, self.begins, self.compounds, len(self.first))
-        found = (self.begins, self.compounds, self.inner, self.inner_counts, self.inner_begins, number)
-        none = np.empty(0, np.int64)
-        _, total = _weigh(pool, flat, *found, none, none, none, none)
-        kept = self._heaviest(total, number, keep)
-        names = self.names(kept)
-        order = sorted(range(len(kept)), key=names.__getitem__)
-        kept = kept[order]
-        column = np.full(len(number), -1, np.int64)
-        column[kept] = np.arange(len(kept))
-        room = int(number[kept].sum())
-        rows, columns, excess = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-        filled, _ = _weigh(pool, flat, *found, column, rows, columns, excess)
-        rows, columns, excess = rows[:filled], columns[:filled], excess[:filled]
-        weights = excess / number[kept][columns]
-        compounds = csr_array((weights, (rows, columns)), shape=(len(texts), len(kept)))
-        compounds.sort_indices()
-        return Samples(atoms, compounds, atom_names, [names[k] for k in order])
-
-    def _atoms(self, pool: np.ndarray, texts: np.ndarray) -> tuple[csr_array, list[str]]:
-        forest = self.forest
-        ones = np.ones(len(forest.labels))
-        words = csr_array((ones, forest.labels, forest.offsets), shape=(len(forest), len(forest.label_names)))
-        held = csr_array((np.ones(len(texts)), texts, pool), shape=(len(pool) - 1, len(forest)))
-        counts = csr_array(held @ words)
-        names = forest.label_names
-        there = sorted(np.unique(counts.indices).tolist(), key=names.__getitem__)
-        counts = csr_array(counts[:, there])
-        counts.sort_indices()
-        return counts, [names[c] for c in there]
+        return pool, flat
 
     def _heaviest(self, total: np.ndarray, number: np.ndarray, keep: int) -> np.ndarray:
         """The compounds of largest W = total / number, above zero; ties by name."""
@@ -226,6 +214,43 @@ class Subgraphs:
         names = self.names(tied)
         order = sorted(range(len(tied)), key=names.__getitem__)
         return np.concatenate((above, tied[order[: keep - len(above)]]))
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Weighs any samples as one pool weighs its own (``Subgraphs.weigh``).
+
+    Attributes:
+        number: samples(G) in the pool, of each compound
+        kept: the compounds that count, by name
+    """
+
+    found: Subgraphs
+    number: np.ndarray
+    kept: np.ndarray
+    names: list[str]
+
+    def samples(self, texts: Sequence[Sequence[int]]) -> Samples:
+        """The samples of ``texts``, with the columns of all words and of all compounds kept."""
+        found = self.found
+        pool, flat = found._flat(texts)
+        column = np.full(len(self.number), -1, np.int64)
+        column[self.kept] = np.arange(len(self.kept))
+        room = int((found.begins[flat + 1] - found.begins[flat]).sum())
+        rows, columns, excess = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+        filled, _ = _weigh(pool, flat, *found._found(), self.number, column, rows, columns, excess)
+        rows, columns, excess = rows[:filled], columns[:filled], excess[:filled]
+        weights = excess / self.number[self.kept][columns]
+        compounds = csr_array((weights, (rows, columns)), shape=(len(texts), len(self.kept)))
+        compounds.sort_indices()
+        forest = found.forest
+        order = sorted(range(len(forest.label_names)), key=forest.label_names.__getitem__)
+        ones = np.ones(len(forest.labels))
+        words = csr_array((ones, forest.labels, forest.offsets), shape=(len(forest), len(forest.label_names)))
+        held = csr_array((np.ones(len(flat)), flat, pool), shape=(len(texts), len(forest)))
+        atoms = csr_array(csr_array(held @ words)[:, order])
+        atoms.sort_indices()
+        return Samples(atoms, compounds, [forest.label_names[k] for k in order], self.names)
 
 
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgraphs:

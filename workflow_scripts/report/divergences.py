@@ -79,5 +79,5 @@ def divergence_note(divergences: pd.DataFrame) -> str:
     return (
         "Divergence of train from what is prompted for, 0 (alike) to 1 (nothing in common): D_A of the atoms, D_C of"
         " the compounds (Keysers et al. 2020); random: mean and standard deviation over"
-        f" {shuffles} random divisions of the same images at the same sizes."
+        f" {shuffles} random divisions of the same images at the same sizes, test's with as many captions."
     )

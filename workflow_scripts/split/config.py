@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from workflow_scripts.common.section import Section
 
@@ -42,16 +42,28 @@ class Published(Section):
 class Divergence(Section):
     """A division of the images by divergence (Keysers et al. 2020), from which the held-out pairs follow."""
 
-    atom: float = Field(0.02, ge=0, le=1, description="atom divergence to come near to; with compound max, at most")
+    atom: float = Field(
+        0.02, ge=0, le=1, description="atom divergence of the division to come near to; with compound max, at most"
+    )
     compound: Literal["max"] | float = Field("max", description="compound divergence to come near to; max: the largest")
     train: float = Field(0.6, gt=0, lt=1, description="share of the images; what neither side takes is not used")
-    test: float = Field(0.2, gt=0, lt=1, description="share of the images, for test_seen and test_unseen together")
+    test: float = Field(
+        0.2,
+        gt=0,
+        lt=1,
+        description="share of the images: test_unseen, and test_seen as far as it is not filled from train",
+    )
     restarts: int = Field(3, ge=1, description="divisions from different first images, of which the best is taken")
+
+    @field_validator("compound", mode="before")
+    @classmethod
+    def _max_or_share(cls, value: object) -> object:
+        if value != "max" and not (isinstance(value, int | float) and 0 <= value <= 1):
+            raise ValueError("must be max, or a number from 0 to 1")
+        return value
 
     @model_validator(mode="after")
     def _checked(self) -> Divergence:
-        if self.compound != "max" and not 0 <= self.compound <= 1:
-            raise ValueError("compound must be max, or from 0 to 1")
         if self.train + self.test > 1 + 1e-9:
             raise ValueError(
                 f"train and test are shares of the images: together at most 1, not {self.train + self.test:g}"

@@ -22,7 +22,7 @@ from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.common.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
 from workflow_scripts.divergence.measure import DIGITS
 from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.split import RESTARTS, divide, path
+from workflow_scripts.divergence.split import RESTARTS, ROUNDING, divide, path
 
 
 def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
@@ -73,7 +73,7 @@ def divide_images(
     division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
     # The way of the greedy algorithm; the exchanges after it are not in it.
     way = path(kept.greedy)
-    over = f"the atom divergence stays at {kept.atom:.3f}, over the wanted {atom:g}: ask for smaller sides"
+    over = f"the atom divergence stays at {kept.atom:.3g}, over the wanted {atom:g}: ask for smaller sides"
     return division, {
         "wanted": {"atom": atom, "compound": compound, "train": train, "test": test},
         "restarts": restarts,
@@ -83,7 +83,7 @@ def divide_images(
         "images": len(images),
         "images_without_pair": int((samples.compounds.sum(axis=1) == 0).sum()),
         "sizes": {name: int((side == name).sum()) for name in SIDES},
-        "warnings": [over] if compound == "max" and kept.atom > atom else [],
+        "warnings": [over] if compound == "max" and kept.atom > atom + ROUNDING else [],
         "path": {"images": way.pop("samples"), **way},
     }
 

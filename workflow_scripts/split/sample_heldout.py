@@ -92,8 +92,9 @@ def lacked_pairs(
     lacked = sorted(set(pairs[side == "test"]) & set(pair_names(ranking)) - set(pairs[side == "train"]))
     if not lacked:
         raise UserError(
-            f"{dataset}/{composition}: train has every ranked pair of test, so that none is held out: raise "
-            "split.divergence.compound (to max), or lower split.divergence.train or test"
+            f"{dataset}/{composition}: train has every ranked pair of test, so that none is held out: set "
+            "split.divergence.compound to max, lower split.divergence.train or test, or rank more pairs "
+            f"(there are {len(ranking)})"
         )
     return lacked
 
