@@ -78,6 +78,20 @@ def test_a_truncated_caption_keeps_its_end(own: bool) -> None:
     assert torch.equal(ids[0], tokens.tokenize(tokenizer, ["a red bird"])[0])
 
 
+@pytest.mark.parametrize("length", [77, 248])
+def test_open_clips_tokenizer_keeps_the_end(length: int) -> None:
+    """At any length, and a caption is cut where it has one token too many, no sooner."""
+    tokenizer = tokens.get_tokenizer({"text_cfg": {"context_length": length}}, None)
+    captions = [" ".join(["bird"] * n) for n in (1, length - 3, length - 2, length - 1, 10_000)]
+    ids = tokens.tokenize(tokenizer, captions)
+    assert ids.shape == (5, length) and (ids[:, 0] == tokenizer.sot_token_id).all()
+    assert (ids == tokenizer.eot_token_id).sum(dim=1).tolist() == [1] * 5
+    assert (ids.argmax(dim=1) + 1).tolist() == [3, length - 1, length, length, length]
+    assert [tokens.count_truncated(tokenizer, [c], row[None]) for c, row in zip(captions, ids, strict=True)] == [
+        0, 0, 0, 1, 1,
+    ]  # fmt: skip
+
+
 def test_no_captions_have_no_tokens() -> None:
     assert tokens.tokenize(tokens.WordTokenizer([*tokens.SPECIAL], 5), []).shape == (0, 5)
 

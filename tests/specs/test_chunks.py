@@ -1,0 +1,253 @@
+"""Chunks: they add up to the caption, read as captions, and a detail's negative differs in one chunk."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_scripts.common.cache import Cache
+from workflow_scripts.pairs import engine
+from workflow_scripts.specs import chunks, phrases
+from workflow_scripts.specs.chunks import Chunker, chunk_all, increments, triple
+
+MODEL = "en_core_web_sm"
+CAT = (
+    "A British Shorthair cat with plush, bluish-gray fur is lounging on a deep green velvet sofa."
+    " The cat is partially tucked under a multi-colored woven blanket with fringed edges."
+)
+# Captions with their chunks marked by hand.
+MARKED = [
+    # Noun phrases keep what stands before them and their `of`; verbs their objects.
+    "A group of people | with colorful umbrellas | are waiting to cross.",
+    "A man | is holding a red ball | in his left hand.",
+    "This is a close-up of a white ceramic bowl | filled with steaming noodle soup.",
+    # Prepositional phrases, before the clause and behind it.
+    "In the background |, a tree | stands | on a hill.",
+    "He plays | from left to right | between a cat and a dog.",
+    # Relative clauses, participles, adverbial clauses.
+    "The bus |, which is adorned with a white stripe |, is followed closely | by a black taxi.",
+    "a bird | that rests on a branch | has wings | that are brown | and has a red nape .",
+    "The waves | in the distance | are small |, suggesting that the photo was taken | in the late afternoon.",
+    # Coordination; adjectives before a noun stay together, behind the verb they are details.
+    "Slices of pork |, a soft-boiled egg |, and chopped scallions | are arranged neatly.",
+    "a small bird | with black and white wings | is brown | and black.",
+    "this bird | is black and white in color | with a long beak .",
+    # What reads as broken off is not parted.
+    "It consists of grilled salmon |, asparagus |, and mashed potatoes.",
+    "The fork | lies next to the plate.",
+    "The surface | is as smooth as glass.",
+    "There is a man | standing on a skateboard.",
+    "A canal | in Venice, Italy |, leads to a small bridge.",
+    "Two zebras | stand side by side | at a watering hole.",
+    "Snow | covers the ground as far as the eye can see.",
+    # Brackets and quotation marks stay whole.
+    "A bowl of fruit | (apples, bananas and oranges) | sits | on a table.",
+    "A sign | on the wall | reads \"Bless this home\" | in cursive letters.",
+    # A number alone says nothing.
+    "1. A yellow taxi. | 2. A man.",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chunker() -> Chunker:
+    return Chunker(MODEL)
+
+
+@pytest.fixture(scope="module")
+def parts(chunker):
+    """``parts(text)``: the chunks of one text."""
+    return lambda text: [text[a:b] for a, b in itertools.pairwise([0, *chunker.cut([text])[0]])]
+
+
+@pytest.mark.parametrize("marked", MARKED)
+def test_worked_examples(parts, marked):
+    text = marked.replace(" |", "")
+    assert " |".join(parts(text)) == marked
+
+
+def test_the_cat(parts):
+    assert parts(CAT) == [
+        "A British Shorthair cat", " with plush, bluish-gray fur", " is lounging", " on a deep green velvet sofa.",
+        " The cat", " is partially tucked", " under a multi-colored woven blanket", " with fringed edges.",
+    ]  # fmt: skip
+
+
+def check(text: str, ends: list[int]) -> None:
+    """What holds for the ends of any text."""
+    assert ends == sorted(set(ends)) and all(0 < end <= len(text) for end in ends)
+    assert bool(ends) == bool(text.strip())
+    grown = increments(text, ends)
+    for shorter, longer in itertools.pairwise(grown):
+        assert longer.startswith(shorter) and longer[len(shorter) :].strip()
+    if grown:
+        assert grown[-1] == text.rstrip() == text[: ends[-1]]
+    for end in ends:
+        assert not text[end - 1].isspace()
+        # No word is cut in two.
+        assert end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum())
+
+
+ANY_TEXT = st.lists(
+    st.sampled_from(
+        [
+            *CAT.split(),
+            *"and , ; ( ) \" “ ” . ! … - — it which who that of from to 's 7 \n \t 黄色い鳥 Vogel".split(" "),
+        ]
+    ),
+    max_size=40,
+).map(" ".join) | st.text(max_size=60)
+
+
+@settings(max_examples=150)
+@given(ANY_TEXT)
+def test_increments_of_any_text_are_prefixes_of_it(chunker, text):
+    check(text, chunker.cut([text])[0])
+
+
+@settings(max_examples=60)
+@given(ANY_TEXT, ANY_TEXT)
+def test_a_negative_shares_the_chunks_before_its_own_and_no_more(chunker, text, other):
+    ends, other_ends = chunker.cut([text, other])
+    for i in range(1, min(len(ends), len(other_ends) + 1)):
+        base, detail, negative = triple(text, ends, other, other_ends, i)
+        shared = increments(text, ends)[i - 2] if i > 1 else ""
+        assert base == increments(text, ends)[i - 1] and detail == increments(text, ends)[i]
+        assert negative.startswith(shared)
+        # Behind what is shared stands the other's i-th chunk, letter by letter.
+        assert negative[len(shared) :] == other[([0, *other_ends])[i - 1] : other_ends[i - 1]]
+
+
+def test_a_triple_by_hand_which_is_off_by_one_nowhere():
+    text, ends = "a b c d", [1, 3, 5, 7]
+    other, other_ends = "w x y z", [1, 3, 5, 7]
+    assert triple(text, ends, other, other_ends, 1) == ("a", "a b", "w")
+    assert triple(text, ends, other, other_ends, 2) == ("a b", "a b c", "a x")
+    assert triple(text, ends, other, other_ends, 3) == ("a b c", "a b c d", "a b y")
+    for i in (0, 4):
+        with pytest.raises(ValueError, match="chunks in a text of 4"):
+            triple(text, ends, other, other_ends, i)
+    with pytest.raises(ValueError, match="no chunk 3 in another text of 2"):
+        triple(text, ends, other[:3], other_ends[:2], 3)
+
+
+def test_one_of_the_released_preparations_would_not_pass():
+    """It sets the negative of segment i + 1 against base i: base and negative then differ in length, not in content."""
+
+    def off_by_one(text, ends, other, other_ends, i):
+        _, _, negative = triple(text, ends, other, other_ends, i + 1)
+        return text[: ends[i - 1]], text[: ends[i]], negative
+
+    base, _, negative = off_by_one("a b c d", [1, 3, 5, 7], "w x y z", [1, 3, 5, 7], 1)
+    # The true base stands whole in its negative, so that there is nothing wrong to tell.
+    assert negative.startswith(base)
+    base, _, negative = triple("a b c d", [1, 3, 5, 7], "w x y z", [1, 3, 5, 7], 1)
+    assert not negative.startswith(base)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t "])
+def test_a_blank_text_has_no_chunks(chunker, text):
+    assert chunker.cut([text]) == [[]] and increments(text, []) == []
+
+
+@pytest.mark.parametrize("text", ["cat", "a small yellow bird", "cat  ", "...", "  cat", "?!"])
+def test_one_chunk(chunker, text):
+    assert chunker.cut([text]) == [[len(text.rstrip())]]
+    with pytest.raises(ValueError, match="in a text of 1"):
+        triple(text, [len(text)], CAT, [3, 6], 1)
+
+
+def test_ten_thousand_words(chunker):
+    words = [f"{CAT} {n}" for n in range(10_000 // len(CAT.split()) + 1)]
+    text = " ".join(words) + " "
+    assert len(text.split()) > 10_000
+    (ends,) = chunker.cut([text])
+    check(text, ends)
+    # What is parsed is cut as it is alone, but for its last chunk, to which all that is behind it belongs.
+    (alone,) = chunker.cut([text[: phrases.PARSED]])
+    assert ends[:-1] == alone[:-1] and len(ends) > 800 and ends[-1] == len(text) - 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ein kleiner Vogel mit rotem Kopf sitzt auf einem Ast, der mit Moos bewachsen ist. Er schaut nach links.",
+        "Маленькая птица с красной головой сидит на ветке. Она смотрит налево.",
+        "赤い頭の小さな鳥が枝に止まっている。左を向いている。",
+        "طائر صغير برأس أحمر يجلس على غصن.",
+        "🐦 on 🌳, 🌞!",
+    ],
+)  # fmt: skip
+def test_other_languages_are_cut_somewhere(chunker, text):
+    check(text, chunker.cut([text])[0])
+
+
+def counted(texts, taken):
+    for text in texts:
+        taken.append(text)
+        yield text
+
+
+def test_streamed_in_order_each_text_parsed_once_and_kept(tmp_path, chunker, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK", 4)
+    texts = [f"A bird with {n % 50} wings is sitting on a branch." for n in range(200)] + ["", CAT]
+    parsed: list[str] = []
+    parse = chunker.parse
+    monkeypatch.setattr(chunker, "parse", lambda some: parsed.extend(some) or parse(some))
+    with Cache(tmp_path / "c.sqlite") as cache:
+        found = list(chunk_all(texts, chunker, cache, 1))
+        assert sorted(parsed) == sorted({*texts} - {""})
+        assert found == chunker.cut(texts)
+        parsed.clear()
+        # In any order, by any number of processes, from the cache.
+        assert list(chunk_all(texts[::-1], chunker, cache, 2)) == found[::-1] and not parsed
+    with Cache(tmp_path / "other.sqlite") as cache:
+        assert list(chunk_all(texts, MODEL, cache, 2)) == found
+
+
+def test_an_endless_stream_is_read_no_further_than_a_few_thousand_ahead(tmp_path, chunker, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK", 4)
+    taken: list[str] = []
+    endless = (f"bird {n}" for n in itertools.count())
+    with Cache(tmp_path / "c.sqlite") as cache:
+        stream = chunk_all(counted(endless, taken), chunker, cache, 1)
+        for n in range(100):
+            assert next(stream) == [len(f"bird {n}")]
+            assert len(taken) <= n + chunks.HELD * engine.CHUNK
+
+
+def test_a_killed_run_goes_on(tmp_path, chunker, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK", 4)
+    texts = [f"A bird with {n} wings." for n in range(100)]
+    parse = chunker.parse
+    calls = itertools.count()
+
+    def dying(some):
+        if next(calls) == 10:
+            raise KeyboardInterrupt
+        return parse(some)
+
+    monkeypatch.setattr(chunker, "parse", dying)
+    with Cache(tmp_path / "c.sqlite") as cache:
+        with pytest.raises(KeyboardInterrupt):
+            list(chunk_all(texts, chunker, cache, 1))
+        assert list(chunk_all(texts, chunker, cache, 1)) == chunker.cut(texts)
+    assert next(calls) == 11 + 15  # of 25 calls, ten were done
+
+
+def test_words_are_not_kept_in_memory(chunker):
+    """spaCy keeps every new word for ever, unless it is told that the text is done with."""
+    before = len(chunker.nlp.vocab.strings)
+    chunker.cut([f"a bird called Zq{n}xv" for n in range(300)])
+    assert len(chunker.nlp.vocab.strings) - before < 50
+
+
+def test_the_key_holds_the_rules_and_the_pipeline(chunker, monkeypatch):
+    mine = chunker.keys(["a"])
+    monkeypatch.setattr(chunks, "code_hash", lambda *modules: "other")
+    assert Chunker(MODEL).keys(["a"]) != mine
+    monkeypatch.undo()
+    monkeypatch.setattr(chunks, "identity", lambda name: "other")
+    assert Chunker(MODEL).keys(["a"]) != mine != chunker.keys(["b"])

@@ -1,0 +1,301 @@
+"""Pos, Neg and increment rate by hand and by brute force, and the layouts that they are read from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as arrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.score.world import FakeJudge
+from tests.specs.evaluated import drawn, picture, real_judge, refused, run
+from workflow_scripts.specs import intrinsic
+from workflow_scripts.specs.intrinsic import MEASURES, beside, differences, read_sdci, score_captions, summarize
+
+NONE = np.nan
+
+
+def scored(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
+    image, caption, similarity, negative = zip(*rows, strict=True)
+    return score_captions(np.array(image), np.array(caption), np.array(similarity), np.array(negative))
+
+
+def test_by_hand() -> None:
+    table = scored(
+        [
+            ("a", "0", 0.1, NONE), ("a", "0", 0.3, 0.2), ("a", "0", 0.2, 0.3), ("a", "0", 0.4, 0.4),
+            ("a", "1", 0.1, NONE), ("a", "1", 0.2, 0.1),  # one increment: does not count
+            ("b", "1", 0.5, NONE), ("b", "1", 0.5, NONE), ("b", "1", 0.6, NONE),  # no negatives
+        ]
+    )  # fmt: skip
+    assert table[["image", "caption_id", "increments"]].values.tolist() == [["a", "0", 3], ["b", "1", 2]]
+    # Two of three rise. Of three negatives one loses, one wins, one ties, which is no win but no loss either.
+    assert table.loc[0, list(MEASURES)].tolist() == pytest.approx([2 / 3, 1 / 3, (2 / 3 + 1 - 1 / 3) / 2])
+    assert table.loc[1, "pos"] == 0.5 and np.isnan(table.loc[1, "neg"]) and np.isnan(table.loc[1, "increment_rate"])
+    found = summarize(table, 100, 0)
+    assert found["pos"]["value"] == pytest.approx((2 / 3 + 1 / 2) / 2, abs=1e-6) and found["pos"]["n"] == 2
+    assert found["neg"] == {"value": 0.333333, "low": None, "high": None, "n": 1, "images": 1}
+
+
+VALUE = st.integers(0, 3)
+STEP = st.tuples(VALUE, st.none() | VALUE)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(STEP, min_size=1, max_size=5)), min_size=1, max_size=6))
+def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -> None:
+    rows, expected = [], []
+    for number, (image, steps) in enumerate(captions):
+        rows += [(image, str(number), s, NONE if n is None else n) for s, n in steps]
+        if len(steps) < 3:
+            continue
+        rises = [b[0] > a[0] for a, b in zip(steps, steps[1:], strict=False)]
+        against = [(s, n) for s, n in steps if n is not None]
+        pos = sum(rises) / len(rises)
+        neg = sum(s > n for s, n in against) / len(against) if against else NONE
+        rate = (pos + 1 - sum(n > s for s, n in against) / len(against)) / 2 if against else NONE
+        expected.append([pos, neg, rate])
+    found = scored(rows)[list(MEASURES)].to_numpy(float)
+    assert found == pytest.approx(np.array(expected).reshape(-1, 3), nan_ok=True)
+
+
+def test_without_ties_the_rate_is_the_mean_of_both() -> None:
+    random = np.random.default_rng(0)
+    rows = [(f"{i % 20}", str(i), *random.random(2)) for i in range(60) for _ in range(4)]
+    table = scored(rows)
+    assert table["increment_rate"].to_numpy() == pytest.approx(((table["pos"] + table["neg"]) / 2).to_numpy())
+
+
+def world(captions: int, lift: float, seed: int) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+    rows = []
+    for caption in range(captions):
+        for step in range(5):
+            right = step * lift + random.normal()
+            rows.append((f"i{caption // 2}", f"c{caption}", right, right - lift + random.normal() if step else NONE))
+    return scored(rows)
+
+
+def test_differences_are_paired() -> None:
+    better, worse = world(120, 1.0, 0), world(120, 0.2, 1)
+    found = differences(better, worse, 300, 0)
+    for measure in MEASURES:
+        value = better[measure].mean() - worse[measure].mean()
+        assert found[measure]["value"] == pytest.approx(value, abs=1e-6)
+        assert 0 < found[measure]["low"] < found[measure]["value"] < found[measure]["high"]
+    # A model has no difference to itself, in no resample: what varies between images falls out.
+    assert differences(better, better.sample(frac=1, random_state=0), 300, 0)["pos"] == {
+        "value": 0.0, "low": 0.0, "high": 0.0, "n": 120, "images": 60,
+    }  # fmt: skip
+    assert differences(better, worse, 300, 0) == found
+
+
+def test_negatives_stand_beside_their_texts() -> None:
+    texts = ["a bird", "a bird with a wing", "a bird with a wing and a bill"]
+    assert beside(texts, ["x", "y", "z"]) == ["x", "y", "z"]
+    # As released: a text and a wrong part after it.
+    assert beside(texts, ["a bird red", "a bird with a wing red"]) == [None, "a bird red", "a bird with a wing red"]
+    assert beside(texts, ["red", "a bird red"]) == ["red", "a bird red", None]
+    assert beside(texts, ["red"]) is None
+
+
+SHOWN = {"a.png": "red wing blue bill", "b.png": "green tail black wing", "c.png": "blue bill green tail"}
+STEPS = [
+    ("a.png", 0, ["red wing", "red wing blue", "red wing blue bill"], [None, "red wing green", "red wing blue tail"]),
+    ("a.png", 1, ["blue bill", "blue bill tail", "blue bill tail red"], [None, "blue bill green", "blue bill tail x"]),
+    ("b.png", 0, ["green", "green tail", "green tail black"], [None, "green bill", "green tail red"]),
+    ("c.png", 0, ["bill", "bill tail"], [None, "bill wing"]),
+]
+
+
+def write_table(folder: Path) -> Path:
+    rows = [
+        {"image": image, "caption_id": caption, "step": step, "text": text, "negative": negative}
+        for image, caption, texts, negatives in STEPS
+        for step, (text, negative) in enumerate(zip(texts, negatives, strict=True))
+    ]
+    for name, text in SHOWN.items():
+        drawn(folder / name, text)
+    path = folder / "steps.jsonl"
+    # In any order.
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
+    return path
+
+
+def expected() -> list[float]:
+    embed = FakeJudge.embed
+    found = []
+    for image, _, texts, negatives in STEPS:
+        if len(texts) < 3:
+            continue
+        s = [embed(SHOWN[image]) @ embed(text) for text in texts]
+        n = [embed(SHOWN[image]) @ embed(text) for text in negatives[1:]]
+        pos = np.mean([b > a for a, b in zip(s, s[1:], strict=False)])
+        neg = np.mean([a > b for a, b in zip(s[1:], n, strict=True)])
+        found.append([pos, neg, (pos + neg) / 2])
+    return np.mean(found, axis=0).tolist()
+
+
+def test_command_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, judge = run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)
+    assert [found["judges"][0][m]["value"] for m in MEASURES] == pytest.approx(expected(), abs=1e-6)
+    assert found["judges"][0]["pos"]["n"] == 3 and found["judges"][0]["pos"]["images"] == 2
+    assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
+    assert found["left_out"] == {} and found["seed"] == 0 and "tie" in found["definition"]
+    assert len(judge.texts_seen) == len(set(judge.texts_seen)) and len(judge.images_seen) == 3
+
+
+def test_chunks_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)
+    monkeypatch.setattr(intrinsic, "HELD", 2)
+    assert run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)[0] == whole
+
+
+def save_like_datasets(folder: Path, images: list[object]) -> None:
+    """What ``Dataset.save_to_disk`` leaves: shards of Arrow streams and a state that names them."""
+    folder.mkdir(parents=True)
+    for shard, rows in enumerate((STEPS[:1], STEPS[1:])):
+        table = arrow.table(
+            {
+                "image": images[:1] if shard == 0 else images[1:],
+                "captions": [texts for _, _, texts, _ in rows],
+                "neg_captions": [negatives[1:] for *_, negatives in rows],
+            }
+        )
+        with arrow.ipc.new_stream(folder / f"data-0000{shard}-of-00002.arrow", table.schema) as writer:
+            writer.write_table(table)
+    files = [{"filename": f"data-0000{shard}-of-00002.arrow"} for shard in range(2)]
+    (folder / "state.json").write_text(json.dumps({"_data_files": files, "_split": "test"}))
+
+
+@pytest.mark.parametrize("form", ["path", "bytes", "bytes and path"])
+def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    table, _ = run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)
+    names = [image for image, *_ in STEPS]
+    if form == "path":
+        # Of another machine: found by its name.
+        images: list[object] = [f"/somewhere/photos/{name}" for name in names]
+    else:
+        images = [{"bytes": SHOWN[name].encode(), "path": name if form == "bytes and path" else None} for name in names]
+    save_like_datasets(tmp_path / "sdci" / "test", images)
+    (tmp_path / "sdci" / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
+    # Negatives go on from the text before them.
+    arguments = ["--data", tmp_path / "sdci", "--images", tmp_path]
+    found, _ = run(intrinsic, tmp_path, *arguments, monkeypatch=monkeypatch)
+    assert found["judges"] == table["judges"] and found["captions"] == 4
+
+
+def test_sdci_of_another_shape(tmp_path: Path) -> None:
+    assert "neither a table nor a saved data set" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "val"]}))
+    assert "splits train, val" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
+    folder = tmp_path / "test"
+    folder.mkdir()
+    pd.DataFrame({"image": ["a"], "caption": ["b"]}).to_parquet(folder / "a.parquet")
+    assert "no column 'captions'" in refused(lambda: read_sdci(folder, None, tmp_path))
+    pd.DataFrame({"image": ["a"], "captions": ["b"], "neg_captions": ["c"]}).to_parquet(folder / "a.parquet")
+    assert "'captions' must hold lists of texts" in refused(lambda: read_sdci(folder, None, tmp_path))
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "a.parquet"}]}))
+    assert "a.parquet: not a readable Arrow stream" in refused(lambda: read_sdci(folder, None, tmp_path))
+
+
+def test_captions_that_do_not_fit_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "test"
+    folder.mkdir()
+    pd.DataFrame(
+        {
+            "image": ["a.png", "a.png", "a.png", None],
+            "captions": [["a", "a b", "a b c"], ["a", " "], ["a", "a b"], ["a"]],
+            "neg_captions": [["a x"], ["a x"], ["a x"], []],
+        }
+    ).to_parquet(folder / "a.parquet")
+    steps, left_out = read_sdci(folder, None, tmp_path)
+    assert left_out == {
+        "captions whose negatives do not fit": ["a.png 0"],
+        "captions empty": ["a.png 1"],
+        "captions without an image": ["row 3"],
+    }
+    assert steps["text"].tolist() == ["a", "a b"] and steps["negative"].tolist()[1] == "a x"
+
+
+def test_missing_images_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_table(tmp_path)
+    (tmp_path / "b.png").unlink()
+    monkeypatch.setattr(intrinsic.log, "propagate", True)
+    found, _ = run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch)
+    assert found["left_out"] == {"images missing": {"count": 1, "names": ["b.png"]}}
+    assert found["judges"][0]["pos"]["n"] == 2
+    assert any("images missing: 1, the first is b.png" in record.getMessage() for record in caplog.records)
+    for name in SHOWN:
+        (tmp_path / name).unlink(missing_ok=True)
+    message = refused(lambda: run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch))
+    assert message.startswith("none of 3 images can be read: ") and "a.png" in message
+
+
+HEADER = "image,caption_id,step,text,negative\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("a.png,0,one,red,\n", "line 2: step 'one' is no number"),
+        ("a.png,0,1,red,\na.png,0,1,red wing,\n", "line 3: step 1 of caption 0 of image a.png stands twice"),
+        ("a.png,0,1\n", "line 2: 3 values"),
+        ("a.png, ,1,red,\n", "line 2: no caption_id"),
+    ],
+)
+def test_bad_rows(tmp_path: Path, rows: str, said: str) -> None:
+    (tmp_path / "t.csv").write_text(HEADER + rows)
+    assert said in refused(lambda: intrinsic.read_table(tmp_path / "t.csv", None))
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("image,text\na.png,red\n")
+    assert "no column 'caption_id'" in refused(lambda: intrinsic.read_table(tmp_path / "t.csv", None))
+    assert "no such file" in refused(lambda: intrinsic.read_table(tmp_path / "u.csv", None))
+
+
+def test_an_empty_text_costs_its_caption(tmp_path: Path) -> None:
+    rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
+    (tmp_path / "t.csv").write_text(HEADER + rows)
+    steps, left_out = intrinsic.read_table(tmp_path / "t.csv", None)
+    assert left_out == {"captions empty": ["a.png 0"]}
+    assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
+    (tmp_path / "t.csv").write_text(HEADER + "a.png,0,0,,\n")
+    assert "no caption whose texts are all there" in refused(
+        lambda: run(intrinsic, tmp_path, "--data", tmp_path / "t.csv", "--judge", "none")
+    )
+
+
+def test_real_judges(tmp_path: Path) -> None:
+    """Two models on real images: one of them unreadable, a caption longer than the models read, and differences."""
+    ours, other = real_judge(tmp_path / "ours", 0), real_judge(tmp_path / "other", 1)
+    for number, color in enumerate([(200, 30, 30), (20, 90, 200), (10, 200, 90)]):
+        picture(tmp_path / f"{number}.png", color)
+    (tmp_path / "3.png").write_text("no image")
+    words = "red wing with a blue bill and a green tail"
+    rows = []
+    for image in range(4):
+        for step, count in enumerate((2, 5, 7, 9, 10)):
+            text = " ".join(words.split()[:count])
+            rows.append((f"{image}.png", 0, step, text, text.rsplit(" ", 1)[0] + " black" if step else None))
+    pd.DataFrame(rows, columns=["image", "caption_id", "step", "text", "negative"]).to_parquet(tmp_path / "t.parquet")
+    arguments = ["--data", tmp_path / "t.parquet", "--judge", ours, "--against", other]
+    found, _ = run(intrinsic, tmp_path, *arguments)
+    first, second = found["judges"]
+    assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.png"]}}
+    assert first["captions_cut"] == 3 and first["judge_hash"] != second["judge_hash"]
+    # Past the seventh word nothing is read: two of four increments and two negatives tie.
+    assert first["pos"]["value"] <= 0.5 and first["neg"]["value"] <= 0.5
+    assert first["increment_rate"]["value"] >= (first["pos"]["value"] + first["neg"]["value"]) / 2 + 0.25 - 1e-6
+    difference = found["differences"][0]
+    assert (difference["a"], difference["b"]) == ("ours", "other")
+    assert difference["pos"]["value"] == pytest.approx(first["pos"]["value"] - second["pos"]["value"], abs=2e-6)
+    assert str(tmp_path) not in json.dumps(found)
+    assert run(intrinsic, tmp_path, *arguments)[0] == found

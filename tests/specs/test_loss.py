@@ -1,0 +1,160 @@
+"""The loss of SPECS: worked by hand, against finite differences, against plain loops."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_scripts.specs.loss import CONTRASTIVE, SPECS, Margin, specs_loss
+
+
+def unit(*rows: float) -> torch.Tensor:
+    """Rows of unit length whose product with (1, 0) is as given."""
+    return torch.tensor([[x, math.sqrt(1 - x * x)] for x in rows], dtype=torch.float64)
+
+
+def batch(seed: int, n: int = 6, d: int = 5) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(5, n, d, generator=generator, dtype=torch.float64)
+    return list(F.normalize(drawn, dim=-1))
+
+
+def by_loops(rows: list[torch.Tensor], scale: float, epsilon: float, fixed: bool) -> tuple[list[float], list[float]]:
+    """The three terms, and epsilon behind each hinge, number by number."""
+    images, full, base, detail, negative = (part.tolist() for part in rows)
+    n = len(images)
+
+    def s(text: list[float], image: list[float]) -> float:
+        return scale * sum(x * y for x, y in zip(text, image, strict=True))
+
+    contrastive = 0.0
+    for k in range(n):
+        logits = [s(full[k], image) for image in images]
+        contrastive += (math.log(sum(math.exp(x) for x in logits)) - logits[k]) / n
+    terms, margins = [contrastive], []
+    for better, worse in ((detail, base), (base, negative)):
+        high = [s(better[k], images[k]) for k in range(n)]
+        low = [s(worse[k], images[k]) for k in range(n)]
+        terms.append(sum(max(0.0, epsilon + b - a) for a, b in zip(high, low, strict=True)) / n)
+        if not fixed:
+            epsilon = min(1.5, max(0.0, sum(high) / n - sum(low) / n))
+        margins.append(epsilon)
+    return terms, margins
+
+
+def test_by_hand() -> None:
+    """Two images that point one way, at scale 10: what a text's logits are can be seen."""
+    images = unit(1, 1)
+    base, detail, negative = unit(0.5, 0.4), unit(0.6, 0.38), unit(0.3, 0.41)
+    margin = Margin()
+    losses = specs_loss(images, unit(0.7, 0.2), base, detail, negative, torch.tensor(10.0), margin)
+    assert losses.contrastive.item() == pytest.approx(math.log(2)), "both images are one"
+    # The margin is 0: of the details 6 beats 5, and 3.8 is 0.2 short of 4.
+    assert losses.detail.item() == pytest.approx(0.1)
+    # Now it is (6 + 3.8) / 2 - (5 + 4) / 2 = 0.4: 5 beats 3 by far, 4 is 0.1 + 0.4 short of 4.1.
+    assert losses.negative.item() == pytest.approx(0.25)
+    assert losses.total.item() == pytest.approx(math.log(2) + 8 * 0.1 + 0.8 * 0.25)
+    # And now (5 + 4) / 2 - (3 + 4.1) / 2 = 0.95, which the next batch's details are asked for.
+    assert float(margin.epsilon) == pytest.approx(0.95)
+    again = specs_loss(images, unit(0.7, 0.2), base, detail, negative, torch.tensor(10.0), margin)
+    assert again.detail.item() == pytest.approx((0 + 0.2 + 0.95) / 2)
+
+
+def test_a_margin_of_the_settings_stays() -> None:
+    images, margin = unit(1, 1), Margin(2.0)
+    for _ in range(2):
+        losses = specs_loss(
+            images, unit(0.7, 0.2), unit(0.5, 0.4), unit(0.6, 0.38), unit(0.3, 0.41), torch.tensor(10.0), margin
+        )
+        assert losses.detail.item() == pytest.approx((1 + 2.2) / 2)
+        assert losses.negative.item() == pytest.approx((0 + 2.1) / 2)
+        assert margin.epsilon == 2.0
+
+
+@pytest.mark.parametrize(("better", "expected"), [(0.2, 0.0), (0.45, 0.5), (0.9, 1.5)])
+def test_the_margin_is_clamped(better: float, expected: float) -> None:
+    margin = Margin()
+    margin.hinge(10 * torch.tensor([better]), 10 * torch.tensor([0.4]))
+    assert float(margin.epsilon) == pytest.approx(expected)
+
+
+@given(st.integers(0, 2**31), st.floats(0.5, 50), st.sampled_from([0.0, 0.3]))
+def test_against_loops(seed: int, scale: float, fixed: float) -> None:
+    """Three batches one after another, of which each leaves its margin to the next."""
+    margin, epsilon = Margin(fixed), fixed
+    for k in range(3):
+        rows = batch(seed + k)
+        losses = specs_loss(*rows, torch.tensor(scale, dtype=torch.float64), margin)
+        terms, margins = by_loops(rows, scale, epsilon, fixed != 0)
+        assert [x.item() for x in losses[1:]] == pytest.approx(terms, abs=1e-9)
+        assert losses.total.item() == pytest.approx(sum(w * x for w, x in zip(SPECS, terms, strict=True)), abs=1e-9)
+        epsilon = margins[-1]
+        assert float(margin.epsilon) == pytest.approx(epsilon, abs=1e-9)
+        assert 0 <= epsilon <= 1.5
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.7])
+def test_gradients(epsilon: float) -> None:
+    """Those of autograd are finite differences', with the margin that the detail hinge leaves held."""
+    rows = [part.requires_grad_() for part in batch(1)]
+    scale = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+
+    def total(*inputs: torch.Tensor) -> torch.Tensor:
+        # gradcheck moves the inputs; a margin that followed them would be seen in the differences.
+        return specs_loss(*inputs, Margin(epsilon or 1e-300)).total
+
+    assert torch.autograd.gradcheck(total, (*rows, scale))
+
+
+def test_no_gradient_flows_through_the_margin() -> None:
+    """The negatives' hinge asks for what the details achieved, and does not push details to make that less."""
+    images, full, base, detail, negative = batch(2)
+    detail = (0.2 * detail + images).requires_grad_()
+    margin = Margin()
+    losses = specs_loss(images, full, base, detail, negative, torch.tensor(5.0), margin, (0.0, 0.0, 1.0))
+    assert margin.epsilon.grad_fn is None and losses.negative > 0
+    gradient = torch.autograd.grad(losses.total, detail)[0]
+    assert not gradient.any()
+
+
+def test_what_each_hinge_moves() -> None:
+    """Where it is not met, the detail comes nearer and the base goes farther; and likewise base and negative."""
+    rows = [part.requires_grad_() for part in batch(3)]
+    images, _, base, detail, negative = rows
+    for weights, better, worse in (((0, 1, 0), detail, base), ((0, 0, 1), base, negative)):
+        total = specs_loss(*rows, torch.tensor(2.0), Margin(100.0), weights).total
+        up, down = torch.autograd.grad(total, (better, worse))
+        torch.testing.assert_close(up, -2 * images.detach() / len(images))
+        torch.testing.assert_close(down, 2 * images.detach() / len(images))
+
+
+def test_plain_contrastive_is_one_way() -> None:
+    images, full, *others = batch(4)
+    losses = specs_loss(images, full, *others, torch.tensor(7.0), Margin(), CONTRASTIVE)
+    assert losses.total == losses.contrastive
+    expected = -(7 * full @ images.T).log_softmax(dim=1).diag().mean()
+    assert losses.total.item() == pytest.approx(expected.item())
+    assert losses.total != F.cross_entropy(7 * images @ full.T, torch.arange(6))
+
+
+def test_hinges_of_parts_are_those_of_the_whole() -> None:
+    """With a fixed margin the mean over equal parts is the whole's; an adaptive one follows the parts."""
+    rows = batch(5, n=12)
+    scale = torch.tensor(9.0, dtype=torch.float64)
+    whole = specs_loss(*rows, scale, Margin(0.4))
+    parts = [specs_loss(*part, scale, Margin(0.4)) for part in zip(*(x.split(3) for x in rows), strict=True)]
+    for term in ("detail", "negative"):
+        mean = sum(getattr(part, term) for part in parts) / 4
+        assert mean.item() == pytest.approx(getattr(whole, term).item())
+    margin = Margin()
+    margins = []
+    for part in zip(*(x.split(3) for x in rows), strict=True):
+        specs_loss(*part, scale, margin)
+        margins.append(float(margin.epsilon))
+    assert any(a != b for a, b in pairwise(margins))

@@ -1,0 +1,211 @@
+"""Checkpoints of Long-CLIP and SPECS: a tiny one of their form, faults in it, and, where it is, the real one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import huggingface_hub.constants
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.model import build, construct, load_judge
+from workflow_scripts.judge.pixels import Preprocess
+from workflow_scripts.judge.tokens import get_tokenizer, tokenize
+from workflow_scripts.specs import released
+from workflow_scripts.specs.measure import specs
+from workflow_scripts.specs.released import read_released
+
+CFG = {
+    "embed_dim": 32,
+    "quick_gelu": True,
+    "vision_cfg": {"image_size": 32, "layers": 2, "width": 64, "head_width": 64, "patch_size": 16},
+    "text_cfg": {"context_length": 248, "vocab_size": 49408, "width": 128, "heads": 2, "layers": 3},
+}
+
+# Of SPECS' README, with the cat of its repository.
+CAT = "A British Shorthair cat with plush, bluish-gray fur is lounging on a deep green velvet sofa. The cat is "
+CAPTIONS = {
+    CAT + "partially tucked under a multi-colored woven jumper.": 0.4293,
+    CAT + "partially tucked under a multi-colored woven blanket.": 0.4457,
+    CAT + "partially tucked under a multi-colored woven blanket with fringed edges.": 0.4583,
+}
+
+
+@pytest.fixture
+def state() -> dict[str, torch.Tensor]:
+    """A state dict as Long-CLIP saves it, half precision where it is."""
+    torch.manual_seed(0)
+    tensors = {name: tensor.clone() for name, tensor in construct(CFG).state_dict().items()}
+    tensors["positional_embedding_res"] = torch.randn(248, 128)
+    tensors["visual.conv1.weight"] = tensors["visual.conv1.weight"].half()
+    return tensors
+
+
+def saved(state: dict[str, torch.Tensor], path: Path) -> str:
+    torch.save(state, path)
+    return str(path)
+
+
+def test_config_and_names(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    cfg, tensors = read_released(saved(state, tmp_path / "longclip.pt"))
+    assert cfg == CFG
+    model = construct(cfg)
+    model.load_state_dict(tensors)  # strict
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    save_file(state, tmp_path / "longclip.safetensors")
+    again = read_released(str(tmp_path / "longclip.safetensors"))
+    assert again[0] == cfg and all(torch.equal(again[1][name], tensor) for name, tensor in tensors.items())
+
+
+def test_positions_as_long_clip_adds_them(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    """Its masks: the first table counts in the first 20 places, the second one in the others."""
+    cfg, tensors = read_released(saved(state, tmp_path / "longclip.pt"))
+    model = construct(cfg)
+    model.load_state_dict(tensors)
+    first, rest = torch.zeros(248, 1), torch.zeros(248, 1)
+    first[:20], rest[20:] = 1, 1
+    ids = torch.randint(1, 49406, (3, 248), generator=torch.Generator().manual_seed(0))
+    ids[[0, 1, 2], [5, 100, 247]] = 49407
+    with torch.inference_mode():
+        x = state["token_embedding.weight"][ids]
+        x = x + state["positional_embedding"] * first + state["positional_embedding_res"] * rest
+        x = model.ln_final(model.transformer(x, attn_mask=torch.full((248, 248), -torch.inf).triu(1)))
+        expected = x[torch.arange(3), ids.argmax(dim=1)] @ state["text_projection"]
+        torch.testing.assert_close(model.encode_text(ids), expected)
+
+
+def test_one_table_of_positions_is_enough(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    """OpenAI's own form, with its three numbers, of 77 positions."""
+    del state["positional_embedding_res"]
+    state |= {name: torch.tensor(1) for name in released.SETTINGS}
+    state["positional_embedding"] = state["positional_embedding"][:77]
+    cfg, tensors = read_released(saved(state, tmp_path / "clip.pt"))
+    assert cfg["text_cfg"]["context_length"] == 77
+    assert torch.equal(tensors["positional_embedding"], state["positional_embedding"])
+
+
+def test_a_judges_folder(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    name = saved(state, tmp_path / "spec.pt")
+    released.main(released.arguments().parse_args([name, "--output", str(tmp_path / "judge")]))
+    judge = load_judge(tmp_path / "judge", 1, "cpu")
+    assert judge.name == "spec" and judge.tokenizer.context_length == 248
+    assert judge.preprocess.cfg["mean"] == [0.48145466, 0.4578275, 0.40821073]
+    assert judge.preprocess.size == (32, 32) and judge.preprocess.cfg["interpolation"] == "bicubic"
+    assert type(judge.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
+    assert torch.equal(judge.model.positional_embedding[20:], state["positional_embedding_res"][20:])
+    # Stage judge starts from such a folder's weights.
+    model = tmp_path / "model.json"
+    model.write_text(json.dumps(CFG))
+    weights = str(tmp_path / "judge" / "weights.safetensors")
+    built = build(JudgeConfig(model=str(model), pretrained=weights), [], 0)
+    assert torch.equal(built.model.positional_embedding, judge.model.positional_embedding)
+
+
+def faulty(state: dict[str, torch.Tensor], fault: str) -> dict[str, torch.Tensor]:
+    match fault:
+        case "missing":
+            del state["visual.ln_pre.weight"], state["transformer.resblocks.2.mlp.c_fc.bias"]
+        case "unused":
+            state["mask_net.weight"] = state["text_proj"] = torch.zeros(2)
+        case "width":
+            state["transformer.resblocks.0.ln_1.weight"] = torch.zeros(64)
+        case "projection":
+            state["visual.proj"] = torch.zeros(64, 48)
+        case "positions":
+            state["positional_embedding"] = state["positional_embedding"][:77]
+        case "heads":
+            state = {"ln_final.weight": torch.zeros(96)} | {k: v for k, v in state.items() if k != "ln_final.weight"}
+        case "grid":
+            state["visual.positional_embedding"] = torch.zeros(6, 64)
+        case "resnet":
+            state = {key: value for key, value in state.items() if not key.startswith("visual.")}
+            state["visual.layer1.0.conv1.weight"] = torch.zeros(2, 2)
+        case "transformers":
+            state = {"text_model.embeddings.position_embedding.weight": torch.zeros(248, 128)}
+    return state
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("missing", r"2 tensors are not in it: transformer\.resblocks\.2\.mlp\.c_fc\.bias, visual\.ln_pre\.weight$"),
+        ("unused", r"2 tensors that a CLIP has no place for: mask_net\.weight, text_proj$"),
+        ("width", r"transformer\.resblocks\.0\.ln_1\.weight is 64, not 128: of another width than the rest$"),
+        ("projection", r"visual\.proj is 64×48, not 64×32: of another width than the rest$"),
+        ("positions", r"positional_embedding is 77×128, positional_embedding_res 248×128: they must be alike$"),
+        ("heads", r"towers of width 64 and 96: OpenAI's have a multiple of 64$"),
+        ("grid", r"visual\.positional_embedding is 6×64, not 5×64: of another width than the rest$"),
+        ("resnet", r"not a CLIP of OpenAI's names with a ViT: it has no visual\.conv1\.weight, "),
+        ("transformers", r"not a CLIP of OpenAI's names with a ViT: it has no positional_embedding, "),
+    ],
+)
+def test_faults_are_named(state: dict[str, torch.Tensor], tmp_path: Path, fault: str, message: str) -> None:
+    name = saved(faulty(state, fault), tmp_path / "w.pt")
+    with pytest.raises(UserError, match=rf"w\.pt: {message}") as caught:
+        read_released(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_program_is_run(tmp_path: Path) -> None:
+    """A checkpoint is a pickle: one that would call something is refused."""
+    torch.save({"positional_embedding": argparse.Namespace()}, tmp_path / "evil.pt")
+    with pytest.raises(UserError, match=r"evil\.pt: not a readable weights file"):
+        read_released(str(tmp_path / "evil.pt"))
+
+
+def test_hub_names(state: dict[str, torch.Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(state, tmp_path / "fetched.pt")
+    asked = []
+    monkeypatch.setattr(released, "hf_hub_download", lambda *names: asked.append(names) or path)
+    assert read_released("Xiaohud/SPECS")[0] == CFG
+    read_released("BeichenZhang/LongCLIP-B")
+    read_released("someone/else/folder/w.safetensors")
+    assert asked == [
+        ("Xiaohud/SPECS", "spec.pt"),
+        ("BeichenZhang/LongCLIP-B", "longclip-B.pt"),
+        ("someone/else", "folder/w.safetensors"),
+    ]
+    with pytest.raises(UserError, match="someone/else-1.5: which of its files"):
+        read_released("someone/else-1.5")
+    for name in ("spec.pt", "weights/spec.pt", "/nowhere/spec.pt", "../spec.pt", "nothing", ""):
+        with pytest.raises(UserError, match="no such file, and no model of huggingface.co"):
+            read_released(name)
+
+
+def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    message = (
+        r"spec\.pt could not be fetched \(\w+\): go online, or get it from https://huggingface\.co/Xiaohud/SPECS on"
+    )
+    with pytest.raises(UserError, match=message) as caught:
+        read_released("Xiaohud/SPECS")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_cat_of_the_readme() -> None:
+    """More correct detail, higher score: the published numbers, by the published weights."""
+    weights, cat = os.environ.get("SPECS_WEIGHTS"), os.environ.get("SPECS_CAT")
+    if not weights or not cat:
+        pytest.skip(
+            "the released weights are not here: set SPECS_WEIGHTS to spec.pt of huggingface.co/Xiaohud/SPECS (a path,"
+            " or Xiaohud/SPECS) and SPECS_CAT to images/cat.png of github.com/mbzuai-nlp/SPECS"
+        )
+    cfg, state = read_released(weights)
+    model = construct(cfg)
+    model.load_state_dict(state)
+    preprocess = Preprocess(asdict(released.PreprocessCfg(size=cfg["vision_cfg"]["image_size"])), None)
+    pixels = preprocess.floats(preprocess.read([(Path(cat), None)]), torch.device("cpu"))
+    with torch.inference_mode():
+        image = model.encode_image(pixels).expand(3, -1)
+        scores = specs(image, model.encode_text(tokenize(get_tokenizer(cfg, None), list(CAPTIONS)))).tolist()
+    assert scores == sorted(scores)
+    # The README's may be of half precision, on a GPU.
+    assert scores == pytest.approx(list(CAPTIONS.values()), abs=2e-3)

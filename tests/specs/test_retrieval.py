@@ -1,0 +1,226 @@
+"""Recall at k against permutations, torchmetrics and a full sort; COCO's, Urban1k's and a table's layouts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.score.world import FakeJudge
+from tests.specs.evaluated import drawn, picture, real_judge, refused, run
+from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.specs import retrieval
+from workflow_scripts.specs.retrieval import expected_hit, read_gallery, recalls, retrieve
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.mark.parametrize("above", [0, 1, 2])
+@pytest.mark.parametrize(("tied", "own"), [(1, 1), (3, 1), (4, 2), (5, 3), (4, 4)])
+def test_expected_hit_is_the_mean_over_orders(above: int, tied: int, own: int) -> None:
+    for k in (1, 2, 4):
+        orders = list(itertools.permutations(range(tied)))
+        hits = [any(item < own for item in order[: max(k - above, 0)]) for order in orders]
+        found = expected_hit(*(torch.tensor([float(v)]) for v in (above, tied, own)), k)
+        assert found.item() == pytest.approx(np.mean(hits))
+
+
+def world(images: int, most: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Images, texts that resemble theirs, and the image of each text."""
+    random = np.random.default_rng(seed)
+    pictures = unit(random.standard_normal((images, 8)))
+    own = np.repeat(np.arange(images), random.integers(1, most + 1, images))
+    random.shuffle(own)
+    return pictures, unit(pictures[own] + random.standard_normal((len(own), 8)) * 0.6), own
+
+
+def test_against_torchmetrics_and_a_sort(monkeypatch: pytest.MonkeyPatch) -> None:
+    import_torchvision()
+    from torchmetrics.retrieval import RetrievalHitRate
+
+    images, texts, own = world(60, 4, 0)
+    found = retrieve(images, texts, own)
+    values = torch.from_numpy(images @ texts.T)
+    target = torch.from_numpy(own[None, :] == np.arange(60)[:, None])
+    for place, k in enumerate(retrieval.KS):
+        hits = RetrievalHitRate(top_k=k)
+        rows = torch.arange(60)[:, None].expand_as(values)
+        assert found["image_to_text"][:, place].mean() == pytest.approx(
+            hits(values.flatten(), target.flatten(), indexes=rows.flatten()).item()
+        )
+        mine = values[own, range(len(own))]
+        ranks = (values > mine).sum(dim=0)
+        assert found["text_to_image"][:, place].tolist() == (ranks < k).float().tolist()
+    # Blocks of a few rows give the same.
+    monkeypatch.setattr(retrieval, "HELD", 3 * len(own))
+    again = retrieve(images, texts, own)
+    assert all((again[way] == found[way]).all() for way in found)
+
+
+@given(st.integers(0, 200))
+def test_ties_by_brute_force(seed: int) -> None:
+    """Vectors of few kinds: a hit's chance is its mean over many random orders of what is equal."""
+    random = np.random.default_rng(seed)
+    kinds = np.eye(3, dtype=np.float32)
+    images, texts = kinds[random.integers(3, size=4)], kinds[random.integers(3, size=6)]
+    own = np.r_[np.arange(4), random.integers(4, size=2)]
+    found = retrieve(images, texts, own)
+    values = images @ texts.T
+    for i in range(4):
+        best = values[i][own == i].max()
+        above, tied = (values[i] > best).sum(), np.flatnonzero(values[i] == best)
+        mine = np.isin(tied, np.flatnonzero(own == i))
+        for place, k in enumerate((1, 5)):
+            chances = [any(order[: max(k - above, 0)]) for order in itertools.permutations(mine)]
+            assert found["image_to_text"][i, 0 if k == 1 else 1] == pytest.approx(np.mean(chances)), place
+    for t in range(6):
+        column = values[:, t]
+        above, tied = (column > column[own[t]]).sum(), (column == column[own[t]]).sum()
+        assert found["text_to_image"][t, 0] == pytest.approx(0 if above else 1 / tied)
+
+
+def test_constant_embeddings_give_chance() -> None:
+    """A model that sees nothing is at chance, not at 0 or 100 %."""
+    images, texts = np.ones((20, 4), np.float32) / 2, np.ones((20, 4), np.float32) / 2
+    found = retrieve(images, texts, np.arange(20))
+    for way in found:
+        assert found[way].mean(axis=0) == pytest.approx([1 / 20, 5 / 20, 10 / 20])
+
+
+@pytest.mark.parametrize("width", [16, 100, 512])
+def test_equal_candidates_tie_to_the_last_bit(width: int) -> None:
+    """Each candidate stands there twice: a matrix product alone may tell the two apart by their columns."""
+    random = np.random.default_rng(0)
+    once = unit(random.standard_normal((5, width)))
+    queries = unit(once[np.arange(30) % 5] + random.standard_normal((30, width)) * 0.01)
+    own = np.stack([np.arange(30), np.arange(30) % 5], axis=1)
+    assert recalls(queries, np.concatenate([once, once[::-1]]), own, (1, 2)).tolist() == [[0.5, 1]] * 30
+
+
+def test_queries_may_have_many_own() -> None:
+    found = recalls(unit(np.array([[1.0, 0]])), unit(np.array([[0, 1.0], [1, 1], [1, 0]])), np.array([[0, 0], [0, 1]]))
+    assert found.tolist() == [[0, 1, 1]]
+
+
+TEXTS = {
+    1: ["red wing", "red wing blue", "wing red bill", "a red wing", "red", "sixth red wing"],
+    2: ["blue bill", "blue blue bill", "bill", "blue", "a blue bill"],
+    3: ["green tail", "tail", "green", "a green tail", " "],
+    4: ["black wing", "black"],
+}
+
+
+def write_coco(folder: Path) -> Path:
+    annotations: list[dict[str, Any]] = []
+    for image, texts in TEXTS.items():
+        annotations += [{"image_id": image, "id": 10 * image + n, "caption": text} for n, text in enumerate(texts)]
+        drawn(folder / "val2017" / f"{image:012d}.jpg", texts[0])
+    content = {
+        "images": [{"id": image, "file_name": f"{image:012d}.jpg"} for image in [*TEXTS, 5]],
+        "annotations": annotations[::-1][:3] + annotations[:-3] + [{"image_id": 9, "id": 90, "caption": "red"}],
+    }
+    (folder / "annotations").mkdir()
+    (folder / "annotations" / "captions_val2017.json").write_text(json.dumps(content))
+    return folder
+
+
+def expected(images: list[str], texts: list[str], own: list[int]) -> dict[str, list[float]]:
+    """By a full matrix of the fake judge's embeddings."""
+    a, b = (np.stack([FakeJudge.embed(text) for text in some]) for some in (images, texts))
+    values = np.round((a @ b.T).astype(float), 5)
+    found: dict[str, list[float]] = {"image_to_text": [], "text_to_image": []}
+    for k in retrieval.KS:
+        hits = []
+        for i, row in enumerate(values):
+            mine = np.array(own) == i
+            best = row[mine].max()
+            above, tied, held = (row > best).sum(), (row == best).sum(), (row[mine] == best).sum()
+            hits.append(
+                expected_hit(*(torch.tensor([float(v)]) for v in (above, tied, held)), k).item()  # tested above
+            )
+        found["image_to_text"].append(float(np.mean(hits)))
+        ranks = [((values[:, t] > values[i, t]).sum(), (values[:, t] == values[i, t]).sum()) for t, i in enumerate(own)]
+        found["text_to_image"].append(float(np.mean([np.clip((k - g) / n, 0, 1) for g, n in ranks])))
+    return found
+
+
+def test_coco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = write_coco(tmp_path / "coco")
+    found, judge = run(retrieval, tmp_path, "--data", data, monkeypatch=monkeypatch)
+    texts = [[t for t in some[:5] if t.strip()] for some in TEXTS.values()]
+    own = [i for i, some in enumerate(texts) for _ in some]
+    for way, values in expected([some[0] for some in TEXTS.values()], sum(texts, []), own).items():
+        assert [found[way][f"R@{k}"]["value"] for k in retrieval.KS] == pytest.approx(values, abs=1e-6)
+    assert found["images"] == 4 and found["captions"] == 16
+    assert found["image_to_text"]["R@1"]["n"] == 4 and found["text_to_image"]["R@1"]["images"] == 4
+    assert {reason: left["names"] for reason, left in found["left_out"].items()} == {
+        "captions empty": ["34"],
+        "captions past an image's first 5": ["15"],
+        "captions of images that the file does not list": ["90"],
+        "images without a caption": ["000000000005.jpg"],
+    }
+    assert len(judge.texts_seen) == len(set(judge.texts_seen))
+    every, _ = run(retrieval, tmp_path, "--data", data, "--captions", 0, monkeypatch=monkeypatch)
+    assert every["captions"] == 17
+
+
+def test_urban1k_and_a_table_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ["image,caption"]
+    for image, texts in TEXTS.items():
+        drawn(tmp_path / "u" / "image" / f"{image}.jpg", texts[0])
+        (tmp_path / "u" / "caption").mkdir(exist_ok=True)
+        (tmp_path / "u" / "caption" / f"{image}.txt").write_text(f"{texts[1]}\n")
+        rows.append(f"{image}.jpg,{texts[1]}")
+    (tmp_path / "u" / "caption" / "7.txt").write_text("of no image")
+    drawn(tmp_path / "u" / "image" / "8.png", "red")
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    found, _ = run(retrieval, tmp_path, "--data", tmp_path / "u", monkeypatch=monkeypatch)
+    table, _ = run(
+        retrieval, tmp_path, "--data", tmp_path / "t.csv", "--images", tmp_path / "u" / "image", monkeypatch=monkeypatch
+    )
+    values = expected([some[0] for some in TEXTS.values()], [some[1] for some in TEXTS.values()], list(range(4)))
+    for way in values:
+        assert [found[way][f"R@{k}"]["value"] for k in retrieval.KS] == pytest.approx(values[way], abs=1e-6)
+        assert found[way] == table[way]
+    assert found["left_out"] == {
+        "images missing": {"count": 1, "names": ["7 (of 7.txt)"]},
+        "images without a caption": {"count": 1, "names": ["8.png"]},
+    }
+
+
+def test_missing_and_unreadable_images_are_named(tmp_path: Path) -> None:
+    data = tmp_path / "u"
+    for number, color in enumerate([(200, 30, 30), (20, 90, 200), (10, 200, 90)]):
+        picture(data / "image" / f"{number}.png", color)
+    (data / "image" / "3.jpg").write_text("no image")
+    (data / "caption").mkdir()
+    for number, text in enumerate(["red wing", "blue bill", "a green tail with a red bill and a wing", "bird"]):
+        (data / "caption" / f"{number}.txt").write_text(text)
+    found, _ = run(retrieval, tmp_path, "--data", data, "--judge", real_judge(tmp_path / "judge"))
+    assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.jpg"]}}
+    assert found["images"] == found["captions"] == 3 and found["captions_cut"] == 1
+    assert found["text_to_image"]["R@5"]["value"] == 1
+
+
+def test_wrong_layouts(tmp_path: Path) -> None:
+    assert "neither COCO" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
+    notes = tmp_path / "annotations"
+    notes.mkdir()
+    (notes / "captions_val2014.json").write_text("[]")
+    assert "captions there: captions_val2014.json" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
+    assert "not COCO's captions" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))
+    (notes / "captions_val2014.json").write_text(json.dumps({"images": [], "annotations": []}))
+    assert "no folder of images" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))
+    (tmp_path / "images").mkdir()
+    assert "no image with a caption" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))
+    (tmp_path / "t.csv").write_text("image,text\n")
+    assert "no column 'caption'" in refused(lambda: read_gallery(tmp_path / "t.csv", None, "val2017", 5))

@@ -1,0 +1,313 @@
+"""Pairs scored end to end by a tiny stretched model: scores, what cannot be scored, the cache, the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cache import Cache
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge import tokens
+from workflow_scripts.judge.model import Judge, load_judge
+from workflow_scripts.score.embed import Embedder
+from workflow_scripts.specs import score as step
+from workflow_scripts.specs import stretch
+from workflow_scripts.specs.measure import cosine, specs
+from workflow_scripts.specs.score import cut_texts, read_pairs, score_pairs
+
+from .test_stretch import TINY
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = " ".join(f"word{n % 7}" for n in range(10_000))
+TEXTS = ["A red bird.", "a bird, with a long bill, and black wings", 'she said "look"\nand left', "ein Vögelchen – 鳥"]
+
+Embedding = Callable[..., Embedder]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judge of random weights that reads 248 tokens, four images, and one that is none."""
+    folder = tmp_path_factory.mktemp("pairs")
+    (folder / "tiny.json").write_text(json.dumps(TINY))
+    arguments = ["--judge", str(folder / "tiny.json"), "--output", str(folder / "judge")]
+    stretch.main(stretch.arguments().parse_args(arguments))
+    draw = np.random.default_rng(0)
+    for number in range(4):
+        Image.fromarray(draw.integers(0, 256, (40, 50 + number, 3), np.uint8)).save(folder / f"{number}.png")
+    (folder / "broken.jpg").write_text("no image")
+    Image.fromarray(draw.integers(0, 256, (200, 200, 3), np.uint8)).save(folder / "cut.jpg")
+    (folder / "cut.jpg").write_bytes((folder / "cut.jpg").read_bytes()[:2000])
+    (folder / "cut.png").write_bytes((folder / "0.png").read_bytes()[:2000])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def judge(folder: Path) -> Judge:
+    return load_judge(folder / "judge", 1, "cpu")
+
+
+@pytest.fixture
+def embedder(judge: Judge, tmp_path: Path):
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        yield Embedder(judge, cache, 4, "made")
+
+
+def by_hand(judge: Judge, image: Path, text: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of one pair alone, by open_clip."""
+    with torch.inference_mode():
+        pixels = judge.preprocess.floats(judge.preprocess.read([(image, None)]), judge.device)
+        ids = judge.tokenizer([text.strip().lower()])
+        return judge.model.encode_image(pixels), judge.model.encode_text(ids)
+
+
+def write(path: Path, rows: list[list[str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def run(folder: Path, pairs: Path, cache: Path, *more: str) -> list[dict[str, str]]:
+    options = ["--judge", str(folder / "judge"), "--pairs", str(pairs), "--cache", str(cache), "--threads", "1"]
+    options += ["--batch", "4", "--device", "cpu", *more]
+    output = Path(more[more.index("--output") + 1]) if "--output" in more else pairs.with_suffix(".specs.csv")
+    try:
+        step.main(step.arguments().parse_args(options))
+    finally:
+        rows = read(output) if output.is_file() else []
+    return rows
+
+
+def test_each_pair_alone(judge: Judge, folder: Path, embedder: Embedder) -> None:
+    """In whatever batch: 16 pairs of four images and four texts, against each encoded by itself."""
+    images = [folder / f"{n}.png" for n in range(4) for _ in range(4)]
+    scored = score_pairs(embedder, images, TEXTS * 4)
+    for image, text, value, result in zip(images, TEXTS * 4, scored.cosine, scored.specs, strict=True):
+        alone = by_hand(judge, image, text)
+        assert value == pytest.approx(cosine(*alone).item(), abs=1e-5)
+        assert result == pytest.approx(specs(*alone).item(), abs=1e-5)
+    assert scored.status == ["ok"] * 16 and scored.done.all()
+    assert len(set(scored.cosine.round(6))) == 16
+
+
+def test_bad_items_are_named_and_the_others_scored(
+    judge: Judge, folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "CHUNK", 5)
+    pairs = [
+        ("0.png", TEXTS[0]), ("broken.jpg", TEXTS[0]), ("1.png", ""), ("absent.png", TEXTS[0]), ("2.png", TEXTS[1]),
+        ("cut.jpg", TEXTS[2]), ("1.png", " \n "), ("", TEXTS[1]), ("0.png", LONG), ("cut.png", TEXTS[0]),
+        ("3.png", TEXTS[2]), ("broken.jpg", ""), ("broken.jpg", TEXTS[2]), ("3.png", TEXTS[3]),
+    ]  # fmt: skip
+    scored = score_pairs(embedder, [folder / image for image, _ in pairs], [text for _, text in pairs])
+    unknown, short = "unreadable image: no image of a known format", "unreadable image: "
+    assert [status if not status.startswith(short) or status == unknown else short for status in scored.status] == [
+        "ok", unknown, "empty text", "no such image file", "ok",
+        short, "empty text", "no such image file", "cut", short,
+        "ok", "empty text", unknown, "ok",
+    ]  # fmt: skip
+    assert all(str(folder) not in status and "0x" not in status for status in scored.status)
+    assert scored.done.tolist() == [status in ("ok", "cut") for status in scored.status]
+    assert (np.isnan(scored.cosine) == ~scored.done).all()
+    good = [row for row in range(len(pairs)) if scored.done[row]]
+    again = score_pairs(embedder, [folder / pairs[row][0] for row in good], [pairs[row][1] for row in good])
+    assert np.array_equal(again.specs, scored.specs[good])
+
+
+def test_a_text_of_10000_words(judge: Judge, folder: Path, embedder: Embedder) -> None:
+    """It is read up to its 247th token, and the end token follows."""
+    shorter = " ".join(LONG.split()[:400])
+    scored = score_pairs(embedder, [folder / "0.png"] * 2, [LONG, shorter])
+    assert scored.status == ["cut", "cut"] and scored.specs[0] == scored.specs[1]
+    ids = tokens.tokenize(judge.tokenizer, [LONG])
+    assert ids.shape == (1, 248) and ids[0, -1] == judge.tokenizer.eot_token_id
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_cut_texts(own: bool) -> None:
+    words = tokens.make_vocabulary([LONG]) if own else None
+    cfg = {"text_cfg": {"context_length": 8, **({"tower": "words"} if own else {})}}
+    tokenizer = tokens.get_tokenizer(cfg, words)
+    texts = [" ".join(["bird"] * n) for n in range(1, 12)] * 2
+    expected = {t for t in texts if tokens.count_truncated(tokenizer, [t], tokens.tokenize(tokenizer, [t]))}
+    assert cut_texts(tokenizer, texts) == expected == {t for t in texts if len(t.split()) > (7 if own else 6)}
+    assert cut_texts(tokenizer, []) == set()
+
+
+def test_other_failures_are_no_bad_images(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(embedder.judge, "encode_images", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        score_pairs(embedder, [folder / "0.png"], ["a bird"])
+
+
+def test_columns_that_were_exchanged(folder: Path, embedder: Embedder) -> None:
+    scored = score_pairs(embedder, [folder / LONG, folder / "0.png", folder / "a\0b"], ["0.png", "a bird", "a bird"])
+    assert scored.status == ["no such image file", "ok", "no such image file"]
+
+
+def test_a_judge_that_gives_no_numbers(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder.judge, "encode_texts", lambda texts, _: np.full((len(texts), 16), np.nan, np.float32))
+    scored = score_pairs(embedder, [folder / "0.png"], ["a bird"])
+    assert scored.status == ["the judge's embedding is no number"] and not scored.done.any()
+
+
+def test_each_is_encoded_once(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    for name in ("encode_images", "encode_texts"):
+        encode = getattr(embedder.judge, name)
+        monkeypatch.setattr(
+            embedder.judge, name, lambda items, batch, encode=encode: (seen.append(len(items)), encode(items, batch))[1]
+        )
+    images, texts = [folder / "0.png", folder / "1.png"] * 6, TEXTS[:3] * 4
+    cold = score_pairs(embedder, images, texts)
+    assert seen == [2, 3]
+    monkeypatch.setattr(step, "CHUNK", 5)
+    warm = score_pairs(embedder, images, texts)
+    assert seen == [2, 3] and np.array_equal(warm.specs, cold.specs)
+
+
+def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
+    """Its other columns and its order are kept, whatever is in its texts; the second run reads the cache."""
+    rows = [["id", "text", "rating", "image"]]
+    rows += [[f"{n}", TEXTS[n % 4], f"0{n}", f"{n % 3}.png"] for n in range(6)]
+    pairs = write(folder / "pairs.csv", rows)
+    pairs.write_bytes(b"\xef\xbb\xbf" + pairs.read_bytes())  # as spreadsheets do
+    found = run(folder, pairs, tmp_path / "cache")
+    assert list(found[0]) == ["id", "text", "rating", "image", "specs", "cosine", "status"]
+    assert [[row[name] for name in rows[0]] for row in found] == rows[1:]
+    for row in found:
+        score, value = float(row["specs"]), float(row["cosine"])
+        assert score == pytest.approx((value + 1) / 2, abs=1e-6) and len(row["specs"].split(".")[1]) == 6
+        alone = by_hand(judge, folder / row["image"], row["text"])
+        assert score == pytest.approx(specs(*alone).item(), abs=1e-5)
+    first = pairs.with_suffix(".specs.csv").read_bytes()
+    assert b"\r" not in first and str(tmp_path).encode() not in first
+    run(folder, pairs, tmp_path / "cache")
+    assert pairs.with_suffix(".specs.csv").read_bytes() == first
+    run(folder, pairs, tmp_path / "another", "--output", str(tmp_path / "deep" / "out.csv"))
+    assert (tmp_path / "deep" / "out.csv").read_bytes() == first
+
+
+def test_the_same_scores_in_any_batch(folder: Path, tmp_path: Path) -> None:
+    rows = [["image", "text"], *([f"{n % 4}.png", TEXTS[n % 3]] for n in range(12))]
+    pairs = write(folder / "batches.csv", rows)
+    found = [
+        [float(row["specs"]) for row in run(folder, pairs, tmp_path / "c", "--batch", batch)]
+        for batch in ("1", "3", "32")
+    ]
+    assert found[1] == pytest.approx(found[0], abs=2e-6) and found[2] == pytest.approx(found[0], abs=2e-6)
+
+
+def options_of(folder: Path, pairs: Path, cache: Path) -> list[str]:
+    options = ["--judge", folder / "judge", "--pairs", pairs, "--cache", cache, "--batch", "4", "--device", "cpu"]
+    return [str(option) for option in options]
+
+
+def test_the_command(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """End to end: its exit code says whether all were scored, standard error which were not."""
+    good = [["image", "text"], *([f"{n}.png", TEXTS[n]] for n in range(4))]
+    monkeypatch.setattr(sys, "argv", ["score", *options_of(folder, write(folder / "good.csv", good), tmp_path)])
+    cli.run(step.main, step.arguments())  # a failure would exit
+    said = capsys.readouterr()
+    assert "4 pairs scored, SPECS 0." in said.err and said.out == ""
+    bad = [["broken.jpg", "a bird"], ["0.png", ""], ["0.png", "a bird", "with a bill"], ["1.png"], ["0.png", LONG]]
+    pairs = write(folder / "bad.csv", good[:3] + bad + good[3:])
+    some = subprocess.run(
+        [sys.executable, "-m", "workflow_scripts.specs.score", *options_of(folder, pairs, tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
+    )  # fmt: skip
+    assert some.returncode == 1
+    for line in (
+        "9 pairs: 5 images and 7 texts, 0.0 MiB in the cache",
+        "pair 3 (broken.jpg, a bird): unreadable image: no image of a known format",
+        "pair 4 (0.png, ): empty text",
+        "pair 5 (0.png, a bird, with a bill): 3 fields, not 2: put quotes around a text that has commas",
+        "pair 6 (1.png): 1 fields, not 2",
+        "1 texts are longer than the judge reads",
+        "error: 4 of 9 pairs have no score",
+    ):
+        assert line in some.stderr
+    assert "Traceback" not in some.stderr
+    rows = read(folder / "bad.specs.csv")
+    assert [row["status"].split(":")[0] for row in rows] == [
+        "ok", "ok", "unreadable image", "empty text", "3 fields, not 2", "1 fields, not 2", "cut", "ok", "ok",
+    ]  # fmt: skip
+    scores = {row["text"]: row["specs"] for row in read(folder / "good.specs.csv")}
+    assert [scores[row["text"]] for row in rows if row["status"] == "ok"] == list(scores.values())
+    assert all(bool(row["specs"]) == bool(row["cosine"]) == (row["status"] in ("ok", "cut")) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("image,caption\n0.png,a bird\n", r"no column text: .*; it names 'image', 'caption'"),
+        ("image;text\n0.png;a bird\n", r"no column image and no column text: .*; it names 'image;text'"),
+        ("", r"no column image and no column text: .*; it names nothing"),
+        ("image,text\n", "no pairs below its first line"),
+        ("image,text,image\n0.png,a,b\n", "column 'image': rename it, for two have it"),
+        ("image,text,specs\n0.png,a,1\n", "column 'specs': rename it, for it is added"),
+    ],
+)
+def test_what_is_no_table_of_pairs(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "pairs.csv").write_text(content)
+    with pytest.raises(UserError, match=rf"pairs\.csv: {message}") as caught:
+        read_pairs(tmp_path / "pairs.csv")
+    assert "\n" not in str(caught.value)
+
+
+def test_other_files_for_the_table_and_the_judge(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_bytes("image,text\n0.png,Vögel\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"pairs\.csv: not UTF-8 \(.* at byte \d+\): save it as UTF-8"):
+        read_pairs(tmp_path / "pairs.csv")
+    pairs = write(tmp_path / "p.csv", [["image", "text"], ["0.png", "a bird"]])
+    with pytest.raises(UserError, match="not a judge's folder: make one with workflow_scripts.specs.stretch"):
+        run(tmp_path, pairs, tmp_path / "cache")
+    assert not (tmp_path / "p.specs.csv").exists()
+
+
+def test_a_checkpoint_of_another_width(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "judge"
+    other.mkdir()
+    for path in (folder / "judge").iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    settings = json.loads((other / "model.json").read_text())
+    settings["model_cfg"]["text_cfg"] |= {"width": 32}
+    (other / "model.json").write_text(json.dumps(settings))
+    pairs = write(tmp_path / "p.csv", [["image", "text"], ["0.png", "a bird"]])
+    with pytest.raises(UserError, match=r"weights\.safetensors: \S+ is \(248, 16\) where the tower has \(248, 32\)$"):
+        run(tmp_path, pairs, tmp_path / "cache")
+
+
+def test_what_was_there_stays_where_scoring_fails(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = write(folder / "kept.csv", [["image", "text"], ["0.png", "a bird"]])
+    run(folder, pairs, tmp_path / "c")
+    before = (folder / "kept.specs.csv").read_bytes()
+    monkeypatch.setattr(step.np, "isnan", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        step.write_scores(
+            ["image", "text"], [["a", "b"]], step.Scored(*np.zeros((2, 1)), ["ok"]), folder / "kept.specs.csv"
+        )
+    assert (folder / "kept.specs.csv").read_bytes() == before
+    assert not [path for path in folder.iterdir() if path.name.startswith(".kept")]

@@ -1,0 +1,237 @@
+"""A stretched model: its positions by hand and by a loop, what stays while it trains, what a judge reads of it."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import gc
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+from torch.optim import optimizer as optim
+
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json, write_json
+from workflow_scripts.judge import tokens
+from workflow_scripts.judge.model import construct, load_judge
+from workflow_scripts.specs import stretch as step
+from workflow_scripts.specs.stretch import hold_positions, stretch, stretch_positions
+
+TINY = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 16, "head_width": 8, "patch_size": 16},
+    "text_cfg": {"context_length": 77, "width": 16, "heads": 2, "layers": 2},
+}
+LONG = "a bird with " + ", ".join(f"a red part number {n}" for n in range(2000))
+
+
+def model_of(cfg: dict) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return construct(cfg)
+
+
+def as_published(old: torch.Tensor, length: int, keep: int) -> torch.Tensor:
+    """The rule, position by position."""
+    factor = (length - keep) // (len(old) - keep)
+    rows = [old[i] for i in range(keep)]
+    for i in range(keep, len(old)):
+        step = old[i + 1] - old[i] if i + 1 < len(old) else old[i] - old[i - 1]
+        for j in range(factor):
+            rows.append(old[i] + step * j / factor)
+    return torch.stack(rows)
+
+
+def test_by_hand() -> None:
+    old = torch.tensor([[7.0], [3.0], [0.0], [4.0], [8.0], [6.0]])
+    assert stretch_positions(old, length=18, keep=2).flatten().tolist() == [
+        7, 3,
+        0, 1, 2, 3,
+        4, 5, 6, 7,
+        8, 7.5, 7, 6.5,
+        6, 5.5, 5, 4.5,
+    ]  # fmt: skip
+    quarters = stretch_positions(torch.eye(6), length=18, keep=2)
+    assert quarters[3].tolist() == [0, 0, 0.75, 0.25, 0, 0]
+    assert quarters[4].tolist() == [0, 0, 0.5, 0.5, 0, 0]
+    assert quarters[5].tolist() == [0, 0, 0.25, 0.75, 0, 0]
+    assert quarters[17].tolist() == [0, 0, 0, 0, -0.75, 1.75]
+
+
+@given(
+    keep=st.integers(0, 25), others=st.integers(2, 60), factor=st.integers(1, 5), seed=st.integers(0, 99),
+    dtype=st.sampled_from([torch.float64, torch.float32]),
+)  # fmt: skip
+def test_against_a_loop(keep: int, others: int, factor: int, seed: int, dtype: torch.dtype) -> None:
+    old = torch.randn(keep + others, 3, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+    new = stretch_positions(old, keep + factor * others, keep)
+    torch.testing.assert_close(new, as_published(old, keep + factor * others, keep))
+    assert torch.equal(new[:keep], old[:keep]) and torch.equal(new[keep::factor], old[keep:])
+    assert new.dtype == dtype
+
+
+def test_77_become_248() -> None:
+    old = torch.randn(77, 8, generator=torch.Generator().manual_seed(0))
+    new = stretch_positions(old)
+    assert len(new) == 248 and torch.equal(new[:20], old[:20])
+    torch.testing.assert_close(new[247], old[76] + 0.75 * (old[76] - old[75]))
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "keep"), [(77, 250, 20), (77, 60, 20), (20, 248, 20), (1, 4, 0), (77, 248, -1)]
+)
+def test_lengths_that_cannot_be(n: int, length: int, keep: int) -> None:
+    with pytest.raises(UserError, match=f"{n} positions, the first {keep} kept, cannot be stretched to {length}"):
+        stretch_positions(torch.zeros(n, 2), length, keep)
+
+
+@pytest.mark.parametrize("custom", [False, True])
+def test_a_stretched_model_reads_longer(custom: bool) -> None:
+    cfg = {**TINY, "custom_text": custom}
+    model = model_of(cfg)
+    before, state = copy.deepcopy(cfg), {key: value.clone() for key, value in model.state_dict().items()}
+    new_cfg, new = stretch(cfg, model.state_dict())
+    assert cfg == before and new_cfg["text_cfg"] == {**TINY["text_cfg"], "context_length": 248}
+    assert all(torch.equal(value, model.state_dict()[key]) for key, value in state.items())
+    longer = construct(new_cfg)
+    longer.load_state_dict(new)
+    captions = ["a red bird", "a blue bird with a long bill and black wings"]
+    short = tokens.tokenize(tokens.get_tokenizer(cfg, None), captions)
+    long = tokens.tokenize(tokens.get_tokenizer(new_cfg, None), captions)
+    assert short.shape == (2, 77) and long.shape == (2, 248)
+    # Within the first 20 tokens nothing has changed.
+    with torch.inference_mode():
+        torch.testing.assert_close(longer.encode_text(long), model.encode_text(short))
+
+
+def test_a_class_token_stays_last() -> None:
+    cfg = copy.deepcopy(TINY) | {"custom_text": True}
+    cfg["text_cfg"] |= {"embed_cls": True, "context_length": 76}
+    model = model_of(cfg)
+    _, new = stretch(cfg, model.state_dict(), 244)
+    old = model.state_dict()["text.positional_embedding"]
+    assert torch.equal(new["text.positional_embedding"], torch.cat([stretch_positions(old[:76], 244), old[76:]]))
+
+
+def test_other_text_towers_are_refused() -> None:
+    words = {**TINY, "text_cfg": {"tower": "words", "vocab_size": 9, "context_length": 77, "width": 4, "hidden": 4,
+                                  "window": 3}}  # fmt: skip
+    with pytest.raises(UserError, match="text tower words: no positional_embedding to stretch"):
+        stretch(words, model_of(words).state_dict())
+    with pytest.raises(UserError, match="no positional_embedding to hold"):
+        hold_positions(model_of(words))
+    with pytest.raises(UserError, match="positional_embedding: 77 positions, where the model's config says 248"):
+        stretch({**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}, model_of(TINY).state_dict())
+
+
+@pytest.mark.parametrize("custom", [False, True])
+@pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
+def test_the_first_positions_are_held(kind: str, custom: bool) -> None:
+    """Exactly, with weight decay and momentum; the others train; other models' are let go."""
+    cfg, state = stretch({**TINY, "custom_text": custom}, model_of({**TINY, "custom_text": custom}).state_dict())
+    make = {
+        "adamw": lambda p: torch.optim.AdamW(p, lr=0.1, weight_decay=0.5),
+        "adam": lambda p: torch.optim.Adam(p, lr=0.1, weight_decay=0.5),
+        "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.5),
+    }[kind]
+    held, free = construct(cfg), construct(cfg)
+    name = "text.positional_embedding" if custom else "positional_embedding"
+    ids = tokens.tokenize(tokens.get_tokenizer(cfg, None), ["a red bird", LONG])
+    for model in (held, free):
+        model.load_state_dict(state)
+    hold_positions(held, 20)
+    for model in (held, free):
+        optimizer = make(model.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            model.encode_text(ids)[:, 0].sum().backward()
+            optimizer.step()
+        gradient = dict(model.named_parameters())[name].grad
+        assert bool(gradient[:20].any()) == (model is free) and gradient[20:].any(dim=1).all()
+    assert held.state_dict().keys() == state.keys()
+    assert torch.equal(held.state_dict()[name][:20], state[name][:20])
+    assert not torch.isclose(held.state_dict()[name][20:], state[name][20:]).all(dim=1).any()
+    assert not torch.isclose(free.state_dict()[name][:20], state[name][:20]).all(dim=1).any()
+
+
+def test_nothing_is_left_of_a_model_that_was_held() -> None:
+    before = len(optim._global_optimizer_pre_hooks), len(optim._global_optimizer_post_hooks)
+    model = model_of(TINY)
+    hold_positions(model)
+    assert len(optim._global_optimizer_pre_hooks) == before[0] + 1
+    del model
+    gc.collect()
+    assert (len(optim._global_optimizer_pre_hooks), len(optim._global_optimizer_post_hooks)) == before
+
+
+def test_weights_that_load_afterwards_are_held_too() -> None:
+    """A training that goes on loads its weights into the model that is held already."""
+    model, other = model_of(TINY), construct(TINY)
+    hold_positions(model)
+    model.load_state_dict(other.state_dict())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    model.encode_text(torch.ones(1, 77, dtype=torch.long)).sum().backward()
+    optimizer.step()
+    assert torch.equal(model.positional_embedding[:20], other.positional_embedding[:20])
+
+
+def command(*arguments: str) -> argparse.Namespace:
+    return step.arguments().parse_args(arguments)
+
+
+def test_a_judges_folder(tmp_path: Path) -> None:
+    """An open_clip model with weights of its own, stretched by the command twice over, as stage score reads it."""
+    (tmp_path / "tiny.json").write_text(json.dumps(TINY))
+    model = model_of(TINY)
+    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "w.safetensors")
+    source = ["--judge", str(tmp_path / "tiny.json"), "--pretrained", str(tmp_path / "w.safetensors")]
+    step.main(command(*source, "--length", "77", "--output", str(tmp_path / "plain")))
+    plain = load_judge(tmp_path / "plain", 1, "cpu")
+    assert torch.equal(plain.model.positional_embedding, model.positional_embedding)
+    step.main(command("--judge", str(tmp_path / "plain"), "--output", str(tmp_path / "longer")))
+    step.main(command(*source, "--output", str(tmp_path / "once")))
+    judge = load_judge(tmp_path / "longer", 1, "cpu")
+    assert torch.equal(judge.model.positional_embedding, stretch_positions(model.positional_embedding))
+    assert (tmp_path / "once" / "weights.safetensors").read_bytes() == (
+        tmp_path / "longer" / "weights.safetensors"
+    ).read_bytes()
+    assert judge.name == "tiny-77-248" and judge.tokenizer.context_length == 248
+    manifest = read_json(tmp_path / "longer" / "manifest.json")
+    assert manifest["stretched_from"] == plain.hash and manifest["judge_hash"] == judge.hash
+    assert str(tmp_path) not in json.dumps(manifest)
+    middling = "a bird with " + ", ".join(["a red wing"] * 30)
+    vectors = judge.encode_texts(["a red bird", middling, LONG], 4)
+    with torch.inference_mode():
+        ids = tokens.tokenize(judge.tokenizer, ["a red bird", middling, LONG])
+        torch.testing.assert_close(torch.from_numpy(vectors), judge.model.encode_text(ids, normalize=True))
+    # What lies behind the 77th token is read.
+    assert abs(judge.encode_texts([middling + " and a green tail"], 4) - vectors[1]).max() > 1e-3
+
+
+def test_another_judge_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "tiny.json").write_text(json.dumps(TINY))
+    for seed in ("0", "1"):
+        step.main(command("--judge", str(tmp_path / "tiny.json"), "--seed", seed, "--output", str(tmp_path / "j")))
+        load_judge(tmp_path / "j", 1, "cpu")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_what_is_no_judge(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="unknown 'ViT-Z'"):
+        step.main(command("--judge", "ViT-Z", "--output", str(tmp_path / "j")))
+    with pytest.raises(UserError, match=f"{tmp_path}: not a judge's folder"):
+        step.main(command("--judge", str(tmp_path), "--output", str(tmp_path / "j")))
+    (tmp_path / "tiny.json").write_text(json.dumps(TINY))
+    step.main(command("--judge", str(tmp_path / "tiny.json"), "--output", str(tmp_path / "j")))
+    with pytest.raises(UserError, match="is a judge with weights of its own"):
+        step.main(command("--judge", str(tmp_path / "j"), "--pretrained", "openai", "--output", str(tmp_path / "k")))
+    # A checkpoint of another width.
+    settings = read_json(tmp_path / "j" / "model.json")
+    settings["model_cfg"]["text_cfg"] |= {"width": 32}
+    write_json(settings, tmp_path / "j" / "model.json")
+    with pytest.raises(UserError, match=r"j: \S+ is \(248, 16\) where the tower has \(248, 32\)"):
+        step.main(command("--judge", str(tmp_path / "j"), "--length", "248", "--output", str(tmp_path / "k")))

@@ -1,0 +1,485 @@
+"""The training of SPECS: what is drawn, short texts, several processes, kills, the command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from safetensors.torch import load_file
+
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.device import settle
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json
+from workflow_scripts.common.seeds import rng
+from workflow_scripts.judge import checkpoint
+from workflow_scripts.judge.model import Judge, construct, load_judge
+from workflow_scripts.judge.tokens import count_truncated, get_tokenizer, tokenize
+from workflow_scripts.specs import train_specs, training
+from workflow_scripts.specs.data import Example
+from workflow_scripts.specs.stretch import assemble, stretch, write_judge
+from workflow_scripts.specs.training import (
+    ImageReader,
+    Sample,
+    Stream,
+    Training,
+    chunk_numbers,
+    count_fitting,
+    draw_triples,
+    encode_texts,
+    train,
+)
+
+COLORS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "white": (240, 240, 240)}
+CFG = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 16, "layers": 1, "width": 16, "head_width": 8, "patch_size": 8},
+    "text_cfg": {"context_length": 26, "width": 16, "heads": 2, "layers": 2},
+}
+LONG = {**CFG, "text_cfg": {**CFG["text_cfg"], "context_length": 44}}
+CONV = {"tower": "conv", "image_size": 16, "widths": [8], "depths": [0], "features": 16}
+PREPROCESS = {
+    "size": [16, 16], "mode": "RGB", "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
+    "resize_mode": "shortest", "fill_color": 0,
+}  # fmt: skip
+SETTINGS = {"epochs": 2, "batch": 6, "accumulation": 2, "lr": 1e-3, "warmup": 0.25, "precision": "fp32"}
+
+
+def sample(path: Path | bytes, text: str, name: str) -> Sample:
+    """A caption whose chunks end before its commas and at its end."""
+    return Example(path, text, name), [*(k for k, letter in enumerate(text) if letter == ","), len(text)]
+
+
+@pytest.fixture(scope="module")
+def quarters(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
+    """Thirty pictures of four squares, told quarter by quarter."""
+    folder = tmp_path_factory.mktemp("quarters")
+    draw = np.random.default_rng(0)
+    result = []
+    for number in range(30):
+        names = draw.choice(list(COLORS), 4)
+        pixels = np.array([COLORS[name] for name in names], np.uint8).reshape(2, 2, 3).repeat(8, 0).repeat(8, 1)
+        Image.fromarray(pixels).save(folder / f"{number:02d}.png")
+        places = ("a picture", "on top", "below", "beside it")
+        text = ", ".join(f"{place} {name}" for place, name in zip(places, names, strict=True)) + ", the end."
+        result.append(sample(folder / f"{number:02d}.png", text, f"{number:02d}.png"))
+    return result
+
+
+def stream_of(samples: list[Sample]) -> Stream:
+    def stream(epoch: int, skip: int) -> Iterator[Sample]:
+        order = rng(0, "order", epoch).permutation(len(samples))
+        return islice((samples[k] for k in order), skip, None)
+
+    return stream
+
+
+def new_judge(cfg: dict[str, Any] = LONG) -> Judge:
+    settle(1)
+    torch.manual_seed(0)
+    model = construct(cfg)
+    return Judge(model, get_tokenizer(cfg, None), ImageReader(PREPROCESS, None), torch.device("cpu"), 1)
+
+
+@pytest.fixture
+def run(quarters: list[Sample], tmp_path: Path) -> Callable[..., tuple[Judge, list[dict[str, Any]]]]:
+    """``run(name, loss=…, samples=…, **settings)`` trains a new model; returns it with the log."""
+
+    def go(
+        name: str, loss: str = "specs", samples: list[Sample] | None = None, **changes: Any
+    ) -> tuple[Judge, list[dict[str, Any]]]:
+        samples = samples or quarters
+        judge = new_judge()
+        chosen = Training(**{**SETTINGS, **changes})
+        rows = train(judge, stream_of(samples), len(samples), chosen, loss, 0, tmp_path / f"{name}.pt")
+        return judge, rows
+
+    return go
+
+
+def weights(judge: Judge) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in judge.model.state_dict().items()}
+
+
+# What a step draws.
+
+
+def test_chunks_that_say_the_same_are_one() -> None:
+    samples = [sample(b"", "A bird, a red wing, feet", "a"), sample(b"", "a bird, a  Red wing.", "b")]
+    assert chunk_numbers(samples).tolist() == [[0, 1, 2], [0, 1, -1]]
+
+
+captions = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=5), min_size=2, max_size=8)
+
+
+@given(captions, st.integers(0, 99))
+def test_triples(chunks: list[list[str]], seed: int) -> None:
+    """Base and detail are the caption's own, the negative's last chunk another image's of that place, and differs."""
+    # The first two are captions of one image.
+    samples = [sample(b"", ", ".join(part), str(max(k, 1))) for k, part in enumerate(chunks)]
+    fitting = [len(part) for part in chunks]
+    triples, bare = draw_triples(samples, fitting, slice(None), rng(seed))
+    without = 0
+    for k, (base, detail, negative) in enumerate(triples):
+        parts, whole = base.split(", "), detail.split(", ")
+        i = len(parts)
+        assert whole == chunks[k][: i + 1] and parts == chunks[k][:i] and 1 <= i < len(chunks[k])
+        others = [part for j, part in enumerate(chunks) if max(j, 1) != max(k, 1)]
+
+        def wrong(i: int, k: int = k, others: list[list[str]] = others) -> set[str]:
+            return {part[i - 1] for part in others if len(part) >= i} - {chunks[k][i - 1]}
+
+        if negative == base:
+            without += 1
+            assert not any(wrong(i) for i in range(1, len(chunks[k])))
+        else:
+            *same, last = negative.split(", ")
+            assert same == parts[:-1] and last in wrong(i)
+    assert without == bare
+    shares = [draw_triples(samples, fitting[own], own, rng(seed))[0] for own in (slice(0, 1), slice(1, None))]
+    assert shares[0] + shares[1] == triples, "a share is drawn as in the whole"
+
+
+def test_every_i_is_as_likely() -> None:
+    samples = [sample(b"", ", ".join(f"{name}{k}" for k in range(5)), name) for name in "xyz"]
+    counts: Counter[int] = Counter()
+    others: Counter[str] = Counter()
+    for seed in range(2000):
+        ((base, _, negative), *_), _ = draw_triples(samples, [5] * 3, slice(None), rng(seed))
+        counts[base.count(",")] += 1
+        others[negative.split(", ")[-1][0]] += 1
+    assert set(counts) == {0, 1, 2, 3} and all(abs(count - 500) < 80 for count in counts.values())
+    assert set(others) == {"y", "z"} and abs(others["y"] - 1000) < 120
+
+
+def test_a_detail_that_would_be_cut_is_not_drawn() -> None:
+    tokenizer = get_tokenizer({"text_cfg": {"context_length": 20}}, None)
+    some = sample(b"", ", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")), "a")
+    fits = count_fitting(tokenizer, some[0].text, some[1])
+    parts = [[some[0].text[:end]] for end in some[1]]
+    cut = [count_truncated(tokenizer, part, tokenize(tokenizer, part)) for part in parts]
+    assert cut == [0, 0, 1, 1] and fits == 2
+    other = sample(b"", "the tail is red, feet, a, b", "b")
+    drawn = {draw_triples([some, other], [fits], slice(0, 1), rng(seed))[0][0] for seed in range(50)}
+    assert {detail for _, detail, _ in drawn} == {some[0].text[: some[1][1]]}
+
+
+def test_a_caption_of_which_not_two_chunks_fit_teaches_no_detail() -> None:
+    samples = [sample(b"", "a, b", "a"), sample(b"", "c, d", "b")]
+    triples, bare = draw_triples(samples, [1, 2], slice(None), rng(0))
+    assert bare == 1 and triples[0] == ("a, b",) * 3
+
+
+# Texts that are shorter than the context.
+
+
+@pytest.mark.parametrize("own", [{}, {"custom_text": True}, {"vision_cfg": CONV}], ids=["clip", "custom", "towers"])
+def test_short_texts_are_encoded_as_long_ones(own: dict[str, Any]) -> None:
+    cfg = {**LONG, **own, "text_cfg": {**LONG["text_cfg"], "context_length": 248}}
+    model = new_judge(cfg).model
+    texts = ["a bird", "a red bird with a long tail, " * 12, "", "a " * 400, "feet"]
+    ids = tokenize(get_tokenizer(cfg, None), texts)
+    whole = model.encode_text(ids)
+    for at_once in (1, 2, 5):
+        torch.testing.assert_close(encode_texts(model, ids, at_once), whole, atol=1e-5, rtol=1e-5)
+    names, parameters = zip(*((n, p) for n, p in model.named_parameters() if "visual" not in n), strict=True)
+    direction = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
+    gradients = [
+        torch.autograd.grad((features * direction).sum(), parameters, allow_unused=True)
+        for features in (whole, encode_texts(model, ids, 2))
+    ]
+    for name, one, other in zip(names, *gradients, strict=True):
+        if name != "logit_scale":
+            torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4, msg=name)
+
+
+def test_texts_are_cut_behind_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, lengths = new_judge().model, []
+    real = training._encode
+    monkeypatch.setattr(training, "_encode", lambda tower, ids: lengths.append(ids.shape) or real(tower, ids))
+    encode_texts(model, tokenize(get_tokenizer(LONG, None), ["a", "a b c d", "a b", "a b c"]), 2)
+    assert lengths == [(2, 4), (2, 6)]
+
+
+def test_a_tower_that_sees_all_its_tokens_gets_all() -> None:
+    cfg = {**LONG, "custom_text": True, "text_cfg": {**LONG["text_cfg"], "no_causal_mask": True}}
+    model = new_judge(cfg).model
+    ids = tokenize(get_tokenizer(cfg, None), ["a bird", "a"])
+    assert torch.equal(encode_texts(model, ids, 1), model.encode_text(ids))
+
+
+# The training.
+
+Run = Callable[..., tuple[Judge, list[dict[str, Any]]]]
+
+
+def rises(judge: Judge, samples: list[Sample]) -> float:
+    """Of all details, the share that bring a caption nearer to its image."""
+    found: list[bool] = []
+    with torch.no_grad():
+        for example, ends in samples:
+            pixels = training.make_batch(judge, [(example, ends)], slice(None), rng(0), False).pixels
+            image = judge.model.encode_image(judge.preprocess.floats(pixels, judge.device), normalize=True)
+            parts = tokenize(judge.tokenizer, [example.text[:end] for end in ends])
+            found += ((judge.model.encode_text(parts, normalize=True) @ image[0]).diff() > 0).tolist()
+    return float(np.mean(found))
+
+
+def test_it_learns(quarters: list[Sample], tmp_path: Path) -> None:
+    """Contrastive training tells the images apart; by that of SPECS, behind it, details come to count."""
+    judge, stream = new_judge(), stream_of(quarters)
+    chosen = Training(epochs=40, batch=15, accumulation=1, lr=5e-3, warmup=0.1, precision="fp32")
+    rows = train(judge, stream, 30, chosen, "contrastive", 0, tmp_path / "before.pt")
+    assert rows[-1]["loss"] < 0.6 * rows[0]["loss"] and len(rows) == 80
+    before = rises(judge, quarters)
+    rows = train(judge, stream, 30, chosen.model_copy(update={"lr": 1e-3}), "specs", 0, tmp_path / "after.pt")
+    assert before < 0.8 and rises(judge, quarters) > 0.9
+    assert all(0 <= row["margin"] <= 1.5 for row in rows) and rows[-1]["margin"] > 0
+    total = [row["contrastive"] + 8 * row["detail"] + 0.8 * row["negative"] for row in rows]
+    np.testing.assert_allclose(total, [row["loss"] for row in rows], rtol=1e-5)
+
+
+def test_the_rate(run: Run) -> None:
+    """Forty steps climb where it is a number, a share where it is below 1."""
+    climbing = [row["lr"] for row in run("number", warmup=3)[1]]
+    np.testing.assert_allclose(climbing, [1e-3 / 3, 2e-3 / 3, 1e-3, 1e-3], rtol=1e-6)
+    np.testing.assert_allclose([row["lr"] for row in run("share", warmup=0.5)[1]], [5e-4, 1e-3, 1e-3, 5e-4], rtol=1e-6)
+
+
+def test_the_first_positions_stay(run: Run) -> None:
+    before = new_judge().model.positional_embedding.detach().clone()
+    after = run("judge", weight_decay=0.5, keep=20)[0].model.positional_embedding
+    assert torch.equal(before[:20], after[:20])
+    assert not torch.equal(before[20:], after[20:])
+    assert not torch.equal(before, run("free", keep=0)[0].model.positional_embedding)
+
+
+def test_a_killed_training_goes_on_to_the_same_bytes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed within an epoch, in the middle of a step."""
+    whole, rows = run("whole")
+    monkeypatch.setattr(checkpoint, "EVERY", 0)
+    monkeypatch.setattr(training, "KEEPING", float("inf"))
+    real, losses = training.specs_loss, 0
+
+    def dying(*arguments: Any) -> Any:
+        nonlocal losses
+        losses += 1
+        if losses == 4:  # the second half of the second step
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(training, "specs_loss", dying)
+    with pytest.raises(KeyboardInterrupt):
+        run("cut")
+    monkeypatch.setattr(training, "specs_loss", real)
+    cut, again = run("cut")
+    assert again == rows and rows[0]["margin"] > 0, "which goes on too"
+    for name, tensor in weights(whole).items():
+        assert torch.equal(tensor, weights(cut)[name]), name
+    assert run("cut")[1] == rows, "and once more, with nothing left to do"
+
+
+def test_accumulated_hinges_are_those_of_the_whole_batch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a fixed margin; the wrong chunk is here the same, whichever captions are in a batch."""
+
+    def fixed(samples: list[Sample], fitting: list[int], own: slice, draw: Any) -> tuple[list[Any], int]:
+        texts = [(example.text, ends) for example, ends in samples[own]]
+        return [(t[: ends[1]], t[: ends[2]], t[: ends[0]] + ", below pink") for t, ends in texts], 0
+
+    monkeypatch.setattr(training, "draw_triples", fixed)
+    options = {"weights": (0.0, 8.0, 0.8), "margin": 0.3, "epochs": 1, "warmup": 0}
+    start = weights(new_judge())
+    whole, rows = run("whole", batch=12, accumulation=1, **options)
+    parts, others = run("parts", batch=3, accumulation=4, **options)
+    assert len(rows) == len(others) == 2
+    for key in ("detail", "negative"):
+        np.testing.assert_allclose([row[key] for row in rows], [row[key] for row in others], rtol=1e-4)
+    for name, tensor in weights(whole).items():
+        moved = (tensor - start[name]).norm()
+        assert name.endswith("in_proj_bias") or (tensor - weights(parts)[name]).norm() <= 5e-3 * moved, name
+
+
+def test_the_baseline_sees_the_same_images_in_the_same_order(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no other text than the whole captions; its loss is the contrastive term."""
+    seen: dict[str, list[torch.Tensor]] = {"specs": [], "contrastive": []}
+    real = training.make_batch
+
+    def watching(*arguments: Any) -> Any:
+        batch = real(*arguments)
+        seen["specs" if arguments[-1] else "contrastive"].append(batch)
+        return batch
+
+    monkeypatch.setattr(training, "make_batch", watching)
+    rows = {loss: run(loss, loss=loss)[1] for loss in seen}
+    assert len(seen["specs"]) == len(seen["contrastive"]) == 8
+    for one, other in zip(*seen.values(), strict=True):
+        assert np.array_equal(one.pixels, other.pixels)
+        assert torch.equal(one.ids[:6], other.ids) and len(one.ids) == 24
+    assert rows["specs"][0]["contrastive"] == pytest.approx(rows["contrastive"][0]["contrastive"], rel=1e-5)
+    for row in rows["contrastive"]:
+        assert row["loss"] == row["contrastive"] and row["detail"] == row["negative"] == row["margin"] == 0
+
+
+def test_mixed_precision(run: Run) -> None:
+    rows = [run(precision, precision=precision, epochs=1)[1] for precision in ("fp32", "amp_bf16")]
+    assert rows[0] != rows[1] and rows[0][0]["loss"] == pytest.approx(rows[1][0]["loss"], rel=0.05)
+
+
+def test_cut_captions_are_counted(run: Run, quarters: list[Sample]) -> None:
+    image = quarters[0][0].image
+    long = sample(image, ", ".join(["a red bird with a long tail"] * 10), "long")
+    rows = run("judge", samples=[*quarters[:11], long], epochs=1)[1]
+    assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
+
+
+def test_captions_that_all_say_the_same_have_no_negatives(run: Run, quarters: list[Sample]) -> None:
+    same = [sample(example.image, "a bird, a wing", example.name) for example, _ in quarters]
+    rows = run("judge", samples=same, epochs=1)[1]
+    assert [row["without_negative"] for row in rows] == [12, 12]
+
+
+def test_too_few_captions_for_a_step(run: Run) -> None:
+    with pytest.raises(UserError, match="30 captions to train on, and a step takes 32: lower batch or accumulation"):
+        run("judge", batch=16)
+
+
+def test_an_image_that_cannot_be_read_is_named(run: Run, quarters: list[Sample], tmp_path: Path) -> None:
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    bad = sample(tmp_path / "bad.png", "a bird, a wing", "bad.png")
+    with pytest.raises(UserError, match=r"bad\.png: not a readable image"):
+        run("judge", samples=[*quarters[:11], bad])
+
+
+def test_the_images_of_shards(quarters: list[Sample]) -> None:
+    """Bytes of an image are what its file is; those of none are named."""
+    judge = new_judge()
+    packed = [(Example(example.image.read_bytes(), example.text, example.name), ends) for example, ends in quarters]
+    ones, others = (training.make_batch(judge, some, slice(None), rng(0), False) for some in (quarters, packed))
+    assert np.array_equal(ones.pixels, others.pixels)
+    with pytest.raises(UserError, match=r"^broken: not a readable image"):
+        training.make_batch(judge, [sample(b"no image", "a, b", "broken")], slice(None), rng(0), False)
+
+
+def test_a_loss_that_is_no_number(run: Run) -> None:
+    with pytest.raises(UserError, match=r"the loss is no number in step \d+: lower lr"):
+        run("judge", lr=1e30, epochs=5)
+
+
+# The command.
+
+
+@pytest.fixture(scope="module")
+def places(quarters: list[Sample], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a stretched judge, ``judge``, and captions, ``captions.parquet``, beside their images."""
+    folder = tmp_path_factory.mktemp("places")
+    judge = new_judge(CFG)
+    cfg, state = stretch(CFG, judge.model.state_dict(), length=44)
+    write_judge(assemble(cfg, state, PREPROCESS, None, "here"), "small", None, {}, folder / "judge")
+    records = []
+    for example, _ in quarters:
+        (folder / example.name).write_bytes(example.image.read_bytes())
+        names = [part.split()[-1] for part in example.text.split(",")[:4]]
+        said = "There is a {} square at the top, beside a {} one. A {} square lies below, near a {} one.".format(*names)
+        records.append((example.name, said))
+    pd.DataFrame(records, columns=["image", "text"]).to_parquet(folder / "captions.parquet")
+    return folder
+
+
+def options(places: Path, output: Path, **changes: Any) -> dict[str, Any]:
+    return {
+        "judge": places / "judge", "examples": places / "captions.parquet", "images": None, "loss": "specs",
+        "settings": json.dumps(SETTINGS), "model": "en_core_web_sm", "processes": 1, "seed": 0, "threads": 1,
+        "device": "cpu", "cache": output.parent / "cache", "output": output, **changes,
+    }  # fmt: skip
+
+
+def test_the_step(places: Path, tmp_path: Path) -> None:
+    """From a table to a judge that can be loaded; once more it gives the same bytes."""
+    for name in ("one", "again"):
+        train_specs.main(argparse.Namespace(**options(places, tmp_path / name, cache=tmp_path / f"{name}_cache")))
+    one = tmp_path / "one"
+    assert {file.name for file in one.iterdir()} == {
+        "weights.safetensors", "model.json", "vocabulary.json", "manifest.json", "log.csv", "loss.png",
+    }  # fmt: skip
+    for file in one.iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
+    manifest = read_json(one / "manifest.json")
+    assert manifest["examples"] == 30 and manifest["steps"] == 4 and manifest["captions_read"] == 48
+    assert manifest["cut"] == manifest["without_negative"] == 0
+    log = pd.read_csv(one / "log.csv")
+    assert log["step"].tolist() == [1, 2, 3, 4] and log["epoch"].tolist() == [1, 1, 2, 2]
+    before, after = (load_file(folder / "weights.safetensors") for folder in (places / "judge", one))
+    positions = [part["positional_embedding"] for part in (before, after)]
+    assert torch.equal(positions[0][:20], positions[1][:20]) and not torch.equal(*positions)
+    judge = load_judge(one, threads=1)
+    assert judge.name == "small-specs"
+    assert judge.encode_texts(["a red square " * 10], 1).shape == (1, 16)
+
+
+def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
+    """By torchrun on the CPU, each with half of the batch."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    train_specs.main(argparse.Namespace(**options(places, one)))
+    chosen = options(places, two, settings=json.dumps({**SETTINGS, "batch": 3}))
+    arguments = [f"--{key}={value}" for key, value in chosen.items() if value is not None]
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--",
+            "workflow_scripts.specs.train_specs", *arguments,
+        ],
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("epoch 1 of 2") == 1, "the first alone speaks"
+    logs = [pd.read_csv(folder / "log.csv") for folder in (one, two)]
+    pd.testing.assert_frame_equal(*logs, rtol=1e-4, atol=1e-5)
+    start = load_file(places / "judge" / "weights.safetensors")
+    ends = [load_file(folder / "weights.safetensors") for folder in (one, two)]
+    for name, tensor in ends[0].items():
+        if not name.endswith("in_proj_bias"):  # of which a third has no gradient but rounding
+            assert (tensor - ends[1][name]).norm() <= 5e-3 * (tensor - start[name]).norm(), name
+    assert any(not torch.equal(start[name], ends[0][name]) for name in start)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"settings": '{"lr": -1}'}, r"--settings: lr: "),
+        ({"settings": '{"rate": 1}'}, r"--settings: rate: "),
+        ({"settings": '{"precision": "amp_fp16"}'}, "amp_fp16 needs a GPU"),
+        ({"device": "cuda"}, "--device: cuda, but torch sees no GPU"),
+    ],
+)
+def test_bad_options(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], said: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match=said):
+        train_specs.main(argparse.Namespace(**options(places, tmp_path / "judge", **changes)))
+
+
+def test_the_judge_it_starts_from_is_not_overwritten(places: Path) -> None:
+    with pytest.raises(UserError, match="is --judge, which would be lost"):
+        train_specs.main(argparse.Namespace(**options(places, places / "judge")))
+
+
+def test_the_published_settings() -> None:
+    published = Training()
+    assert (published.weights, published.margin, published.epochs) == ((1.0, 8.0, 0.8), 0.0, 6)
+    assert (published.batch, published.accumulation, published.lr, published.weight_decay) == (100, 4, 1e-5, 1e-2)
+    assert (published.warmup, published.precision, published.keep) == (40, "amp_fp16", 20)

@@ -1,0 +1,340 @@
+"""The training of SPECS: what a step draws from the captions, how texts are encoded, one step after another."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from pydantic import Field
+from torch import nn
+
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.progress import Progress
+from workflow_scripts.common.section import Section
+from workflow_scripts.common.seeds import derive_seed, rng
+from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.judge.checkpoint import Checkpoint
+from workflow_scripts.judge.model import Judge
+from workflow_scripts.judge.parallel import ALONE, Group
+from workflow_scripts.judge.pixels import Box, Preprocess
+from workflow_scripts.judge.precision import autocast, scaler
+from workflow_scripts.judge.schedule import rate
+from workflow_scripts.judge.tokens import Tokenizer, count_truncated, tokenize
+from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, training_mode
+from workflow_scripts.specs.chunks import triple
+from workflow_scripts.specs.data import Example
+from workflow_scripts.specs.loss import CONTRASTIVE, SPECS, Margin, specs_loss
+from workflow_scripts.specs.stretch import KEEP, hold_positions
+
+import_torchvision()
+
+from open_clip.model import CLIP  # noqa: E402
+from open_clip.transformer import TextTransformer  # noqa: E402
+
+# Of the log: the loss and its terms.
+TERMS = ("loss", "contrastive", "detail", "negative")
+
+# The share of a training's time that checkpoints may take.
+KEEPING = 0.05
+
+
+class Training(Section):
+    """How SPECS is trained; by default as published."""
+
+    epochs: int = Field(6, ge=1)
+    batch: int = Field(100, ge=2, description="images that a GPU encodes at once")
+    accumulation: int = Field(4, ge=1, description="batches whose gradients make a step")
+    lr: float = Field(1e-5, gt=0)
+    weight_decay: float = Field(1e-2, ge=0)
+    warmup: float = Field(40, ge=0, description="steps in which the rate climbs; below 1, their share of all")
+    weights: tuple[float, float, float] = Field(SPECS, description="of the contrastive term, details, negatives")
+    margin: float = Field(0.0, ge=0, description="of both hinges, in logits; 0 lets it adapt")
+    keep: int = Field(KEEP, ge=0, description="first positions, which stay as they are")
+    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = "amp_fp16"
+
+
+# An image with a caption, and where the caption's chunks end (``chunks.chunk_ends``).
+Sample = tuple[Example, list[int]]
+
+# The samples of an epoch, by its number, behind the first so many; each epoch has an order of its own.
+Stream = Callable[[int, int], Iterator[Sample]]
+
+
+class ImageReader(Preprocess):
+    """A judge's preprocessing, of examples where others give paths: a shard's images are bytes already."""
+
+    def _decode(self, path: Example, box: Box | None, room: np.ndarray) -> np.ndarray:
+        if isinstance(path.image, Path):
+            return super()._decode(path.image, box, room)
+        try:
+            with Image.open(io.BytesIO(path.image)) as file:
+                return np.array(file.convert("RGB"))
+        except (OSError, ValueError, Image.DecompressionBombError) as error:
+            raise UserError(f"{path.name}: not a readable image ({error}): replace it or leave it out") from error
+
+
+def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
+    """(n, c) int: equal numbers where chunks say the same, whatever their case and punctuation; -1 for no chunk."""
+    numbers: dict[str, int] = {}
+    rows = [
+        [
+            numbers.setdefault(" ".join(re.findall(r"\w+", example.text[a:b].lower())), len(numbers))
+            for a, b in pairwise([0, *ends])
+        ]
+        for example, ends in samples
+    ]
+    result = np.full((len(rows), max(map(len, rows))), -1)
+    for row, some in zip(result, rows, strict=True):
+        row[: len(some)] = some
+    return result
+
+
+def draw_triples(
+    samples: Sequence[Sample], fitting: Sequence[int], own: slice, draw: np.random.Generator
+) -> tuple[list[tuple[str, str, str]], int]:
+    """Base, detail and negative of each sample of ``own``, and how many have no negative.
+
+    samples: the batch of all processes. fitting: for each of ``own``, how many of its chunks the model can read
+    together. i is uniform among the numbers of chunks for which there is a detail behind them, and in the batch
+    another image whose i-th chunk says something else; that image is uniform among these. Without any such i the
+    negative is the base: nothing is learned from it. Without a second chunk that fits all three are.
+    """
+    chunks = chunk_numbers(samples)
+    _, images = np.unique([example.name for example, _ in samples], return_inverse=True)
+    # Drawn for the whole batch, so that the share of a process does not depend on how many there are.
+    lots = draw.random((len(samples), 2))
+    result, bare = [], 0
+    for row, fit in zip(range(len(samples))[own], fitting, strict=True):
+        example, ends = samples[row]
+        if fit < 2:
+            result.append((example.text,) * 3)
+            bare += 1
+            continue
+        wrong = (chunks >= 0) & (chunks != chunks[row]) & (images != images[row])[:, None]
+        places = np.flatnonzero(wrong[:, : fit - 1].any(axis=0))
+        if len(places):
+            place = places[int(lots[row, 0] * len(places))]
+            others = np.flatnonzero(wrong[:, place])
+            other, other_ends = samples[others[int(lots[row, 1] * len(others))]]
+            result.append(triple(example.text, ends, other.text, other_ends, int(place) + 1))
+        else:
+            place = int(lots[row, 0] * (fit - 1))
+            base, detail = (example.text[: ends[k]] for k in (place, place + 1))
+            result.append((base, detail, base))
+            bare += 1
+    return result, bare
+
+
+def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
+    """How many chunks of a caption that is too long can be read together."""
+
+    def too_long(chunks: int) -> bool:
+        part = [text[: ends[chunks - 1]]]
+        return count_truncated(tokenizer, part, tokenize(tokenizer, part)) > 0
+
+    return bisect_left(range(1, len(ends) + 1), True, key=too_long)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one process encodes at once.
+
+    pixels: (n, height, width, 3) bytes. ids: (n, length) of the whole captions, and behind them, for the loss of
+    SPECS, of bases, details and negatives. cut: captions longer than the model reads; bare: those without negative.
+    """
+
+    pixels: np.ndarray
+    ids: torch.Tensor
+    cut: int
+    bare: int
+
+
+def make_batch(judge: Judge, samples: Sequence[Sample], own: slice, draw: np.random.Generator, hinges: bool) -> Batch:
+    """The share ``own`` of the batch of all processes, ``samples``; images are read from their files.
+
+    judge: one whose preprocessing is an ``ImageReader``. hinges: whether bases, details and negatives are wanted.
+    Raises UserError for an image that cannot be read.
+    """
+    mine = samples[own]
+    (pixels,) = judge.read_ahead([(example, None) for example, _ in mine], len(mine))
+    texts = [example.text for example, _ in mine]
+    ids = tokenize(judge.tokenizer, texts)
+    # Only one that fills its row can be too long.
+    full = [row for row in range(len(mine)) if ids[row, -1]]
+    cut = [row for row in full if count_truncated(judge.tokenizer, [texts[row]], ids[[row]])]
+    if not hinges:
+        return Batch(pixels, ids, len(cut), 0)
+    fitting = [len(ends) for _, ends in mine]
+    for row in cut:
+        fitting[row] = count_fitting(judge.tokenizer, texts[row], mine[row][1])
+    triples, bare = draw_triples(samples, fitting, own, draw)
+    parts = [tokenize(judge.tokenizer, part) for part in zip(*triples, strict=True)]
+    return Batch(pixels, torch.cat([ids, *parts]), len(cut), bare)
+
+
+def encode_texts(model: nn.Module, ids: torch.Tensor, at_once: int) -> torch.Tensor:
+    """(n, d) features of captions, not normalized, as ``model.encode_text`` gives them; ids (n, context length).
+
+    ``at_once`` captions of like length go through CLIP's text transformer together, cut behind the longest: no
+    token there sees those behind it, and the feature is the end token's. Other towers get them uncut.
+    """
+    tower = model if type(model) is CLIP else getattr(model, "text", None)
+    if not _is_causal(tower):
+        return model.encode_text(ids)
+    lengths = ids.argmax(dim=-1) + 1
+    order = lengths.argsort(stable=True)
+    parts = [_encode(tower, ids[rows, : int(lengths[rows].max())]) for rows in order.split(at_once)]
+    return torch.cat(parts)[order.argsort()]
+
+
+def _is_causal(tower: nn.Module | None) -> bool:
+    """Whether a text tower is CLIP's own: no token sees those behind it, and the end token has the highest id."""
+    if type(tower) is CLIP:
+        return tower.attn_mask is not None and tower.text_pool_type == "argmax"
+    if type(tower) is not TextTransformer:
+        return False
+    return tower.attn_mask is not None and tower.pool_type == "argmax" and tower.cls_emb is None
+
+
+def _encode(tower: nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    """open_clip's steps, for ids that are shorter than the context."""
+    length, dtype = ids.shape[1], tower.transformer.get_cast_dtype()
+    x = tower.token_embedding(ids).to(dtype) + tower.positional_embedding[:length].to(dtype)
+    x = tower.ln_final(tower.transformer(x, attn_mask=tower.attn_mask[:length, :length]))
+    x = x[torch.arange(len(ids), device=ids.device), ids.argmax(dim=-1)]
+    projection = tower.text_projection
+    if projection is None:
+        return x
+    return projection(x) if isinstance(projection, nn.Module) else x @ projection
+
+
+def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The same, the next one made while this one is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch
+
+
+def train(
+    judge: Judge,
+    stream: Stream,
+    count: int,
+    settings: Training,
+    loss: Literal["specs", "contrastive"],
+    seed: int,
+    checkpoint: Path,
+    group: Group = ALONE,
+) -> list[dict[str, Any]]:
+    """Train ``judge.model`` in place; returns a row for each step: its losses, the margin behind it, the rate.
+
+    stream: the samples, of which an epoch has ``count``; those that fill no step are left for another epoch, whose
+    order is another. loss: contrastive leaves the hinges out, on the same images, captions and steps.
+
+    A step is ``settings.accumulation`` batches, each of ``settings.batch`` images a process. A batch is that of all
+    processes: a caption is to find its image among all of theirs, and the hinges' means and margin are over all. The
+    contrastive term is not that of the step's images together, but the mean over its batches, as published; so are
+    the hinges, which with a fixed margin is the same as together. An adaptive one goes from batch to batch.
+
+    A step draws its randomness from the seed and its own number: a training that was killed goes on from the last
+    checkpoint to the very weights it would have had. The first positions keep their very values.
+    """
+    model, device = judge.model, judge.device
+    together = settings.batch * group.count
+    each = count // (together * settings.accumulation)
+    steps = each * settings.epochs
+    if not each:
+        raise UserError(
+            f"{count} captions to train on, and a step takes {together * settings.accumulation}: lower batch or"
+            " accumulation in --settings"
+        )
+    warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
+    hinges = loss == "specs"
+    weights = settings.weights if hinges else CONTRASTIVE
+    own = group.share(together)
+    training_mode(model)
+    hold_positions(model, settings.keep)
+    optimizer = make_optimizer(model, settings)
+    scale = scaler(settings.precision, device)
+    margin = Margin(settings.margin)
+    kept = Checkpoint(checkpoint, model, optimizer, scale)
+    rows = kept.resume()
+    done = len(rows)
+    if done:
+        log.info("%d of %d steps are done", done, steps)
+        margin.epsilon = rows[-1]["margin"]
+
+    def make_batches() -> Iterator[Batch]:
+        first, skipped = divmod(done, each)
+        for epoch in range(first, settings.epochs):
+            samples = stream(epoch, skipped * together * settings.accumulation)
+            for step in range(epoch * each + skipped, (epoch + 1) * each):
+                for part in range(settings.accumulation):
+                    some = list(islice(samples, together))
+                    yield make_batch(judge, some, own, rng(seed, "train_specs", step, part), hinges)
+            skipped = 0
+
+    batches = ahead(make_batches()) if device.type == "cuda" else make_batches()
+    cost = 0.0
+    with Progress(steps, "steps") as progress:
+        progress.add(done)
+        for step in range(done, steps):
+            torch.manual_seed(derive_seed(seed, "train_specs", step))
+            for part in optimizer.param_groups:
+                part["lr"] = rate(step, steps, settings.lr, warmup)
+            optimizer.zero_grad()
+            values, cut, bare = [], 0, 0
+            for _ in range(settings.accumulation):
+                batch = next(batches)
+                with autocast(settings.precision, device):
+                    images = model.encode_image(judge.preprocess.floats(batch.pixels, device))
+                    texts = encode_texts(model, batch.ids.to(device), len(images))
+                forms = [F.normalize(part.float(), dim=-1) for part in (images, *texts.split(len(images)))]
+                if not hinges:
+                    forms = [forms[0], *forms[1:] * 4]
+                everyones = group.gather(torch.cat(forms, dim=1)).tensor_split(5, dim=1)
+                losses = specs_loss(*everyones, model.logit_scale.exp(), margin, weights)
+                scale.scale(losses.total / settings.accumulation).backward()
+                values.append(torch.stack(losses).detach())
+                cut, bare = cut + batch.cut, bare + batch.bare
+            group.average(p for p in model.parameters() if p.requires_grad)
+            scale.step(optimizer)
+            scale.update()
+            with torch.no_grad():
+                model.logit_scale.clamp_(0, MAX_SCALE)
+            terms = dict(zip(TERMS, torch.stack(values).mean(0).tolist(), strict=True))
+            if not math.isfinite(terms["loss"]):
+                raise UserError(f"the loss is no number in step {step + 1}: lower lr (it is {settings.lr})")
+            counts = group.gather(torch.tensor([[cut, bare]], device=device)).sum(0).tolist()
+            rows.append(
+                {
+                    "step": step + 1, "epoch": step // each + 1, **terms, "margin": float(margin.epsilon),
+                    "lr": optimizer.param_groups[0]["lr"], "cut": counts[0], "without_negative": counts[1],
+                }
+            )  # fmt: skip
+            progress.add(1, f"loss {terms['loss']:.3f}")
+            last = step + 1 == steps
+            if group.first and (last or time.monotonic() - kept.kept > cost / KEEPING):
+                begun = time.monotonic()
+                kept.keep(rows, last)
+                if kept.kept > begun:
+                    cost = time.monotonic() - begun
+            if (step + 1) % each == 0:
+                mean = np.mean([row["loss"] for row in rows[-each:]])
+                log.info("epoch %d of %d: loss %.4f", step // each + 1, settings.epochs, mean)
+    return rows
