@@ -1,0 +1,87 @@
+"""The conda environments: pinned as the pip environment is, and each with what its rules import."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from workflow_scripts.common.code import PACKAGE, ROOT, files_of
+
+ENVS = sorted((ROOT / "envs").glob("*.yaml"))
+# Imported under another name than their package has.
+PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
+# What brings a package along that is imported too.
+BRINGS = {"open_clip_torch": {"huggingface_hub", "timm"}, "requests": {"urllib3"}}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "_", name).lower()
+
+
+def pins(lines: list[str]) -> dict[str, str]:
+    """Package to version, empty where none is given."""
+    found = (re.match(r"([\w.-]+)\s*=*\s*([\w.]*)", line) for line in lines)
+    return {normal(match[1]): match[2] for match in found if match}
+
+
+def dependencies(env: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Those from conda, and those from pip."""
+    listed = yaml.safe_load(env.read_text())["dependencies"]
+    pip = [line for part in listed if isinstance(part, dict) for line in part["pip"]]
+    return pins([part for part in listed if isinstance(part, str)]), pins(pip)
+
+
+def rules() -> list[tuple[str, Path, list[str]]]:
+    """Each rule that runs a module: its name, its environment, its modules."""
+    result = []
+    for file in sorted((ROOT / "rules").glob("*.smk")):
+        for part in re.split(r"^\s*rule ", file.read_text(), flags=re.MULTILINE)[1:]:
+            modules = re.findall(r'code_hash\("([\w.]+)"', part)
+            env = re.search(r'"\.\./(envs/\w+\.yaml)"', part)
+            if modules and env:
+                result.append((part.split(":")[0], ROOT / env[1], modules))
+    # Its modules are named in the config.
+    pipelines = ["workflow_scripts.generate.generate_images", "workflow_scripts.generate.generators.diffusers"]
+    return [*result, ("generate_images by pipelines", ROOT / "envs" / "diffusers.yaml", pipelines)]
+
+
+def imported(modules: list[str]) -> set[str]:
+    """The packages, but for Python's own, that the modules and what they import import."""
+    found = set()
+    for file in files_of(*modules):
+        for node in ast.walk(ast.parse((ROOT / file).read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                found.add(node.module.split(".")[0])
+    return {normal(PACKAGES.get(name, name)) for name in found - set(sys.stdlib_module_names) - {PACKAGE}}
+
+
+@pytest.mark.parametrize("env", ENVS, ids=lambda env: env.stem)
+def test_pins_are_those_of_pip(env: Path) -> None:
+    required = pins((ROOT / "requirements.txt").read_text().splitlines())
+    conda, pip = dependencies(env)
+    assert pip == {name: required[name] for name in pip}
+    for name, version in conda.items():
+        if version and name in required:
+            assert f"{required[name]}.".startswith(f"{version}."), f"{name} {version}, but pip has {required[name]}"
+
+
+def test_every_environment_is_used() -> None:
+    named = {
+        name for file in (ROOT / "rules").glob("*.smk") for name in re.findall(r"envs/\w+\.yaml", file.read_text())
+    }
+    assert named == {f"envs/{env.name}" for env in ENVS}
+
+
+@pytest.mark.parametrize(("rule", "env", "modules"), rules(), ids=lambda value: value if isinstance(value, str) else "")
+def test_an_environment_has_what_its_rules_import(rule: str, env: Path, modules: list[str]) -> None:
+    conda, pip = dependencies(env)
+    there = set(conda) | set(pip)
+    there |= {brought for name, brings in BRINGS.items() if name in there for brought in brings}
+    assert imported(modules) <= there, f"{env.name} lacks what {rule} imports"
