@@ -47,7 +47,7 @@ def rules() -> list[tuple[str, Path, list[str]]]:
                 result.append((part.split(":")[0], ROOT / env[1], modules))
     # Its modules are named in the config.
     pipelines = ["workflow_scripts.generate.generate_images", "workflow_scripts.generate.generators.diffusers"]
-    return [*result, ("generate_images by pipelines", ROOT / "envs" / "diffusers.yaml", pipelines)]
+    return [*result, ("generate_by_model", ROOT / "envs" / "diffusers.yaml", pipelines)]
 
 
 def imported(modules: list[str]) -> set[str]:
