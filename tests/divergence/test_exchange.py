@@ -26,7 +26,7 @@ def weighed(n: int, seed: int) -> Samples:
     return from_bags(atoms, [{name: generator.random() for name in bag} for bag in compounds])
 
 
-def check(state: State, samples: Samples) -> None:
+def assert_consistent(state: State, samples: Samples) -> None:
     """What the state says of itself is what the samples say of its rows."""
     train, test, _ = np.split(state.order, np.cumsum(state.sizes))
     assert sorted(state.order) == list(range(len(samples)))
@@ -50,7 +50,7 @@ def test_what_is_reached_is_there(seed: int, n_train: int, n_test: int, temperat
     state = fill(samples, np.arange(9), np.array([n_train, n_test]))
     for _ in range(3):
         state.step(GOAL, HARD, temperature, generator.random((50, 3)))
-    check(state, samples)
+    assert_consistent(state, samples)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -65,14 +65,14 @@ def test_a_cleared_compound_is_not_in_train(seed: int) -> None:
     assert held[state.order[:16]].any()
     assert state.clear(GOAL, item, generator)
     state.step(GOAL, HARD, 1.0, np.zeros((0, 3)))
-    check(state, samples)
+    assert_consistent(state, samples)
     assert not held[state.order[:16]].any() and not state.compounds.sides.weights[0, item]
     # Who does not hold it stays, but for those that had to make room.
     moved = state.order[:16] != before.order[:16]
     np.testing.assert_array_equal(moved, held[before.order[:16]])
     # The copy is another division.
     before.step(GOAL, HARD, 1.0, np.zeros((0, 3)))
-    check(before, samples)
+    assert_consistent(before, samples)
 
 
 def test_what_too_many_hold_is_not_cleared() -> None:

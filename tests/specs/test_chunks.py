@@ -75,7 +75,7 @@ def test_the_cat(parts):
     ]  # fmt: skip
 
 
-def check(text: str, ends: list[int]) -> None:
+def assert_cut_well(text: str, ends: list[int]) -> None:
     """What holds for the ends of any text."""
     assert ends == sorted(set(ends)) and all(0 < end <= len(text) for end in ends)
     assert bool(ends) == bool(text.strip())
@@ -104,7 +104,7 @@ ANY_TEXT = st.lists(
 @settings(max_examples=150)
 @given(ANY_TEXT)
 def test_increments_of_any_text_are_prefixes_of_it(chunker, text):
-    check(text, chunker.cut([text])[0])
+    assert_cut_well(text, chunker.cut([text])[0])
 
 
 @settings(max_examples=60)
@@ -164,7 +164,7 @@ def test_ten_thousand_words(chunker):
     text = " ".join(words) + " "
     assert len(text.split()) > 10_000
     (ends,) = chunker.cut([text])
-    check(text, ends)
+    assert_cut_well(text, ends)
     # What is parsed is cut as it is alone, but for its last chunk, to which all that is behind it belongs.
     (alone,) = chunker.cut([text[: phrases.PARSED]])
     assert ends[:-1] == alone[:-1] and len(ends) > 800 and ends[-1] == len(text) - 1
@@ -181,7 +181,7 @@ def test_ten_thousand_words(chunker):
     ],
 )  # fmt: skip
 def test_other_languages_are_cut_somewhere(chunker, text):
-    check(text, chunker.cut([text])[0])
+    assert_cut_well(text, chunker.cut([text])[0])
 
 
 def counted(texts, taken):

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -192,6 +193,15 @@ class Subgraphs:
         order = sorted(range(len(kept)), key=names.__getitem__)
         return Weighing(self, number, kept[order], [names[k] for k in order])
 
+    @cached_property
+    def words(self) -> tuple[csr_array, list[str]]:
+        """Texts × words, how often each text has each; the words by name."""
+        forest = self.forest
+        order = sorted(range(len(forest.label_names)), key=forest.label_names.__getitem__)
+        ones = np.ones(len(forest.labels))
+        words = csr_array((ones, forest.labels, forest.offsets), shape=(len(forest), len(order)))
+        return csr_array(words[:, order]), [forest.label_names[k] for k in order]
+
     def _found(self) -> tuple[np.ndarray, ...]:
         return self.begins, self.compounds, self.inner, self.inner_counts, self.inner_begins
 
@@ -243,14 +253,11 @@ class Weighing:
         weights = excess / self.number[self.kept][columns]
         compounds = csr_array((weights, (rows, columns)), shape=(len(texts), len(self.kept)))
         compounds.sort_indices()
-        forest = found.forest
-        order = sorted(range(len(forest.label_names)), key=forest.label_names.__getitem__)
-        ones = np.ones(len(forest.labels))
-        words = csr_array((ones, forest.labels, forest.offsets), shape=(len(forest), len(forest.label_names)))
-        held = csr_array((np.ones(len(flat)), flat, pool), shape=(len(texts), len(forest)))
-        atoms = csr_array(csr_array(held @ words)[:, order])
+        held = csr_array((np.ones(len(flat)), flat, pool), shape=(len(texts), len(found.forest)))
+        words, word_names = found.words
+        atoms = csr_array(held @ words)
         atoms.sort_indices()
-        return Samples(atoms, compounds, [forest.label_names[k] for k in order], self.names)
+        return Samples(atoms, compounds, word_names, self.names)
 
 
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgraphs:
