@@ -8,10 +8,11 @@ import pytest
 
 from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.parsing import fill
 from workflow_scripts.divergence import trees
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import Forest, plant, read_forest
-from workflow_scripts.pairs.engine import Extractor, decode_tree, fill
+from workflow_scripts.pairs.engine import Extractor, decode_tree
 from workflow_scripts.pairs.tree import Tree
 
 LEXICONS = Path(__file__).resolve().parents[2] / "lexicons"

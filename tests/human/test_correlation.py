@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from workflow_scripts.human.correlation import STATISTICS, compare, image_weights, kendall, pearson, spearman
+from workflow_scripts.human import correlation
+from workflow_scripts.human.correlation import (
+    STATISTICS,
+    compare,
+    concordance,
+    image_weights,
+    kendall,
+    pearson,
+    ranks,
+    signs,
+    spearman,
+    weight_blocks,
+)
 
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "point_biserial": stats.pearsonr}
 OURS = {"kendall": kendall, "spearman": spearman, "point_biserial": pearson}
@@ -28,6 +40,25 @@ def test_weights_are_copies(rows: list[tuple[int, int, int]], statistic: str) ->
         assert np.isnan(found[0])
     else:
         assert found[0] == pytest.approx(SCIPY[statistic](long_x, long_y)[0], abs=1e-9)
+
+
+@given(st.data(), st.integers(1, 30), st.integers(1, 40), st.integers(1, 40))
+def test_sums_over_all_pairs_are_those_of_matrices(data: st.DataObject, n: int, some: int, more: int) -> None:
+    x, y = (np.array(data.draw(st.lists(st.integers(0, k), min_size=n, max_size=n)), float) / 7 for k in (some, more))
+    weights = np.random.default_rng(n).integers(0, 4, (3, n)).astype(float)
+    of_x, of_y = signs(np.stack([x, y]))
+    expected = [weight @ (of_x * of_y) @ weight for weight in weights]
+    assert concordance(x, y, weights).tolist() == concordance(y, x, weights).tolist() == expected
+    assert ranks(x, weights).tolist() == (weights @ of_x.T).tolist() == ranks(np.stack([x] * 3), weights).tolist()
+
+
+def test_resamples_in_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    images = np.array(["a", "b", "a", "c", "b"])
+    whole = image_weights(images, 23, np.random.default_rng(0))
+    monkeypatch.setattr(correlation, "CELLS", 23)
+    blocks = list(weight_blocks(images, 23, np.random.default_rng(0)))
+    assert [len(block) for block in blocks] == [4] * 5 + [3] and np.array_equal(np.vstack(blocks), whole)
+    assert image_weights(images, 0, np.random.default_rng(0)).shape == (0, 5)
 
 
 @pytest.mark.parametrize("statistic", ["kendall", "spearman"])

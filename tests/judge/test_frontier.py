@@ -16,8 +16,9 @@ from torch import nn
 from workflow_scripts.common import disk
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.judge import feed
-from workflow_scripts.judge.frontier import TextCut, image_cut, text_cut
+from workflow_scripts.judge.frontier import image_cut, text_cut
 from workflow_scripts.judge.model import construct, find_model
+from workflow_scripts.judge.text_tower import lengths
 from workflow_scripts.judge.training import choose_trainable, training_mode
 
 from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train
@@ -58,7 +59,7 @@ def test_a_tower_is_cut_before_what_trains(cfg: dict, patterns: list[str], behin
             ids = torch.nn.functional.pad(ids, (0, 7))
             whole = model.encode_text(ids)
             torch.testing.assert_close(texts.above(texts.below(ids), ids), whole)
-            assert TextCut.lengths(ids).tolist() == [3, 2, 5]
+            assert lengths(ids).tolist() == [3, 2, 5]
             for length in (5, 6):
                 short = ids[:, :length]
                 torch.testing.assert_close(texts.above(texts.below(short), short), whole)

@@ -67,11 +67,11 @@ def test_a_share_of_the_batch() -> None:
 
 def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"judge\.gpus: 2, but torch sees no GPU$"):
-        own_device(torch.device("cpu"), 2, "auto")
+        own_device(torch.device("cpu"), 2, "auto", "judge.gpus")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    with pytest.raises(UserError, match=r"judge\.gpus: 4, but torch sees 2 GPUs$"):
-        own_device(torch.device("cuda"), 4, "auto")
-    assert own_device(torch.device("cpu"), 2, "cpu") == torch.device("cpu")
+    with pytest.raises(UserError, match=r"^--nproc-per-node: 4, but torch sees 2 GPUs$"):
+        own_device(torch.device("cuda"), 4, "auto", "--nproc-per-node")
+    assert own_device(torch.device("cpu"), 2, "cpu", "judge.gpus") == torch.device("cpu")
 
 
 def test_a_gpu_where_there_is_none(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,16 +90,17 @@ def test_several_gpus_without_torchrun(train: Train) -> None:
 
 def test_torchrun_without_several_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UserError, match=r"judge\.gpus: 1, but started as 2"), joined(1, torch.device("cpu")):
+    started = joined(1, torch.device("cpu"), "judge.gpus", "a.module")
+    with pytest.raises(UserError, match=r"judge\.gpus: 1, but started as 2: .* -m -- a\.module"), started:
         pass
 
 
 def test_norms_that_train_are_synchronised_on_gpus_alone() -> None:
     model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
-    with pytest.raises(UserError, match="on GPUs alone"):
-        synchronise_norms(model, Group(0, 2), torch.device("cpu"))
-    synchronise_norms(model, Group(0, 1), torch.device("cpu"))
-    synchronise_norms(model.eval(), Group(0, 2), torch.device("cpu"))
+    with pytest.raises(UserError, match="^its setting: .* on GPUs alone"):
+        synchronise_norms(model, Group(0, 2), torch.device("cpu"), "its setting")
+    synchronise_norms(model, Group(0, 1), torch.device("cpu"), "")
+    synchronise_norms(model.eval(), Group(0, 2), torch.device("cpu"), "")
     names = list(model.state_dict())
-    synchronise_norms(model.train(), Group(0, 2), torch.device("cuda"))
+    synchronise_norms(model.train(), Group(0, 2), torch.device("cuda"), "")
     assert isinstance(model[1], nn.SyncBatchNorm) and list(model.state_dict()) == names

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge import pixels, tokens
+from workflow_scripts.judge import pixels, pretrained, tokens
 from workflow_scripts.judge.loss import clip_loss
-from workflow_scripts.judge.precision import autocast
+from workflow_scripts.judge.precision import check_precision
 from workflow_scripts.judge.schedule import rate
 from workflow_scripts.judge.training import in_batch_accuracy
 
+ClipLoss = pretrained.open_clip.ClipLoss
 PreprocessCfg, image_transform_v2 = pixels.PreprocessCfg, pixels.image_transform_v2
 
 
@@ -33,7 +34,7 @@ def test_loss_by_hand() -> None:
 def test_loss_is_open_clips() -> None:
     generator = torch.Generator().manual_seed(0)
     images, texts = (torch.nn.functional.normalize(torch.randn(7, 5, generator=generator), dim=-1) for _ in range(2))
-    theirs = tokens.open_clip.ClipLoss()(images, texts, torch.tensor(14.0))
+    theirs = ClipLoss()(images, texts, torch.tensor(14.0))
     assert clip_loss(images, texts, torch.tensor(14.0)).item() == pytest.approx(theirs.item(), rel=1e-6)
 
 
@@ -53,8 +54,9 @@ def test_a_constant_rate_climbs_and_stays() -> None:
 
 
 def test_float16_needs_a_gpu() -> None:
-    with pytest.raises(UserError, match="amp_fp16 needs a GPU"):
-        autocast("amp_fp16", torch.device("cpu"))
+    with pytest.raises(UserError, match=r"^its setting: amp_fp16 needs a GPU"):
+        check_precision("amp_fp16", torch.device("cpu"), "its setting")
+    check_precision("amp_bf16", torch.device("cpu"), "its setting")
 
 
 def test_vocabulary_leaves_rare_words_unknown() -> None:
@@ -72,10 +74,65 @@ def test_a_truncated_caption_keeps_its_end(own: bool) -> None:
     tokenizer = tokens.get_tokenizer(cfg, words)
     ids = tokens.tokenize(tokenizer, [short, long])
     end = tokens.END if own else tokenizer.eot_token_id
-    assert tokens.count_truncated(tokenizer, [short, long], ids) == 1
+    assert tokens.find_cut(tokenizer, [short, long], ids).tolist() == [False, True]
     assert ids.shape == (2, 6) and ids[1, -1] == end
     assert ids[0].tolist().count(end) == 1
     assert torch.equal(ids[0], tokens.tokenize(tokenizer, ["a red bird"])[0])
+
+
+KINDS = ("words", "open_clip", "bert", "siglip", "clips")
+
+
+def tokenizer_of(kind: str, length: int, folder: Path) -> tuple[tokens.Tokenizer, int, int, int]:
+    """A tokenizer that knows ``bird``; its end token, that one's place in a full row, and how many words fit."""
+    if kind in ("words", "open_clip"):
+        words = [*tokens.SPECIAL, "bird"] if kind == "words" else None
+        cfg = {"text_cfg": {"context_length": length, **({"tower": "words"} if words else {})}}
+        tokenizer = tokens.get_tokenizer(cfg, words)
+        return tokenizer, tokens.END if words else tokenizer.eot_token_id, -1, length - (1 if words else 2)
+    # As models from Hugging Face have them: with a token before the words, with padding that is the end token too,
+    # and in open_clip's mode "clips", in which a token of its own ends every row.
+    transformers = pytest.importorskip("transformers")
+    library = pytest.importorskip("tokenizers")
+    names = ["[PAD]", "[CLS]", "[SEP]", "[BOS]", "[UNK]", "bird"]
+    inner = library.Tokenizer(library.models.WordLevel({name: i for i, name in enumerate(names)}, "[UNK]"))
+    inner.pre_tokenizer = library.pre_tokenizers.Whitespace()
+    if kind != "clips":
+        template = "$A [SEP]" if kind == "siglip" else "[CLS] $A [SEP]"
+        inner.post_processor = library.processors.TemplateProcessing(
+            single=template, special_tokens=[(name, names.index(name)) for name in ("[CLS]", "[SEP]")]
+        )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token="[UNK]", pad_token="[SEP]" if kind == "siglip" else "[PAD]",
+        cls_token="[CLS]", sep_token="[SEP]", bos_token="[BOS]", eos_token="[SEP]",
+    ).save_pretrained(folder)  # fmt: skip
+    text_cfg = {"context_length": length, "hf_tokenizer_name": str(folder)}
+    mode = {"tokenizer_mode": "clips"} if kind == "clips" else {}
+    tokenizer = tokens.get_tokenizer({"text_cfg": {**text_cfg, **mode}}, None)
+    place, fitting = {"bert": (-1, length - 2), "siglip": (-1, length - 1), "clips": (-2, length - 3)}[kind]
+    return tokenizer, 2, place, fitting
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_tokenizer_keeps_the_end_of_what_it_cuts(kind: str, tmp_path: Path) -> None:
+    tokenizer, end, place, fitting = tokenizer_of(kind, 8, tmp_path)
+    captions = [" ".join(["Bird"] * n) for n in range(14)]
+    ids = tokens.tokenize(tokenizer, captions)
+    assert ids.shape == (14, 8) and (ids[fitting:, place] == end).all()
+    assert torch.equal(ids[fitting + 1 :], ids[fitting].expand(13 - fitting, 8))
+    assert tokens.find_cut(tokenizer, captions, ids).tolist() == [n > fitting for n in range(14)]
+    assert tokens.find_cut(tokenizer, [], ids[:0]).tolist() == []
+    for row in range(14):
+        assert tokens.find_cut(tokenizer, captions[row : row + 1], ids[[row]]).tolist() == [row > fitting]
+    assert tokens.cut_texts(tokenizer, captions * 2) == {c for c in captions if len(c.split()) > fitting}
+
+
+def test_captions_are_looked_through_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = tokens.WordTokenizer([*tokens.SPECIAL, "bird"], 4)
+    monkeypatch.setattr(tokens, "AT_ONCE", 2)
+    captions = ["bird " * n for n in (1, 5, 2, 7, 9, 5)]
+    assert tokens.cut_texts(tokenizer, captions) == {"bird " * n for n in (5, 7, 9)}
+    assert tokens.cut_texts(tokenizer, []) == set()
 
 
 @pytest.mark.parametrize("length", [77, 248])
@@ -87,9 +144,7 @@ def test_open_clips_tokenizer_keeps_the_end(length: int) -> None:
     assert ids.shape == (5, length) and (ids[:, 0] == tokenizer.sot_token_id).all()
     assert (ids == tokenizer.eot_token_id).sum(dim=1).tolist() == [1] * 5
     assert (ids.argmax(dim=1) + 1).tolist() == [3, length - 1, length, length, length]
-    assert [tokens.count_truncated(tokenizer, [c], row[None]) for c, row in zip(captions, ids, strict=True)] == [
-        0, 0, 0, 1, 1,
-    ]  # fmt: skip
+    assert tokens.find_cut(tokenizer, captions, ids).tolist() == [False, False, False, True, True]
 
 
 def test_no_captions_have_no_tokens() -> None:
@@ -156,6 +211,20 @@ def test_a_png_is_what_pillow_reads(tmp_path: Path, mode: str) -> None:
         np.testing.assert_array_equal(read, np.array(Image.open(path).convert("RGB")))
         plain = mode in ("RGB", "P") and see_through is None
         assert (pixels._decode_png(path.read_bytes(), None) is not None) == plain
+
+
+def test_bytes_of_an_image_are_what_its_file_is(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    preprocess = pixels.Preprocess({**PreprocessCfg().__dict__, "size": 16}, 0.75)
+    for name, size in (("a.png", (16, 16, 3)), ("b.jpg", (30, 20, 3)), ("c.webp", (18, 40, 3))):
+        path = tmp_path / name
+        Image.fromarray(draw.integers(0, 256, size, dtype=np.uint8)).save(path)
+        content = pixels.Content(path.read_bytes(), "1.tar:a")
+        for box in (None, (2.0, 3.0, 12.0, 9.0)):
+            both = preprocess.read([(path, box), (content, box)])
+            np.testing.assert_array_equal(*both)
+    with pytest.raises(UserError, match=r"^1\.tar:a: not a readable image .*: replace it or leave it out"):
+        preprocess.read([(pixels.Content(content.raw[:20], "1.tar:a"), None)])
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -176,7 +177,7 @@ def test_a_missing_image_is_named(train: Train, squares: Path) -> None:
 
 
 def test_an_unknown_model(train: Train) -> None:
-    with pytest.raises(UserError, match=r"judge\.model: unknown 'RN999'.*own: birds, sketch; .*judge\.model` lists"):
+    with pytest.raises(UserError, match=r"judge\.model: unknown 'RN999'.*own: birds, sketch.*; .*judge\.model` lists"):
         train("judge", model="RN999")
     with pytest.raises(UserError, match=r"judge\.model: unknown 'absent\.json'"):
         train("judge", model="absent.json")
@@ -198,3 +199,20 @@ def test_a_model_of_open_clips(train: Train, tmp_path: Path) -> None:
     judge = load_judge(folder, threads=1, device="cpu")
     assert judge.encode_texts(["a red square"], 2).shape == (1, 16)
     assert json.loads((folder / "vocabulary.json").read_text()) is None
+
+
+def test_captions_that_are_cut_are_counted(train: Train, squares: Path, tmp_path: Path, caplog) -> None:
+    cfg = json.loads((squares / "tiny.json").read_text())
+    cfg["text_cfg"]["context_length"] = 9  # a caption has eight tokens with its end, the other eleven
+    (tmp_path / "short.json").write_text(json.dumps(cfg))
+    with caplog.at_level("WARNING", "compclip"):
+        folder = train("judge", model=str(tmp_path / "short.json"), epochs=1)
+    assert json.loads((folder / "manifest.json").read_text())["truncated_captions"] == 112
+    assert "112 of 224 captions are longer than the model reads: cut before their end token" in caplog.text
+    found = re.search(r"(\d+) of 112 captions of watched images are longer than the model reads", caplog.text)
+    assert found and 0 < int(found[1]) < 112
+    with caplog.at_level("WARNING", "compclip"):
+        manifest = json.loads(
+            (train("none", model=str(tmp_path / "short.json"), epochs=0) / "manifest.json").read_text()
+        )
+    assert manifest["captions"] == manifest["truncated_captions"] == 0, "none is trained on"

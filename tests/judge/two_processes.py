@@ -56,5 +56,5 @@ if __name__ == "__main__":
     settle(given["threads"])
     folder = Path(given.pop("place"))
     cli.start_logging(folder / "judge.log")
-    with joined(2, torch.device("cpu")) as together:
+    with joined(2, torch.device("cpu"), "judge.gpus", "") as together:
         main(together, given, folder)

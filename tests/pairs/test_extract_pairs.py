@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workflow_scripts.common import parsing
 from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import empty_table, read_json, read_table, write_table
+from workflow_scripts.common.language import load_language
 from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.parsing import fill
 from workflow_scripts.common.tables import CAPTIONS, PAIRS
-from workflow_scripts.pairs import engine, extract_pairs
-from workflow_scripts.pairs.engine import Extractor, decode, fill
-from workflow_scripts.pairs.language import load_language
+from workflow_scripts.pairs import extract_pairs
+from workflow_scripts.pairs.engine import Extractor, decode
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"
@@ -103,8 +105,11 @@ def test_damaged_captions(tmp_path):
 
 
 def test_unknown_model():
-    with pytest.raises(UserError, match="'xx_no_model' is not installed: python -m spacy download"):
+    said = "spaCy pipeline 'xx_no_model' is not installed: python -m spacy download"
+    with pytest.raises(UserError, match=f"^--model: {said}"):
         load_language("xx_no_model")
+    with pytest.raises(UserError, match=rf"^pairs\.model: {said}"):
+        Extractor("xx_no_model", [], None)
 
 
 def test_one_word_in_two_lexicons(tmp_path, nouns):
@@ -114,7 +119,7 @@ def test_one_word_in_two_lexicons(tmp_path, nouns):
 
 
 def test_same_bytes_for_any_processes_and_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "CHUNK", 5)
+    monkeypatch.setattr(parsing, "CHUNK", 5)
     results = set()
     for name, processes, batch in (("cold", 1, 4096), ("cold", 1, 4096), ("other", 2, 3)):
         monkeypatch.setattr(extract_pairs, "BATCH", batch)
@@ -137,7 +142,7 @@ def test_batches_do_not_matter(extractor):
 
 
 def test_each_distinct_text_is_parsed_once_and_a_killed_run_resumes(tmp_path, extractor, monkeypatch):
-    monkeypatch.setattr(engine, "CHUNK", 4)
+    monkeypatch.setattr(parsing, "CHUNK", 4)
     seen: list[str] = []
     parse = extractor.parse
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.score import world
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.io import read_json, write_json, write_table
+from workflow_scripts.common.tables import PAIRS, RANKING
+from workflow_scripts.judge.tokens import SPECIAL, WordTokenizer
+from workflow_scripts.score import adjective_choice
 from workflow_scripts.score.adjective_choice import TRIAL, make_trials, summarize
 
 
@@ -78,3 +86,39 @@ def test_summary() -> None:
     assert found["right"] == 0.375 and found["ties"] == 1 and found["images"] == 3
     assert found["adjectives"] == {"blue": {"n": 1, "right": 0.0}, "red": {"n": 3, "right": 0.5}}
     assert found["low"] <= 0.375 <= found["high"]
+
+
+def test_the_command_counts_captions_that_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    results = world.build(tmp_path)
+    place = results / "d" / "color"
+    captions = pd.read_parquet(results / "d" / "captions.parquet")
+    pairs = [
+        occurrence(row.image_id, row.caption_id, row.text, *row.text.split()[1:3]) for row in captions.itertuples()
+    ]
+    write_table(pd.DataFrame(pairs, columns=COLUMNS), results / "d" / "pairs.parquet", PAIRS)
+    ranking = pd.DataFrame({"adjective": world.COLORS, "noun": "wing", "count": 2, "images": 2})
+    ranking = ranking.assign(rank=range(1, 5), percentile=[12.5, 37.5, 62.5, 87.5])
+    write_table(ranking, place / "ranking.parquet", RANKING)
+    write_json({"pairs": ["red_wing", "blue_wing"]}, place / "heldout.json")
+
+    judge = world.FakeJudge()
+    # Of "a red wing and a blue bill" it reads the first five words.
+    judge.tokenizer = WordTokenizer([*SPECIAL, *world.COLORS], 6)
+    monkeypatch.setattr("workflow_scripts.judge.model.load_judge", lambda *_: judge)
+    monkeypatch.setattr(log, "propagate", True)
+    arguments = ["--dataset", "d", "--composition", "color", "--results", str(results), "--judge", "unused"]
+    for name, folder in {
+        "captions": results / "d", "images": results / "d", "pairs": results / "d", "splits": place, "ranking": place,
+    }.items():  # fmt: skip
+        arguments += [f"--{name}", str(folder / f"{name}.parquet")]
+    arguments += ["--heldout", str(place / "heldout.json"), "--cache", str(tmp_path / "cache")]
+    with caplog.at_level("WARNING", "compclip"):
+        output = tmp_path / "choice.json"
+        adjective_choice.main(adjective_choice.arguments().parse_args([*arguments, "--output", str(output)]))
+    found = read_json(output)
+    assert found["n"] > 2 and found["captions"] == len(set(judge.texts_seen)) > 2
+    assert found["truncated_captions"] == found["captions"], "each has seven words"
+    said = f"{found['captions']} of {found['captions']} captions are longer than the model reads: cut before their end"
+    assert said in caplog.text

@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 from tests.score.world import FakeJudge, build, options
+from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_json, write_table
 from workflow_scripts.common.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
+from workflow_scripts.judge.tokens import SPECIAL, WordTokenizer
 from workflow_scripts.score import score_images
 from workflow_scripts.score.precision import expected_top1
 
@@ -186,3 +188,16 @@ def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
     assert [s["judged"] for s in summary["scores"]] == [24, 0, 24, 0, 0]
     assert summary["scores"][3]["balance"]["rule"] == "no cut: 0 pairs, 2 needed"
     assert len(SCORES.validate(pd.read_parquet(folder / "test_swapped.parquet"))) == 0
+
+
+def test_captions_that_are_cut_are_counted(
+    tmp_path: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(log, "propagate", True)
+    results = build(tmp_path)
+    assert run(results, "good")[1]["truncated_captions"] == 0
+    judge.tokenizer = WordTokenizer([*SPECIAL, "red"], 6)  # of seven words, or eight
+    with caplog.at_level("WARNING", "compclip"):
+        _, summary = run(results, "good", output="cut")
+    assert summary["truncated_captions"] == summary["captions"] > 5
+    assert f"{summary['captions']} of {summary['captions']} captions are longer than the model reads: " in caplog.text

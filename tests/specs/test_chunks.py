@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workflow_scripts.common import parsing
 from workflow_scripts.common.cache import Cache
-from workflow_scripts.pairs import engine
 from workflow_scripts.specs import chunks, phrases
 from workflow_scripts.specs.chunks import Chunker, chunk_all, increments, triple
 
@@ -191,7 +191,7 @@ def counted(texts, taken):
 
 
 def test_streamed_in_order_each_text_parsed_once_and_kept(tmp_path, chunker, monkeypatch):
-    monkeypatch.setattr(engine, "CHUNK", 4)
+    monkeypatch.setattr(parsing, "CHUNK", 4)
     texts = [f"A bird with {n % 50} wings is sitting on a branch." for n in range(200)] + ["", CAT]
     parsed: list[str] = []
     parse = chunker.parse
@@ -208,18 +208,18 @@ def test_streamed_in_order_each_text_parsed_once_and_kept(tmp_path, chunker, mon
 
 
 def test_an_endless_stream_is_read_no_further_than_a_few_thousand_ahead(tmp_path, chunker, monkeypatch):
-    monkeypatch.setattr(engine, "CHUNK", 4)
+    monkeypatch.setattr(parsing, "CHUNK", 4)
     taken: list[str] = []
     endless = (f"bird {n}" for n in itertools.count())
     with Cache(tmp_path / "c.sqlite") as cache:
         stream = chunk_all(counted(endless, taken), chunker, cache, 1)
         for n in range(100):
             assert next(stream) == [len(f"bird {n}")]
-            assert len(taken) <= n + chunks.HELD * engine.CHUNK
+            assert len(taken) <= n + chunks.HELD * parsing.CHUNK
 
 
 def test_a_killed_run_goes_on(tmp_path, chunker, monkeypatch):
-    monkeypatch.setattr(engine, "CHUNK", 4)
+    monkeypatch.setattr(parsing, "CHUNK", 4)
     texts = [f"A bird with {n} wings." for n in range(100)]
     parse = chunker.parse
     calls = itertools.count()

@@ -24,7 +24,7 @@ from workflow_scripts.score.embed import Embedder
 from workflow_scripts.specs import score as step
 from workflow_scripts.specs import stretch
 from workflow_scripts.specs.measure import cosine, specs
-from workflow_scripts.specs.score import cut_texts, read_pairs, score_pairs
+from workflow_scripts.specs.score import read_pairs, score_pairs
 
 from .test_stretch import TINY
 
@@ -138,17 +138,6 @@ def test_a_text_of_10000_words(judge: Judge, folder: Path, embedder: Embedder) -
     assert ids.shape == (1, 248) and ids[0, -1] == judge.tokenizer.eot_token_id
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_cut_texts(own: bool) -> None:
-    words = tokens.make_vocabulary([LONG]) if own else None
-    cfg = {"text_cfg": {"context_length": 8, **({"tower": "words"} if own else {})}}
-    tokenizer = tokens.get_tokenizer(cfg, words)
-    texts = [" ".join(["bird"] * n) for n in range(1, 12)] * 2
-    expected = {t for t in texts if tokens.count_truncated(tokenizer, [t], tokens.tokenize(tokenizer, [t]))}
-    assert cut_texts(tokenizer, texts) == expected == {t for t in texts if len(t.split()) > (7 if own else 6)}
-    assert cut_texts(tokenizer, []) == set()
-
-
 def test_other_failures_are_no_bad_images(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
@@ -243,7 +232,7 @@ def test_the_command(
         "pair 4 (0.png, ): empty text",
         "pair 5 (0.png, a bird, with a bill): 3 fields, not 2: put quotes around a text that has commas",
         "pair 6 (1.png): 1 fields, not 2",
-        "1 texts are longer than the judge reads",
+        "1 of 9 texts are longer than the model reads: cut before their end token",
         "error: 4 of 9 pairs have no score",
     ):
         assert line in some.stderr

@@ -22,26 +22,26 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.torch import load_file
 
+from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.device import settle
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_json
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.judge import checkpoint
-from workflow_scripts.judge.model import Judge, construct, load_judge
-from workflow_scripts.judge.tokens import count_truncated, get_tokenizer, tokenize
+from workflow_scripts.judge.model import Judge, assemble, construct, load_judge
+from workflow_scripts.judge.pixels import Preprocess
+from workflow_scripts.judge.tokens import find_cut, get_tokenizer, tokenize
 from workflow_scripts.specs import train_specs, training
 from workflow_scripts.specs.data import Example
-from workflow_scripts.specs.stretch import assemble, stretch, write_judge
+from workflow_scripts.specs.stretch import stretch, write_judge
 from workflow_scripts.specs.training import (
-    ImageReader,
     Sample,
     Stream,
     Training,
     chunk_numbers,
     count_fitting,
     draw_triples,
-    encode_texts,
     train,
 )
 
@@ -52,7 +52,6 @@ CFG = {
     "text_cfg": {"context_length": 26, "width": 16, "heads": 2, "layers": 2},
 }
 LONG = {**CFG, "text_cfg": {**CFG["text_cfg"], "context_length": 44}}
-CONV = {"tower": "conv", "image_size": 16, "widths": [8], "depths": [0], "features": 16}
 PREPROCESS = {
     "size": [16, 16], "mode": "RGB", "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
     "resize_mode": "shortest", "fill_color": 0,
@@ -93,7 +92,7 @@ def new_judge(cfg: dict[str, Any] = LONG) -> Judge:
     settle(1)
     torch.manual_seed(0)
     model = construct(cfg)
-    return Judge(model, get_tokenizer(cfg, None), ImageReader(PREPROCESS, None), torch.device("cpu"), 1)
+    return Judge(model, get_tokenizer(cfg, None), Preprocess(PREPROCESS, None), torch.device("cpu"), 1)
 
 
 @pytest.fixture
@@ -172,8 +171,8 @@ def test_a_detail_that_would_be_cut_is_not_drawn() -> None:
     some = sample(b"", ", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")), "a")
     fits = count_fitting(tokenizer, some[0].text, some[1])
     parts = [[some[0].text[:end]] for end in some[1]]
-    cut = [count_truncated(tokenizer, part, tokenize(tokenizer, part)) for part in parts]
-    assert cut == [0, 0, 1, 1] and fits == 2
+    cut = [bool(find_cut(tokenizer, part, tokenize(tokenizer, part))) for part in parts]
+    assert cut == [False, False, True, True] and fits == 2
     other = sample(b"", "the tail is red, feet, a, b", "b")
     drawn = {draw_triples([some, other], [fits], slice(0, 1), rng(seed))[0][0] for seed in range(50)}
     assert {detail for _, detail, _ in drawn} == {some[0].text[: some[1][1]]}
@@ -183,44 +182,6 @@ def test_a_caption_of_which_not_two_chunks_fit_teaches_no_detail() -> None:
     samples = [sample(b"", "a, b", "a"), sample(b"", "c, d", "b")]
     triples, bare = draw_triples(samples, [1, 2], slice(None), rng(0))
     assert bare == 1 and triples[0] == ("a, b",) * 3
-
-
-# Texts that are shorter than the context.
-
-
-@pytest.mark.parametrize("own", [{}, {"custom_text": True}, {"vision_cfg": CONV}], ids=["clip", "custom", "towers"])
-def test_short_texts_are_encoded_as_long_ones(own: dict[str, Any]) -> None:
-    cfg = {**LONG, **own, "text_cfg": {**LONG["text_cfg"], "context_length": 248}}
-    model = new_judge(cfg).model
-    texts = ["a bird", "a red bird with a long tail, " * 12, "", "a " * 400, "feet"]
-    ids = tokenize(get_tokenizer(cfg, None), texts)
-    whole = model.encode_text(ids)
-    for at_once in (1, 2, 5):
-        torch.testing.assert_close(encode_texts(model, ids, at_once), whole, atol=1e-5, rtol=1e-5)
-    names, parameters = zip(*((n, p) for n, p in model.named_parameters() if "visual" not in n), strict=True)
-    direction = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
-    gradients = [
-        torch.autograd.grad((features * direction).sum(), parameters, allow_unused=True)
-        for features in (whole, encode_texts(model, ids, 2))
-    ]
-    for name, one, other in zip(names, *gradients, strict=True):
-        if name != "logit_scale":
-            torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4, msg=name)
-
-
-def test_texts_are_cut_behind_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, lengths = new_judge().model, []
-    real = training._encode
-    monkeypatch.setattr(training, "_encode", lambda tower, ids: lengths.append(ids.shape) or real(tower, ids))
-    encode_texts(model, tokenize(get_tokenizer(LONG, None), ["a", "a b c d", "a b", "a b c"]), 2)
-    assert lengths == [(2, 4), (2, 6)]
-
-
-def test_a_tower_that_sees_all_its_tokens_gets_all() -> None:
-    cfg = {**LONG, "custom_text": True, "text_cfg": {**LONG["text_cfg"], "no_causal_mask": True}}
-    model = new_judge(cfg).model
-    ids = tokenize(get_tokenizer(cfg, None), ["a bird", "a"])
-    assert torch.equal(encode_texts(model, ids, 1), model.encode_text(ids))
 
 
 # The training.
@@ -269,7 +230,9 @@ def test_the_first_positions_stay(run: Run) -> None:
     assert not torch.equal(before, run("free", keep=0)[0].model.positional_embedding)
 
 
-def test_a_killed_training_goes_on_to_the_same_bytes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_training_goes_on_to_the_same_bytes(
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Killed within an epoch, in the middle of a step."""
     whole, rows = run("whole")
     monkeypatch.setattr(checkpoint, "EVERY", 0)
@@ -287,7 +250,10 @@ def test_a_killed_training_goes_on_to_the_same_bytes(run: Run, monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         run("cut")
     monkeypatch.setattr(training, "specs_loss", real)
-    cut, again = run("cut")
+    monkeypatch.setattr(log, "propagate", True)
+    with caplog.at_level("INFO", "compclip"):
+        cut, again = run("cut")
+    assert "resumed behind step 1" in caplog.text
     assert again == rows and rows[0]["margin"] > 0, "which goes on too"
     for name, tensor in weights(whole).items():
         assert torch.equal(tensor, weights(cut)[name]), name
@@ -461,7 +427,7 @@ def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
     [
         ({"settings": '{"lr": -1}'}, r"--settings: lr: "),
         ({"settings": '{"rate": 1}'}, r"--settings: rate: "),
-        ({"settings": '{"precision": "amp_fp16"}'}, "amp_fp16 needs a GPU"),
+        ({"settings": '{"precision": "amp_fp16"}'}, r"^--settings: precision: amp_fp16 needs a GPU"),
         ({"device": "cuda"}, "--device: cuda, but torch sees no GPU"),
     ],
 )

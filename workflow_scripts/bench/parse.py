@@ -20,10 +20,10 @@ import yaml
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_table, write_table
+from workflow_scripts.common.language import installed_name, load_language
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS
 from workflow_scripts.dataset.sources.cub import read_captions
-from workflow_scripts.pairs.language import installed_name, load_language
 
 if TYPE_CHECKING:
     from spacy.language import Language

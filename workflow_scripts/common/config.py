@@ -24,6 +24,7 @@ from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.pairs.config import PairsConfig
 from workflow_scripts.report.config import ReportConfig
 from workflow_scripts.score.config import ScoreConfig
+from workflow_scripts.specs.config import SpecsConfig
 from workflow_scripts.split.config import SplitConfig
 
 SCHEMA = ROOT / "schemas" / "config.schema.json"
@@ -45,6 +46,7 @@ class Config(Section):
     generate: GenerateConfig = Field(default_factory=GenerateConfig)
     score: ScoreConfig = Field(default_factory=ScoreConfig)
     report: ReportConfig = Field(default_factory=ReportConfig)
+    specs: SpecsConfig | None = Field(None, description="null: no training with long captions")
     human: HumanConfig | None = Field(None, description="null: nobody is asked")
 
     @field_validator("compositions")

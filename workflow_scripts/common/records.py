@@ -25,9 +25,11 @@ Row = tuple[str, dict[str, Any] | str]
 
 
 def read_records(
-    path: str | Path, required: Sequence[str], optional: Sequence[str] = ()
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), *, only: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
     """The columns ``required`` and those of ``optional`` that are there, and the rows that could not be read.
+
+    ``only``: another column is an error, for files in which a column misspelled would be one ignored.
 
     The table has one text (None: no value) a cell, and a column ``where`` that names the row (``line 3``, the header
     being line 1; ``record 3`` where the file has no lines). A bad row is ``line 3: what is wrong``.
@@ -43,6 +45,9 @@ def read_records(
     absent = [name for name in required if name not in found]
     if absent:
         raise UserError(f"{path}: no column {absent[0]!r}; its columns: {', '.join(map(repr, found)) or 'none'}")
+    unknown = [name for name in found if only and name not in (*required, *optional)]
+    if unknown:
+        raise UserError(f"{path}: unknown column {unknown[0]!r}; allowed: {', '.join((*required, *optional))}")
     names = [*required, *(name for name in optional if name in found)]
     cells: dict[str, list[str | None]] = {name: [] for name in ["where", *names]}
     bad = []

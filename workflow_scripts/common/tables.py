@@ -106,3 +106,11 @@ DIVERGENCE = _schema(
     random_atom_mean=_share(), random_atom_std=_share(),
     random_compound_mean=_share(), random_compound_std=_share(), shuffles=_count(),
 )  # fmt: skip
+
+# Long captions to train on, and growing ones to test on; image is a file's path in the folder of images. A step's
+# text ends with what is new in it, and its negative with something wrong in its place.
+EXAMPLES = _schema(image=_text(), text=_text())
+STEPS = _schema(
+    unique=["image", "caption_id", "step"],
+    image=_text(), caption_id=_count(), step=_count(), text=_text(), negative=_text(nullable=True),
+)  # fmt: skip

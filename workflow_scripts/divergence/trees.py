@@ -10,8 +10,9 @@ import numpy as np
 
 from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.parsing import fill
 from workflow_scripts.common.progress import Progress
-from workflow_scripts.pairs.engine import Extractor, decode_tree, fill
+from workflow_scripts.pairs.engine import Extractor, decode_tree
 from workflow_scripts.pairs.tree import Tree
 
 BATCH = 4096  # texts held at once

@@ -14,7 +14,7 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic
 
-# Seconds of work that a kill may cost; an epoch that ends sooner after the last one kept is not kept.
+# Seconds of work that a kill may cost; what is done sooner after the last state kept is not kept.
 EVERY = 20.0
 
 
@@ -31,17 +31,20 @@ def moving(model: nn.Module) -> set[str]:
 
 
 class Checkpoint:
-    """The state of a training in ``file``, of a model that is in the mode in which it trains."""
+    """The state of a training in ``file``, of a model that is in the mode in which it trains.
+
+    unit: what a row of its log is of, an epoch or a step.
+    """
 
     def __init__(
-        self, file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler
+        self, file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler, unit: str
     ) -> None:
-        self.file, self.model, self.optimizer, self.scale = file, model, optimizer, scale
+        self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
         self.names = moving(model)
         self.kept = time.monotonic()
 
     def keep(self, rows: list[dict[str, Any]], last: bool) -> None:
-        """Write the state behind the epochs of ``rows``, where it is time or the ``last`` is done."""
+        """Write the state behind the last of ``rows``, where it is time or the ``last`` of all is done."""
         if not last and time.monotonic() - self.kept < EVERY:
             return
         state = {
@@ -55,7 +58,7 @@ class Checkpoint:
         self.kept = time.monotonic()
 
     def resume(self) -> list[dict[str, Any]]:
-        """Load the state, where there is one; returns the rows of the epochs that are done.
+        """Load the state, where there is one; returns the rows of what is done.
 
         A file cut short counts as none. Raises UserError for one of another model.
         """
@@ -72,7 +75,7 @@ class Checkpoint:
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.scale.load_state_dict(state["scaler"])
-        log.info("resumed behind epoch %d", len(state["rows"]))
+        log.info("resumed behind %s %d", self.unit, len(state["rows"]))
         return state["rows"]
 
     def _state(self) -> dict[str, torch.Tensor]:

@@ -33,7 +33,9 @@ class JudgeConfig(Section):
     """A CLIP fine-tuned on these captions."""
 
     model: str = Field(
-        "sketch", description="open_clip model, a file in workflow_scripts/judge/models, or a path to one"
+        "sketch",
+        description="open_clip model, a file in workflow_scripts/judge/models, or a path to one, or to a judge's"
+        " model.json",
     )
     pretrained: str | None = Field(
         None,

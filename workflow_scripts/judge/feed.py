@@ -16,6 +16,7 @@ import torch
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import atomic
 from workflow_scripts.common.progress import Progress
+from workflow_scripts.judge import text_tower
 from workflow_scripts.judge.activations import Activations
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.frontier import ImageCut, TextCut, image_cut, text_cut
@@ -51,7 +52,11 @@ def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, fil
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
     """The features of captions, ids (n, length), by the whole text tower."""
-    return lambda rows: judge.model.encode_text(ids[torch.from_numpy(rows)].to(judge.device))
+
+    def features(rows: np.ndarray) -> torch.Tensor:
+        return text_tower.encode_texts(judge.model, ids[torch.from_numpy(rows)].to(judge.device), len(rows))
+
+    return features
 
 
 class Feed:
@@ -128,7 +133,7 @@ class Feed:
     def _frozen_captions(self, cut: TextCut, ids: torch.Tensor, file: Path) -> Captions:
         judge = self.judge
         # One token after another, padding left out; captions of like length are computed together.
-        lengths = cut.lengths(ids)
+        lengths = text_tower.lengths(ids)
         order = lengths.argsort(stable=True)
         starts = torch.empty_like(lengths)
         starts[order] = lengths[order].cumsum(0) - lengths[order]

@@ -13,13 +13,13 @@ import torch
 from torch import nn
 
 from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.judge.text_tower import causal_tower, embed, mask, pool, projected
 
 import_torchvision()
 
-from open_clip.model import CLIP  # noqa: E402
 from open_clip.modified_resnet import ModifiedResNet  # noqa: E402
 from open_clip.timm_model import TimmModel  # noqa: E402
-from open_clip.transformer import VisionTransformer, text_global_pool  # noqa: E402
+from open_clip.transformer import VisionTransformer  # noqa: E402
 
 Step = Callable[[torch.Tensor], torch.Tensor]
 
@@ -55,17 +55,12 @@ class TextCut:
     """A text tower in two.
 
     below: (n, length) ids to (n, length, width) floats; above: these and the ids to (n, d) features. length:
-    any that holds all tokens up to the end token, for no token sees those behind it.
+    any that holds all tokens up to the end token (``text_tower.lengths``).
     """
 
     below: Step
     above: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     behind: str
-
-    @staticmethod
-    def lengths(ids: torch.Tensor) -> torch.Tensor:
-        """(n,) tokens up to the end token, which has the highest id."""
-        return ids.argmax(dim=-1) + 1
 
 
 def _parameters(part: nn.Module | nn.Parameter) -> list[nn.Parameter]:
@@ -96,7 +91,7 @@ def image_stages(visual: nn.Module) -> list[Stage]:
         return [
             Stage("embeddings", embedding, visual._embeds),
             *(Stage(f"resblocks.{i}", (block,), block) for i, block in enumerate(visual.transformer.resblocks)),
-            Stage("pooling", pooling, lambda x: _projected(visual._pool(x)[0], visual.proj)),
+            Stage("pooling", pooling, lambda x: projected(visual._pool(x)[0], visual.proj)),
         ]
     return []
 
@@ -117,36 +112,26 @@ def _row(stages: list[Stage]) -> Step:
 def text_cut(model: nn.Module) -> TextCut | None:
     """``model``'s text tower, cut before the first block that trains; None where that is the first.
 
-    Only of CLIP's own causal transformer, in which no token sees those behind it.
+    Only of a ``causal_tower``.
     """
-    if type(model) is not CLIP or model.attn_mask is None or model.text_pool_type != "argmax":
+    tower = causal_tower(model)
+    if tower is None or not tower.transformer.batch_first:
         return None
-    blocks = list(model.transformer.resblocks)
+    blocks = list(tower.transformer.resblocks)
     frozen = next(
         (i for i, block in enumerate(blocks) if any(p.requires_grad for p in block.parameters())), len(blocks)
     )
-    embedded = Stage("embeddings", (model.token_embedding, model.positional_embedding), model.token_embedding)
-    if not frozen or embedded.trains or not model.transformer.batch_first:
+    embeddings = (*tower.token_embedding.parameters(), tower.positional_embedding)
+    if not frozen or any(p.requires_grad for p in embeddings):
         return None
 
     def through(x: torch.Tensor, some: list[nn.Module]) -> torch.Tensor:
-        length = x.shape[1]
-        mask = model.attn_mask[:length, :length]
-        return reduce(lambda passed, block: block(passed, attn_mask=mask), some, x)
+        return reduce(lambda passed, block: block(passed, attn_mask=mask(tower, x)), some, x)
 
     def below(ids: torch.Tensor) -> torch.Tensor:
-        dtype = model.transformer.get_cast_dtype()
-        x = model.token_embedding(ids).to(dtype) + model.positional_embedding[: ids.shape[1]].to(dtype)
-        return through(x, blocks[:frozen])
+        return through(embed(tower, ids), blocks[:frozen])
 
     def above(x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        x = model.ln_final(through(x, blocks[frozen:]))
-        return _projected(text_global_pool(x, ids, "argmax"), model.text_projection)
+        return pool(tower, through(x, blocks[frozen:]), ids)
 
     return TextCut(below, above, f"resblocks.{frozen - 1}")
-
-
-def _projected(x: torch.Tensor, projection: nn.Module | nn.Parameter | None) -> torch.Tensor:
-    if projection is None:
-        return x
-    return projection(x) if isinstance(projection, nn.Module) else x @ projection

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -30,6 +30,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_json, write_json
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.judge import text_tower
 from workflow_scripts.judge.config import MODELS, JudgeConfig, model_file
 from workflow_scripts.judge.networks import IMAGE_TOWERS, TEXT_TOWERS
 from workflow_scripts.judge.pixels import Item, Preprocess
@@ -78,11 +79,13 @@ def _tower(
 def find_model(name: str) -> dict[str, Any]:
     """The open_clip model config of a path, of a file in ``models/``, or of open_clip.
 
-    Raises UserError for a name that is none of these.
+    A path may be that of a judge's ``model.json`` too. Raises UserError for a name that is none of these.
     """
     path = model_file(name)
     if path is not None:
         cfg = read_json(path)
+        if isinstance(cfg, dict):
+            cfg = cfg.get("model_cfg", cfg)
         if not isinstance(cfg, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(cfg):
             raise UserError(f"{path}: not an open_clip model config: it needs embed_dim, vision_cfg and text_cfg")
         return cfg
@@ -94,6 +97,13 @@ def find_model(name: str) -> dict[str, Any]:
             f" open_clip's {len(open_clip.list_models())}, which `python -m workflow_scripts.judge.model` lists"
         )
     return cfg
+
+
+def model_name(name: str) -> str:
+    """What a judge of ``judge.model: name`` is called: as the judge whose ``model.json`` that is, or by the file."""
+    if not name.endswith(".json"):
+        return name
+    return read_json(name).get("name", Path(name).stem)
 
 
 def construct(model_cfg: dict[str, Any]) -> nn.Module:
@@ -158,6 +168,21 @@ def build(config: JudgeConfig, captions: Sequence[str], seed: int) -> Built:
     return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused)
 
 
+def assemble(
+    model_cfg: dict[str, Any],
+    state: Mapping[str, torch.Tensor],
+    preprocess_cfg: dict[str, Any],
+    vocabulary: list[str] | None,
+    where: str,
+) -> Built:
+    """The model of a config with the tensors of ``state``; UserError names one that is missing, unused or misshapen."""
+    model = construct(model_cfg)
+    unused = start(model, state, where)
+    if unused:
+        raise UserError(f"{where}: the model has no place for {', '.join(unused[:3])}: the weights of another one")
+    return Built(model, model_cfg, preprocess_cfg, vocabulary, [])
+
+
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
     """Write the judge's files; returns its hash. Equal weights give equal bytes."""
     state = {key: value.detach().cpu().contiguous().clone() for key, value in built.model.state_dict().items()}
@@ -181,7 +206,7 @@ class Judge:
     """Encodes images and captions to rows of unit length; their dot product is the similarity.
 
     An embedding does not depend on the order of the items or on their batch, only on ``batch``, its size, for
-    the last batch is filled up.
+    the last batch is filled up. Captions that are cut to the same length (``text_tower.by_length``) go together.
     """
 
     def __init__(
@@ -203,15 +228,18 @@ class Judge:
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         """(n, d) float32 for n captions, as they are: cleaning is done here."""
-        ids = tokenize(self.tokenizer, texts).numpy()
-        parts = (ids[start : start + batch] for start in range(0, len(ids), batch))
-        return self._encode(parts, len(texts), batch, "captions", self._texts)
+        alike = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
+        parts = (part.numpy() for _, ids in alike for part in ids.split(batch) if len(part))
+        vectors = self._encode(parts, len(texts), batch, "captions", self._texts)
+        result = np.empty_like(vectors)
+        result[np.concatenate([rows.numpy() for rows, _ in alike])] = vectors
+        return result
 
     def _images(self, pixels: np.ndarray) -> torch.Tensor:
         return self.model.encode_image(self.preprocess.floats(pixels, self.device), normalize=True)
 
     def _texts(self, ids: np.ndarray) -> torch.Tensor:
-        return self.model.encode_text(torch.from_numpy(ids).to(self.device), normalize=True)
+        return F.normalize(text_tower.encode(self.model, torch.from_numpy(ids).to(self.device)), dim=-1)
 
     def _encode(
         self,
@@ -261,20 +289,29 @@ def fold_norms(model: nn.Module) -> None:
                     module[i], module[i + 1] = fuse_conv_bn_eval(layer, norm), nn.Identity()
 
 
+def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
+    """A judge as it was saved, to be trained further: its model, name and crop.
+
+    Raises UserError where its files do not belong together.
+    """
+    folder = Path(folder)
+    settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
+    built = assemble(settings["model_cfg"], read_weights(weights), settings["preprocess_cfg"], vocabulary, weights)
+    return built, settings["name"], settings["crop"]
+
+
 def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
-    """The judge of a folder that ``train_judge`` wrote.
+    """The judge of a folder that ``train_judge`` wrote, to judge by: its batch norms are folded.
 
     Raises UserError where its files do not belong together.
     """
     folder = Path(folder)
     settle(threads)
-    settings, vocabulary = read_json(folder / MODEL), read_json(folder / VOCABULARY)
-    model = construct(settings["model_cfg"])
-    start(model, read_weights(str(folder / WEIGHTS)), str(folder / WEIGHTS))
-    fold_norms(model)
-    preprocess = Preprocess(settings["preprocess_cfg"], settings["crop"])
-    judge = Judge(model, get_tokenizer(settings["model_cfg"], vocabulary), preprocess, find_device(device), threads)
-    judge.name, judge.hash = settings["name"], judge_hash(folder)
+    built, name, crop = read_judge(folder)
+    fold_norms(built.model)
+    tokenizer, preprocess = get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop)
+    judge = Judge(built.model, tokenizer, preprocess, find_device(device), threads)
+    judge.name, judge.hash = name, judge_hash(folder)
     manifest = folder / MANIFEST
     if manifest.is_file() and read_json(manifest).get("judge_hash") != judge.hash:
         raise UserError(

@@ -77,32 +77,33 @@ class _Gather(torch.autograd.Function):
         return gradient[group.share(context.n * group.count)] * group.count, None
 
 
-def own_device(device: torch.device, gpus: int, asked: str) -> torch.device:
+def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:
     """The device of this process, of ``gpus`` of them on ``device``'s kind.
 
-    asked: the config's judge.device; on the CPU it must say so. Raises UserError where there are fewer GPUs.
+    asked: the device that the user named; on the CPU it must be that. Raises UserError, which names ``setting``,
+    where there are fewer GPUs.
     """
     if gpus == 1 or asked == "cpu":
         return device
     there = torch.cuda.device_count() if device.type == "cuda" else 0
     if gpus > there:
-        raise UserError(f"judge.gpus: {gpus}, but torch sees {there or 'no'} GPU{'s' if there > 1 else ''}")
+        raise UserError(f"{setting}: {gpus}, but torch sees {there or 'no'} GPU{'s' if there > 1 else ''}")
     own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     torch.cuda.set_device(own)
     return own
 
 
 @contextmanager
-def joined(gpus: int, device: torch.device) -> Iterator[Group]:
+def joined(gpus: int, device: torch.device, setting: str, module: str) -> Iterator[Group]:
     """The group of ``gpus`` processes that torchrun started this one in; alone where that is one.
 
-    Raises UserError where it was started otherwise.
+    Raises UserError, which names ``setting`` and how to start ``module``, where it was started otherwise.
     """
     started = int(os.environ.get("WORLD_SIZE", 1))
     if started != gpus:
         raise UserError(
-            f"judge.gpus: {gpus}, but started as {started}: the command is"
-            f" torchrun --nproc-per-node {gpus} -m -- workflow_scripts.judge.train_judge …"
+            f"{setting}: {gpus}, but started as {started}: the command is"
+            f" torchrun --nproc-per-node {gpus} -m -- {module} …"
         )
     if gpus == 1:
         yield ALONE
@@ -118,15 +119,15 @@ def joined(gpus: int, device: torch.device) -> Iterator[Group]:
     dist.destroy_process_group()
 
 
-def synchronise_norms(model: nn.Module, group: Group, device: torch.device) -> None:
+def synchronise_norms(model: nn.Module, group: Group, device: torch.device, setting: str) -> None:
     """Let the batch norms see the batch of all processes, where ``model`` is in training mode; names stay.
 
-    Raises UserError on a CPU, where torch cannot.
+    Raises UserError, which names ``setting``, on a CPU, where torch cannot.
     """
     if group.count == 1 or not any(
         isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in model.modules()
     ):
         return
     if device.type != "cuda":
-        raise UserError("judge.gpus: batch norms that train can be synchronised on GPUs alone: set it to 1")
+        raise UserError(f"{setting}: batch norms that train can be synchronised on GPUs alone: set it to 1")
     nn.SyncBatchNorm.convert_sync_batchnorm(model)

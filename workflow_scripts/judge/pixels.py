@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import imagecodecs
 import numpy as np
@@ -24,7 +24,17 @@ from torchvision.transforms.v2 import InterpolationMode  # noqa: E402
 from torchvision.transforms.v2 import functional as vision  # noqa: E402
 
 Box = tuple[float, float, float, float]
-Item = tuple[Path, Box | None]
+
+
+class Content(NamedTuple):
+    """An image file's bytes, and what it is called in messages: of a tar, say."""
+
+    raw: bytes
+    name: str
+
+
+# An image, as a file or what would stand in it, and the bounding box of what it shows.
+Item = tuple[Path | Content, Box | None]
 
 # Images that are resized together where they are of one size; so many lie in memory as they were decoded.
 FITTED_AT_ONCE = 16
@@ -63,7 +73,7 @@ def _decode_png(raw: bytes, room: np.ndarray | None) -> np.ndarray | None:
 
 
 class Preprocess:
-    """open_clip's evaluation preprocessing in two halves: files to bytes, once, and bytes to floats, each time.
+    """open_clip's evaluation preprocessing in two halves: files to pixels, once, and pixels to floats, each time.
 
     cfg: open_clip's ``preprocess_cfg``. crop: half side of the crop around a bounding box, None for no crop.
 
@@ -98,17 +108,21 @@ class Preprocess:
                 part[rows] = self._fit(np.stack([images[row] for row in rows], out=room[: len(rows)]))
         return result
 
-    def _decode(self, path: Path, box: Box | None, room: np.ndarray) -> np.ndarray:
-        """The pixels of a file, (height, width, 3) bytes; in ``room`` where they are decoded to its shape."""
-        with open(path, "rb", buffering=0) as file:  # a buffer costs as much as a small image
-            raw = file.read()
+    def _decode(self, image: Path | Content, box: Box | None, room: np.ndarray) -> np.ndarray:
+        """The pixels of an image, (height, width, 3) bytes; in ``room`` where they are decoded to its shape."""
+        if isinstance(image, Content):
+            raw, name = image
+        else:
+            name = str(image)
+            with open(image, "rb", buffering=0) as file:  # a buffer costs as much as a small image
+                raw = file.read()
         try:
             pixels = _decode_png(raw, None if box else room)
             if pixels is None:
                 with Image.open(io.BytesIO(raw)) as file:
                     pixels = np.array(file.convert("RGB"))
         except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
-            raise UserError(f"{path}: not a readable image ({error}): replace it or leave it out") from error
+            raise UserError(f"{name}: not a readable image ({error}): replace it or leave it out") from error
         if box is not None and self.crop is not None:
             height, width, _ = pixels.shape
             left, top, right, bottom = crop_around(box, (width, height), self.crop)

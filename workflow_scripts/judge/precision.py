@@ -11,15 +11,16 @@ from workflow_scripts.common.errors import UserError
 MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
 
 
-def autocast(precision: str, device: torch.device) -> AbstractContextManager:
-    """The context of a training's forward pass; weights, gradients and the optimizer stay in 32 bits.
+def check_precision(precision: str, device: torch.device, setting: str) -> None:
+    """Raise UserError, which names ``setting``, for amp_fp16 without a GPU, which has no fast path for it."""
+    if precision == "amp_fp16" and device.type != "cuda":
+        raise UserError(f"{setting}: amp_fp16 needs a GPU; use fp32 or amp_bf16")
 
-    Raises UserError for amp_fp16 without a GPU, which has no fast path for it.
-    """
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager:
+    """The context of a training's forward pass; weights, gradients and the optimizer stay in 32 bits."""
     if precision == "fp32":
         return nullcontext()
-    if precision == "amp_fp16" and device.type != "cuda":
-        raise UserError("judge.precision: amp_fp16 needs a GPU; use fp32 or amp_bf16")
     return torch.autocast(device.type, MIXED[precision])
 
 

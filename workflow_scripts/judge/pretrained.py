@@ -100,7 +100,7 @@ def _check_positions(model: nn.Module, state: Mapping[str, torch.Tensor], path: 
         if len(state[key]) != len(own[key]):
             raise UserError(
                 f"{path}: reads {len(state[key])} positions of a caption where {name} has {len(own[key])}: give a"
-                " model config with that text_cfg.context_length"
+                " model config with that text_cfg.context_length (of a judge's weights, the model.json beside them)"
             )
 
 

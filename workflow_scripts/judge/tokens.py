@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 
+from workflow_scripts.common.cli import log
 from workflow_scripts.common.vision import import_torchvision
-
-import_torchvision()
-
-import open_clip  # noqa: E402
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
 PAD, UNKNOWN, END = 0, 1, 2
 SPECIAL = ("<pad>", "<unknown>", "<end>")
+# Captions whose tokens are held at once when those that are cut are looked for.
+AT_ONCE = 10_000
 
 Tokenizer = Callable[..., torch.Tensor]
 
@@ -58,6 +58,9 @@ class WordTokenizer:
 
 def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None) -> Tokenizer:
     """The tokenizer of an open_clip model config, or of the project's own text tower."""
+    import_torchvision()
+    import open_clip  # here, not above: it is slow to import, and most of this is used without it
+
     text_cfg = model_cfg["text_cfg"]
     length = text_cfg.get("context_length", open_clip.tokenizer.DEFAULT_CONTEXT_LENGTH)
     if "tower" in text_cfg:
@@ -79,7 +82,31 @@ def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:
     return tokenizer([clean(caption) for caption in captions])
 
 
-def count_truncated(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -> int:
-    """How many of ``captions`` are cut in ``ids``: those that one more place would change."""
-    longer = tokenizer([clean(caption) for caption in captions], context_length=ids.shape[1] + 1)
-    return int((longer[:, :-1] != ids).any(dim=1).sum())
+def find_cut(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -> np.ndarray:
+    """(n,) which of ``captions`` are cut in their ``ids`` (n, length): those of which one more place holds more."""
+    blank = tokenizer([""], context_length=ids.shape[1])
+    # Some tokenizers end every row alike; where the place before that is empty too there was room for all, so that
+    # few captions need to be tokenized again.
+    rows = (ids != blank)[:, -2:].any(dim=1).nonzero()[:, 0].tolist()
+    result = np.zeros(len(captions), bool)
+    if rows:
+        length = ids.shape[1] + 1
+        longer = tokenizer([clean(captions[row]) for row in rows], context_length=length)
+        said = (longer != tokenizer([""], context_length=length)).sum(dim=1)
+        result[rows] = (said > (ids[rows] != blank).sum(dim=1)).numpy()
+    return result
+
+
+def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
+    """Those of ``captions`` that have more tokens than the model reads; they are cut before their end token."""
+    distinct, result = iter(dict.fromkeys(captions)), set()
+    while part := list(islice(distinct, AT_ONCE)):
+        cut = find_cut(tokenizer, part, tokenize(tokenizer, part))
+        result.update(text for text, is_cut in zip(part, cut, strict=True) if is_cut)
+    return result
+
+
+def say_cut(cut: int, total: int, what: str = "captions") -> None:
+    """Warn of captions that were cut, in every stage in the same words."""
+    if cut:
+        log.warning("%d of %d %s are longer than the model reads: cut before their end token", cut, total, what)

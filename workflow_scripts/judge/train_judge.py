@@ -29,11 +29,11 @@ from workflow_scripts.common.io import atomic, read_table, write_json
 from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.feed import Captions, Feed, Images
-from workflow_scripts.judge.model import MANIFEST, Judge, build, save_judge
+from workflow_scripts.judge.model import MANIFEST, Judge, build, model_name, save_judge
 from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 from workflow_scripts.judge.pixels import Item, Preprocess
-from workflow_scripts.judge.precision import autocast
-from workflow_scripts.judge.tokens import count_truncated, get_tokenizer, tokenize
+from workflow_scripts.judge.precision import autocast, check_precision
+from workflow_scripts.judge.tokens import cut_texts, find_cut, get_tokenizer, say_cut, tokenize
 from workflow_scripts.judge.training import (
     Evaluate,
     Examples,
@@ -45,6 +45,8 @@ from workflow_scripts.judge.training import (
 from workflow_scripts.judge.weights import find_weights
 from workflow_scripts.split.judged import judge_images, judged_images
 
+# The setting that errors of several processes name.
+GPUS = "judge.gpus"
 # Enough test images to see a training go wrong; the scores themselves are the score stage's.
 WATCHED = 1000
 
@@ -155,8 +157,9 @@ def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], pr
 def main(options: argparse.Namespace) -> None:
     config = read_settings(options.settings)
     settle(options.threads)
-    device = own_device(find_device(config.device), config.gpus, config.device)
-    with joined(config.gpus, device) as group:
+    device = own_device(find_device(config.device), config.gpus, config.device, GPUS)
+    check_precision(config.precision, device, "judge.precision")
+    with joined(config.gpus, device, GPUS, "workflow_scripts.judge.train_judge") as group:
         train_judge(options, config, device, group)
 
 
@@ -179,7 +182,7 @@ def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.
     parameters = dict(judge.model.named_parameters())
     weights = sum(parameters[name].numel() for name in choose_trainable(judge.model, config.trainable))
     training_mode(judge.model)
-    synchronise_norms(judge.model, group, device)
+    synchronise_norms(judge.model, group, device, GPUS)
 
     items = items_of(images, trained, options.results) if config.epochs else []
     looked_at = {
@@ -196,7 +199,7 @@ def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.
     }
     evaluate = evaluator(judge, watched, config.precision)
     ids = tokenize(tokenizer, texts)
-    truncated = count_truncated(tokenizer, texts, ids)
+    truncated = int(find_cut(tokenizer, texts, ids).sum()) if config.epochs else 0
     if config.epochs:
         log.info(
             "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
@@ -211,11 +214,11 @@ def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.
     feed.clear()
     if not group.first:
         return
-    if truncated:
-        log.warning(
-            "%d of %d captions are longer than the model reads: cut before their end token", truncated, len(own)
-        )
-    name = Path(config.model).stem if config.model.endswith(".json") else config.model
+    say_cut(truncated, len(own))
+    shown = [text for _, said in looked_at.values() for text in said]
+    cut = cut_texts(tokenizer, shown)
+    say_cut(sum(text in cut for text in shown), len(shown), "captions of watched images")
+    name = model_name(config.model)
     judge_hash = save_judge(built, name, config.crop, options.folder)
     write_log(rows, options.folder)
     last = {key: value for key, value in rows[-1].items() if key.startswith("retrieval")}

@@ -112,7 +112,7 @@ def train(
     training_mode(model)
     optimizer = make_optimizer(model, config)
     scale = scaler(config.precision, device)
-    kept = Checkpoint(checkpoint, model, optimizer, scale)
+    kept = Checkpoint(checkpoint, model, optimizer, scale, "epoch")
     rows = kept.resume()
     with Progress(steps, "steps") as progress:
         progress.add(len(rows) * (n // batch))

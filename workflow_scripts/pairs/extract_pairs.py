@@ -22,11 +22,12 @@ from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import table_writer, write_json
+from workflow_scripts.common.language import identity
 from workflow_scripts.common.lexicon import load_lexicon
+from workflow_scripts.common.parsing import fill
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.tables import PAIRS, RELATIONS
-from workflow_scripts.pairs.engine import Extractor, decode, fill
-from workflow_scripts.pairs.language import identity
+from workflow_scripts.pairs.engine import Extractor, decode
 from workflow_scripts.pairs.occurrences import Occurrence
 
 BATCH = 4096  # captions held at once

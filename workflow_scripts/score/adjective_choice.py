@@ -20,6 +20,7 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import read_table, write_json
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT
+from workflow_scripts.judge.tokens import cut_texts, say_cut
 from workflow_scripts.score import embed, interval
 from workflow_scripts.score.scores import rounded
 from workflow_scripts.split.heldout import read_heldout
@@ -100,7 +101,10 @@ def main(options: argparse.Namespace) -> None:
     )
     with embed.open_embedder(options) as embedder:
         shown = embedder.images(embed.items_of(files.loc[trials["image_id"]].tolist(), images, options.results))
-        texts = embedder.texts([*trials["text"], *trials["wrong_text"]])
+        asked = [*trials["text"], *trials["wrong_text"]]
+        texts = embedder.texts(asked)
+        truncated = len(cut_texts(embedder.judge.tokenizer, asked))
+    say_cut(truncated, len(set(asked)))
     right, wrong = texts[: len(trials)], texts[len(trials) :]
     margins = np.einsum("nd,nd->n", shown, right) - np.einsum("nd,nd->n", shown, wrong)
     result = {
@@ -111,6 +115,8 @@ def main(options: argparse.Namespace) -> None:
         "train_on": options.train_on,
         "seed": options.seed,
         **summarize(trials, margins, options.bootstrap, options.seed),
+        "captions": len(set(asked)),
+        "truncated_captions": truncated,
         "left_out": dict(sorted(left_out.items())),
     }
     write_json(result, options.output)

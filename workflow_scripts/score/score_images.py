@@ -17,6 +17,7 @@ import numpy as np
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import atomic_folder, write_json
+from workflow_scripts.judge.tokens import cut_texts, say_cut
 from workflow_scripts.score import embed, scores
 from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
 from workflow_scripts.score.entries import EntrySet, number, renumber
@@ -56,9 +57,6 @@ def score_set(
 
 
 def main(options: argparse.Namespace) -> None:
-    # Here, not above: it is slow to import.
-    from workflow_scripts.judge.tokens import count_truncated, tokenize
-
     started = time.monotonic()
     inputs = scores.load_inputs(options)
     settings = scores.settings_of(options)
@@ -69,8 +67,8 @@ def main(options: argparse.Namespace) -> None:
             found[entry_set.name] = score_set(
                 entry_set, inputs, embedder, options.results, settings, options.prompt_rule
             )
-        tokenizer = embedder.judge.tokenizer
-        truncated = count_truncated(tokenizer, captions, tokenize(tokenizer, captions)) if captions else 0
+        truncated = len(cut_texts(embedder.judge.tokenizer, captions))
+    say_cut(truncated, len(captions))
     summary = scores.head(options, inputs) | {
         "judge": embedder.judge.name,
         "judge_hash": embedder.judge.hash,

@@ -1,7 +1,7 @@
 """Captions cut into chunks that add up: phrases and clauses, by spaCy's parse, each text parsed once and kept.
 
 A caption's first i chunks are its text up to the i-th end, so that a detail is its base and something behind it. The
-parse is that of stage ``pairs``; the rules of what is a chunk are in ``phrases``.
+pipeline is that of stage ``pairs``; the rules of what is a chunk are in ``phrases``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from workflow_scripts.common import parsing
 from workflow_scripts.common.cache import Cache, key
 from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.pairs import engine
-from workflow_scripts.pairs.language import identity, load_language
+from workflow_scripts.common.language import identity, load_language
 from workflow_scripts.specs.phrases import PARSED, chunk_ends, with_rest
 
 __all__ = ["Chunker", "context", "chunk_all", "chunk_ends", "increments", "triple"]
@@ -49,14 +49,14 @@ def triple(text: str, ends: Sequence[int], other_text: str, other_ends: Sequence
 
 def context(model: str) -> bytes:
     """What the chunks of a text depend on beside it: the pipeline and the rules."""
-    # Not engine: how texts are handed to processes changes nothing.
-    return key(code_hash("workflow_scripts.pairs.language", "workflow_scripts.specs.phrases"), identity(model))
+    # Not parsing: how texts are handed to processes changes nothing.
+    return key(code_hash("workflow_scripts.common.language", "workflow_scripts.specs.phrases"), identity(model))
 
 
 class Chunker:
-    """Cuts texts in this process; what ``pairs.engine`` runs in several.
+    """Cuts texts in this process; what ``common.parsing`` runs in several.
 
-    model: the pipeline's name in the config (``pairs.model``). Raises UserError where it cannot be loaded.
+    model: the pipeline's name. Raises UserError where it cannot be loaded.
     """
 
     def __init__(self, model: str) -> None:
@@ -86,8 +86,8 @@ def chunk_all(texts: Iterable[str], model: str | Chunker, cache: Cache, processe
     """
     chunker = Chunker(model) if isinstance(model, str) else model
     source = iter(texts)
-    while held := list(islice(source, HELD * engine.CHUNK * processes)):
-        engine.fill(chunker, cache, [held], processes)
+    while held := list(islice(source, HELD * parsing.CHUNK * processes)):
+        parsing.fill(chunker, cache, [held], processes)
         keys = chunker.keys(held)
         found = cache.get(list(dict.fromkeys(keys)))
         for k, text in zip(keys, held, strict=True):

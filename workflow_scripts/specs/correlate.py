@@ -18,9 +18,10 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import write_json
+from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.records import read_records
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.human.correlation import image_weights, kendall, pearson, spearman
+from workflow_scripts.human.correlation import kendall, pearson, spearman, weight_blocks
 from workflow_scripts.score import interval
 from workflow_scripts.score.embed import open_embedder
 from workflow_scripts.score.scores import rounded
@@ -29,9 +30,6 @@ from workflow_scripts.specs.evaluation import LeftOut, find_image
 from workflow_scripts.specs.score import CUT, score_pairs
 
 STATISTICS = {"kendall": kendall, "spearman": spearman, "pearson": pearson}
-
-# Kendall's and Spearman's work on matrices of all pairs of ratings: some six of 8 bytes a pair.
-MOST = 10_000
 
 DEFINITION = """Correlations over all ratings: kendall is tau-b, spearman and pearson are of ranks and of values. score:
 max((cosine + 1) / 2, 0). Intervals resample images with all their ratings."""
@@ -42,23 +40,23 @@ def correlations(
 ) -> dict[str, dict[str, Any]]:
     """STATISTICS of scores (n,) with ratings (n,), each with the interval over resampled images (n,).
 
-    None where one side does not vary, or where no interval can be had of one image. Raises UserError above MOST rows.
+    None where one side does not vary, or where no interval can be had of one image.
     """
-    if len(images) > MOST:
-        raise UserError(
-            f"{len(images)} ratings: more than {MOST} do not fit into memory: give each caption's mean rating"
-        )
+    scores, ratings = scores.astype(float), ratings.astype(float)
     distinct = len(np.unique(np.asarray(images, dtype=str)))
-    drawn = image_weights(images, resamples, rng(seed, "correlate")) if distinct > 1 else np.empty((0, len(images)))
-    weights = np.vstack([np.ones(len(images)), drawn])
+    drawn: dict[str, list[np.ndarray]] = {name: [] for name in STATISTICS}
+    with Progress(resamples, "resamples") as progress:
+        for weights in weight_blocks(images, resamples if distinct > 1 else 0, rng(seed, "correlate")):
+            for name, statistic in STATISTICS.items():
+                drawn[name].append(statistic(scores, ratings, weights))
+            progress.add(len(weights))
     found = {}
     for name, statistic in STATISTICS.items():
-        value, draws = None, np.empty(0)
-        if len(images) > 1:
-            first, *rest = statistic(scores.astype(float), ratings.astype(float), weights)
-            value = None if np.isnan(first) else float(first)
-            # A resample in which one side does not vary has no correlation.
-            draws = np.array(rest)[~np.isnan(rest)]
+        (first,) = statistic(scores, ratings, np.ones((1, len(images))))
+        value = None if np.isnan(first) else float(first)
+        draws = np.concatenate([np.empty(0), *drawn[name]])
+        # A resample in which one side does not vary has no correlation.
+        draws = draws[~np.isnan(draws)]
         low, high = (None, None)
         if value is not None and len(draws):
             low, high = np.quantile(draws, [(1 - interval.LEVEL) / 2, (1 + interval.LEVEL) / 2])

@@ -18,16 +18,15 @@ import pandas as pd
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.dataset.source import named
+from workflow_scripts.judge.tokens import cut_texts
 from workflow_scripts.score import embed, interval
 from workflow_scripts.score.embed import Embedder
 from workflow_scripts.score.scores import rounded
-from workflow_scripts.specs.score import cut_texts, embed_images
+from workflow_scripts.specs.score import embed_images
 
 LeftOut = dict[str, list[str]]
 
 MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions empty"
-# Captions whose tokens are held at once when those that are cut are counted.
-COUNTED = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser, data: str) -> None:
@@ -61,8 +60,7 @@ def fault_of(path: Path) -> str:
 
 def count_cut(embedder: Embedder, captions: Sequence[str]) -> int:
     """How many of ``captions`` are longer than the model reads; the end token is kept."""
-    parts = (captions[start : start + COUNTED] for start in range(0, len(captions), COUNTED))
-    shortened = {text for part in parts for text in cut_texts(embedder.judge.tokenizer, part)}
+    shortened = cut_texts(embedder.judge.tokenizer, captions)
     return sum(caption in shortened for caption in captions)
 
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic, read_json, write_json
+from workflow_scripts.common.io import atomic, read_json, write_frame, write_json
 from workflow_scripts.common.records import read_records
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.score.embed import Embedder, open_embedder
@@ -261,12 +261,13 @@ def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame,
     return pd.concat(done, ignore_index=True), left_out
 
 
-def evaluate(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, LeftOut, int]:
-    """The captions' shares by one model, what it could not see, and how many captions it reads but in part."""
+def evaluate(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, pd.DataFrame, LeftOut, int]:
+    """By one model, the steps with their similarities, the captions' shares, what it could not see, and how many
+    captions it reads but in part."""
     found, left_out = similarities(steps, embedder)
     last = found.groupby(["image", "caption_id"])["text"].last()
     columns = [found[name].to_numpy() for name in ("image", "caption_id", "similarity", "negative_similarity")]
-    return score_captions(*columns), left_out, evaluation.count_cut(embedder, last.tolist())
+    return found, score_captions(*columns), left_out, evaluation.count_cut(embedder, last.tolist())
 
 
 def main(options: argparse.Namespace) -> None:
@@ -280,15 +281,17 @@ def main(options: argparse.Namespace) -> None:
     log.info("%d images, %d captions, %d texts", steps["image"].nunique(), captions, len(steps))
     judges: list[dict[str, Any]] = []
     scored: list[pd.DataFrame] = []
+    compared_steps: list[pd.DataFrame] = []
     for folder in [options.judge, *options.against]:
         with open_embedder(argparse.Namespace(**{**vars(options), "judge": folder})) as embedder:
-            table, unseen, cut = evaluate(steps, embedder)
+            found_steps, table, unseen, cut = evaluate(steps, embedder)
             left_out |= unseen
             found = summarize(table, options.bootstrap, options.seed)
             judges.append(
                 {"folder": folder.resolve().name, **evaluation.judge_of(embedder), "captions_cut": cut, **found}
             )
         scored.append(table)
+        compared_steps.append(found_steps.drop(columns="path").assign(judge=judges[-1]["folder"]))
         log.info("%s: %s", folder, ", ".join(f"{measure} {percent(found[measure])}" for measure in MEASURES))
     compared = []
     for other, table in zip(judges[1:], scored[1:], strict=True):
@@ -304,6 +307,8 @@ def main(options: argparse.Namespace) -> None:
         "differences": compared,
     }
     write_json(result, options.output)
+    if options.similarities:
+        write_frame(pd.concat(compared_steps, ignore_index=True), options.similarities)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -311,6 +316,7 @@ def arguments() -> argparse.ArgumentParser:
     evaluation.add_arguments(parser, "a table of steps, or sDCI's folder")
     parser.add_argument("--images", type=Path, help="folder of the images; default: where the data lie")
     parser.add_argument("--against", type=Path, nargs="+", default=[], help="folders of judges to compare with")
+    parser.add_argument("--similarities", type=Path, help="Parquet to write: each step's similarity by each judge")
     return parser
 
 

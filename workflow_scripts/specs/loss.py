@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-# Of the contrastive term, of details, of negatives.
-SPECS = (1.0, 8.0, 0.8)
+from workflow_scripts.specs.config import SPECS
+
+# The contrastive term alone (``config.SPECS``).
 CONTRASTIVE = (1.0, 0.0, 0.0)
 
 # An adaptive margin stays between these, in logits.

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 
 from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.judge.tokens import cut_texts
 from workflow_scripts.score.embed import Encoder, Item
-from workflow_scripts.specs.score import cut_texts
 
 import_torchvision()
 

@@ -20,9 +20,9 @@ from huggingface_hub import hf_hub_download
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge.model import PreprocessCfg, construct
+from workflow_scripts.judge.model import PreprocessCfg, assemble, construct
 from workflow_scripts.judge.weights import read_weights
-from workflow_scripts.specs.stretch import KEEP, assemble, write_judge
+from workflow_scripts.specs.stretch import KEEP, write_judge
 
 # The file that a model's name alone stands for.
 HUB = {

@@ -12,7 +12,7 @@ import argparse
 import csv
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic
 from workflow_scripts.common.pictures import BrokenImage, image_size
 from workflow_scripts.common.progress import Progress
+from workflow_scripts.judge.tokens import cut_texts, say_cut
 from workflow_scripts.score import embed
 from workflow_scripts.score.embed import Embedder, open_embedder
 
@@ -127,18 +128,6 @@ def _fault(embedder: Embedder, path: Path) -> str | None:
     return None
 
 
-def cut_texts(tokenizer: Callable[..., torch.Tensor], texts: Iterable[str]) -> set[str]:
-    """Those of ``texts`` that have more tokens than the judge reads."""
-    # Here, not above: it brings open_clip, which is slow to import.
-    from workflow_scripts.judge.tokens import count_truncated, tokenize
-
-    distinct = list(dict.fromkeys(texts))
-    # Where the last place is empty there was room for all: few texts need to be tokenized again.
-    full = tokenize(tokenizer, distinct)[:, -1] != tokenize(tokenizer, [""])[0, -1]
-    filled = [distinct[row] for row in full.nonzero()[:, 0].tolist()]
-    return {text for text in filled if count_truncated(tokenizer, [text], tokenize(tokenizer, [text]))}
-
-
 def read_pairs(path: Path) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a CSV, as they stand there.
 
@@ -216,8 +205,7 @@ def say(scored: Scored, header: Sequence[str], rows: Sequence[Sequence[str]], ou
         log.warning("pair %d (%s): %s", row + 1, ", ".join(rows[row])[:80], scored.status[row])
     if len(bad) > NAMED:
         log.warning("and %d more", len(bad) - NAMED)
-    if shortened := scored.status.count(CUT):
-        log.warning("%d texts are longer than the judge reads: cut before their end token, and scored", shortened)
+    say_cut(scored.status.count(CUT), len(rows), "texts")
     if scored.done.any():
         log.info("%s: %d pairs scored, SPECS %.4f on average", output, scored.done.sum(), np.nanmean(scored.specs))
     if len(bad):

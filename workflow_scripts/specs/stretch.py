@@ -29,14 +29,13 @@ from workflow_scripts.judge.model import (
     VOCABULARY,
     WEIGHTS,
     Built,
+    assemble,
     build,
-    construct,
     judge_hash,
     save_judge,
 )
-from workflow_scripts.judge.weights import read_weights, start
-
-LENGTH, KEEP = 248, 20
+from workflow_scripts.judge.weights import read_weights
+from workflow_scripts.specs.config import KEEP, LENGTH
 
 # Of open_clip's CLIP, and of its CustomTextCLIP and CoCa.
 POSITIONS = ("positional_embedding", "text.positional_embedding")
@@ -129,21 +128,6 @@ def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
         weakref.finalize(parameter, hook.remove)
 
 
-def assemble(
-    model_cfg: dict[str, Any],
-    state: Mapping[str, torch.Tensor],
-    preprocess_cfg: dict[str, Any],
-    vocabulary: list[str] | None,
-    where: str,
-) -> Built:
-    """The model of a config with the tensors of ``state``; UserError names one that is missing, unused or misshapen."""
-    model = construct(model_cfg)
-    unused = start(model, state, where)
-    if unused:
-        raise UserError(f"{where}: the model has no place for {', '.join(unused[:3])}: the weights of another one")
-    return Built(model, model_cfg, preprocess_cfg, vocabulary, [])
-
-
 def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
     """A judge's folder, whole or not at all, with a manifest of what it was made from."""
     with atomic_folder(folder) as temporary:
@@ -173,8 +157,10 @@ def main(options: argparse.Namespace) -> None:
         preprocess_cfg, vocabulary, state = built.preprocess_cfg, built.vocabulary, built.model.state_dict()
         about = {"pretrained": options.pretrained and Path(options.pretrained).name}
     cfg, stretched = stretch(model_cfg, state, options.length, options.keep)
+    before = model_cfg["text_cfg"].get("context_length", 77)
+    positions = {"positions_before": before, "positions_kept": options.keep}
     built = assemble(cfg, stretched, preprocess_cfg, vocabulary, options.judge)
-    write_judge(built, f"{name}-{options.length}", crop, {**about, "positions_kept": options.keep}, options.output)
+    write_judge(built, f"{name}-{options.length}", crop, {**about, **positions}, options.output)
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -24,16 +24,19 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.device import find_device, settle
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic, read_json
-from workflow_scripts.judge.model import MODEL, VOCABULARY, WEIGHTS, Built, Judge, judge_hash
+from workflow_scripts.common.io import atomic
+from workflow_scripts.judge.model import Judge, judge_hash, read_judge
 from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
-from workflow_scripts.judge.precision import autocast
-from workflow_scripts.judge.tokens import get_tokenizer
+from workflow_scripts.judge.pixels import Preprocess
+from workflow_scripts.judge.precision import check_precision
+from workflow_scripts.judge.tokens import get_tokenizer, say_cut
 from workflow_scripts.judge.training import training_mode
-from workflow_scripts.judge.weights import read_weights
 from workflow_scripts.specs.data import Examples, open_examples
-from workflow_scripts.specs.stretch import assemble, write_judge
-from workflow_scripts.specs.training import TERMS, ImageReader, Training, train
+from workflow_scripts.specs.stretch import write_judge
+from workflow_scripts.specs.training import TERMS, Training, train
+
+# What errors of several processes name: the option of torchrun.
+PROCESSES = "--nproc-per-node"
 
 
 def read_settings(text: str) -> Training:
@@ -43,14 +46,6 @@ def read_settings(text: str) -> Training:
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"--settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-
-
-def read_judge(folder: Path) -> tuple[Built, str, float | None]:
-    """A judge as it was saved, to be trained further, with its name and crop; ``load_judge`` folds its batch norms."""
-    settings = read_json(folder / MODEL)
-    state, vocabulary = read_weights(str(folder / WEIGHTS)), read_json(folder / VOCABULARY)
-    built = assemble(settings["model_cfg"], state, settings["preprocess_cfg"], vocabulary, str(folder / WEIGHTS))
-    return built, settings["name"], settings["crop"]
 
 
 def read_captions(options: argparse.Namespace, group: Group) -> Examples:
@@ -89,9 +84,9 @@ def main(options: argparse.Namespace) -> None:
         raise UserError(f"--output {options.output}: is --judge, which would be lost: name another folder")
     settle(options.threads)
     processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says
-    device = own_device(find_device(options.device, "--device"), processes, options.device)
-    autocast(settings.precision, device)  # which says what this device cannot, before all else
-    with joined(processes, device) as group:
+    device = own_device(find_device(options.device, "--device"), processes, options.device, PROCESSES)
+    check_precision(settings.precision, device, "--settings: precision")
+    with joined(processes, device, PROCESSES, "workflow_scripts.specs.train_specs") as group:
         train_specs(options, settings, device, group)
 
 
@@ -99,11 +94,11 @@ def train_specs(options: argparse.Namespace, settings: Training, device: torch.d
     """The step, in one of ``group``'s processes."""
     built, name, crop = read_judge(options.judge)
     judge = Judge(
-        built.model, get_tokenizer(built.model_cfg, built.vocabulary), ImageReader(built.preprocess_cfg, crop),
+        built.model, get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop),
         device, options.threads,
     )  # fmt: skip
     training_mode(judge.model)
-    synchronise_norms(judge.model, group, device)
+    synchronise_norms(judge.model, group, device, PROCESSES)
     examples = read_captions(options, group)
     started_from = judge_hash(options.judge)
     work = cache.key(
@@ -122,8 +117,7 @@ def train_specs(options: argparse.Namespace, settings: Training, device: torch.d
         return
     cut, bare = (sum(row[key] for row in rows) for key in ("cut", "without_negative"))
     read = len(rows) * settings.accumulation * settings.batch * group.count
-    if cut:
-        log.warning("%d of %d captions read are longer than the model reads: cut before their end token", cut, read)
+    say_cut(cut, read)
     if bare:
         log.warning("%d of %d captions read had no negative in their batch", bare, read)
     about = {

