@@ -19,6 +19,11 @@ include: "rules/score.smk"
 include: "rules/report.smk"
 
 
+if CONFIG.specs:
+
+    include: "rules/specs.smk"
+
+
 if CONFIG.human:
 
     include: "rules/human.smk"

@@ -197,7 +197,11 @@ def judge_gpus():
 
 def judge_launch():
     """What starts the training: several GPUs want a process each. Without -- torchrun would take its --log."""
-    gpus = CONFIG.judge.gpus
+    return launch(CONFIG.judge.gpus)
+
+
+def launch(gpus):
+    """What starts a module on so many GPUs."""
     return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node {gpus} -m --"
 
 
@@ -344,6 +348,7 @@ def drawn_scenes(wildcards):
 
 # report
 
+SHARED_TEMPLATES = ["layout.html.j2", "macros.html.j2", "long_captions.html.j2", "style.css"]
 ALL_COMPOSITIONS = {"dataset": DATASET, "composition": CONFIG.compositions}
 
 
@@ -426,12 +431,116 @@ def split_outputs():
 def final_outputs(wildcards):
     """What a run is for: the table and the report, or, of captions alone, the splits."""
     if captions_alone():
-        return split_outputs() + split_figures()
+        return split_outputs() + split_figures() + specs_outputs()
     tables = [f"{RESULTS}/{name}" for name in ("table.csv", "table.md", "table.tex", "comparisons.csv")]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
     pages = expand(rules.draw_examples.output, **ALL_COMPOSITIONS)
-    return split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"] + human_outputs()
+    made = split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"]
+    return made + specs_outputs() + human_outputs()
 
+
+# specs
+
+
+def specs_folder(wildcards):
+    """Where the tables of one seed go."""
+    return f"{RESULTS}/{wildcards.dataset}/specs/{wildcards.seed}"
+
+
+def specs_gpus():
+    """How many GPUs a scheduler is asked for; a machine without one trains all the same."""
+    return 0 if CONFIG.specs.base.device == "cpu" else CONFIG.specs.base.gpus
+
+
+def specs_launch():
+    """What starts a training of stage specs."""
+    return launch(CONFIG.specs.base.gpus)
+
+
+def stretched_base(wildcards):
+    """The judge that is stretched, or the files of the user's that it is made from."""
+    base = CONFIG.specs.base
+    return [f"{specs_folder(wildcards)}/base"] if base.epochs else base.files()
+
+
+def stretch_options(wildcards):
+    """What is stretched: the judge that was trained, or a pretrained model."""
+    base = CONFIG.specs.base
+    if base.epochs:
+        return ["--judge", f"{specs_folder(wildcards)}/base"]
+    return ["--judge", base.model, *(["--pretrained", base.pretrained] if base.pretrained else [])]
+
+
+def long_examples(wildcards):
+    """The long captions to train on."""
+    data = CONFIG.specs.data
+    return data.examples if data else f"{specs_folder(wildcards)}/examples.parquet"
+
+
+def long_steps(wildcards):
+    """The growing captions to test on."""
+    data = CONFIG.specs.data
+    return data.increments if data else f"{specs_folder(wildcards)}/steps.parquet"
+
+
+def long_images(wildcards):
+    """The folder that the paths of the images to train on are relative to."""
+    data = CONFIG.specs.data
+    return (data.images or folder_beside(data.examples)) if data else f"{RESULTS}/{DATASET}/images"
+
+
+def step_images(wildcards):
+    """The same of the images to test on."""
+    data = CONFIG.specs.data
+    return (data.increment_images or folder_beside(data.increments)) if data else long_images(wildcards)
+
+
+def folder_beside(path):
+    """A folder itself, or that of a file."""
+    return path if os.path.isdir(path) else os.path.dirname(path) or "."
+
+
+def specs_results(wildcards):
+    """What was measured, of every seed."""
+    return [f"{RESULTS}/{DATASET}/specs/{seed}/intrinsic.json" for seed in CONFIG.specs.seeds]
+
+
+def specs_outputs():
+    """What a training with long captions is for."""
+    return [f"{RESULTS}/specs.csv", f"{RESULTS}/specs.html"] if CONFIG.specs else []
+
+
+def specs_figures():
+    """The figures of long captions, by the names that their rule gives them."""
+    return {
+        name: report(
+            f"{RESULTS}/figures/{DATASET}_specs_{name}.svg",
+            caption="../workflow_scripts/report/captions/specs.rst",
+            category="Long captions",
+            labels={"figure": name},
+        )
+        for name in ("measures", "gains", "growing")
+    }
+
+
+def specs_page_reads():
+    """What a page that tells of long captions reads."""
+    if CONFIG.specs is None:
+        return []
+    place = f"{RESULTS}/{DATASET}/specs/{CONFIG.specs.seeds[0]}"
+    figures = [f"{RESULTS}/figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains", "growing")]
+    return [f"{RESULTS}/specs.csv", *figures, *(f"{place}/{name}" for name in ("specs", "stretched", "intrinsic.json"))]
+
+
+def check_specs():
+    """Refuse to describe images of which nothing is known."""
+    if CONFIG.specs and CONFIG.specs.data is None and "scenes" not in source_table_names():
+        raise WorkflowError(
+            f"specs.data: null describes sketches, and dataset.source is {CONFIG.dataset.source}: name long captions"
+        )
+
+
+check_specs()
 
 # human
 

@@ -206,7 +206,8 @@ rule make_page:
             generator=oracle_generators(),
         ),
         fid=all_fids(),
-        templates=["workflow_scripts/report/templates/report.html.j2", "workflow_scripts/report/templates/style.css"],
+        specs=specs_page_reads(),
+        templates=expand("workflow_scripts/report/templates/{name}", name=["report.html.j2", *SHARED_TEMPLATES]),
     output:
         report(
             "<results>/report.html",
@@ -232,11 +233,75 @@ rule make_page:
         fid=fid_generators(),
         examples=CONFIG.report.examples,
         method=CONFIG.split.method,
+        specs="--specs" if CONFIG.specs else "",
         settings=shown_settings,
         seed=CONFIG.seed,
         results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --fid {params.fid:q} --method {params.method} --examples {params.examples} --settings {params.settings:q}"
-        " --seed {params.seed} --log {log:q}"
+        " --fid {params.fid:q} --method {params.method} {params.specs} --examples {params.examples}"
+        " --settings {params.settings:q} --seed {params.seed} --log {log:q}"
+
+
+if CONFIG.specs:
+
+    rule draw_specs:
+        """Draw what training with long captions changed, for each seed."""
+        input:
+            intrinsic=specs_results,
+            similarities=f"{RESULTS}/{DATASET}/specs/{CONFIG.specs.seeds[0]}/similarities.parquet",
+            images=step_images,
+        output:
+            **specs_figures(),
+            table=report(
+                "<results>/specs.csv",
+                caption="../workflow_scripts/report/captions/specs.rst",
+                category="Long captions",
+                labels={"table": "measures of each seed"},
+            ),
+        log:
+            "<logs>/draw_specs.log",
+        benchmark:
+            "<logs>/draw_specs.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.report.draw_specs"),
+        shell:
+            "python -m workflow_scripts.report.draw_specs --intrinsic {input.intrinsic:q}"
+            " --similarities {input.similarities:q} --images {input.images:q} --table {output.table:q}"
+            " --measures {output.measures:q} --gains {output.gains:q} --growing {output.growing:q} --log {log:q}"
+
+    rule make_specs_page:
+        """Write the page of long captions alone: one file."""
+        input:
+            specs_page_reads(),
+            templates=expand("workflow_scripts/report/templates/{name}", name=["specs.html.j2", *SHARED_TEMPLATES]),
+        output:
+            report(
+                "<results>/specs.html",
+                caption="../workflow_scripts/report/captions/specs.rst",
+                category="Long captions",
+                labels={"table": "the page to read"},
+            ),
+        log:
+            "<logs>/make_specs_page.log",
+        benchmark:
+            "<logs>/make_specs_page.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.report.make_specs_page"),
+            dataset=DATASET,
+            settings=CONFIG.model_dump_json(include={"seed", "dataset", "specs"}),
+            results=results_folder,
+        shell:
+            "python -m workflow_scripts.report.make_specs_page --results {params.results:q} --dataset {params.dataset:q}"
+            " --settings {params.settings:q} --log {log:q}"

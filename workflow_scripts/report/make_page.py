@@ -13,7 +13,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
 from workflow_scripts.common import cli
@@ -32,8 +31,7 @@ from workflow_scripts.common.tables import (
     TESTS,
 )
 from workflow_scripts.report.divergences import COLUMNS, SYMBOLS, divergence_lines, measured, read_divergences
-from workflow_scripts.report.drawing import described
-from workflow_scripts.report.examples import PER_PAGE, data_uri, read_examples
+from workflow_scripts.report.examples import PER_PAGE, read_examples
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.report.labels import (
     SPLIT_NAMES,
@@ -46,9 +44,10 @@ from workflow_scripts.report.labels import (
     percent,
     swatch,
 )
+from workflow_scripts.report.long_captions import read_long_captions
 from workflow_scripts.report.make_table import ORACLE
+from workflow_scripts.report.page import render, show_figures
 
-TEMPLATES = Path(__file__).parent / "templates"
 # Names of things left out that are shown; the summaries hold more of them.
 NAMES = 5
 FIGURES = ("scores", "gaps", "comparisons", "loss", "swapped_pairs", *WORD_KINDS.values())
@@ -318,14 +317,10 @@ def _first(names: Sequence[str], before: str) -> str:
 
 
 def shown_figures(options: argparse.Namespace, composition: str, names: Sequence[str]) -> list[dict[str, str]]:
-    """Figures as data URIs, with what they say of themselves: title and alternative text."""
-    shown = []
-    for name in names:
-        raw = (options.results / "figures" / f"{options.dataset}_{composition}_{name}.svg").read_bytes()
-        title, description = described(raw)
-        alternative = f"{title}: {description}" if description else title
-        shown.append({"name": name, "title": title, "alternative": alternative, "source": data_uri(raw)})
-    return shown
+    """Figures of a composition by their names, as ``page.show_figures`` gives them."""
+    prefix = f"{options.dataset}_{composition}_"
+    shown = show_figures(options.results / "figures" / f"{prefix}{name}.svg" for name in names)
+    return [{**figure, "name": name} for name, figure in zip(names, shown, strict=True)]
 
 
 def composition_context(options: argparse.Namespace, composition: str) -> dict[str, Any]:
@@ -428,29 +423,19 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
     }
 
 
-def render(context: dict[str, Any]) -> str:
-    """The page, every text escaped."""
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["percent"] = percent
-    environment.filters["data_uri"] = data_uri
-    environment.globals["interval"] = interval
-    return environment.get_template("report.html.j2").render(context)
-
-
 def main(options: argparse.Namespace) -> None:
     compositions = [composition_context(options, name) for name in options.compositions]
     page = render(
+        "report.html.j2",
         {
             "dataset": options.dataset,
+            "long_captions": read_long_captions(options.results, options.dataset) if options.specs else None,
             "compositions": compositions,
             "score_columns": [title for title, _, _ in SCORE_COLUMNS],
             "test_columns": [SPLIT_NAMES[split] for split in TESTS],
             "settings": json.dumps(json.loads(options.settings), indent=2, ensure_ascii=False),
             "seed": options.seed,
-        }
+        },
     )
     file = options.results / "report.html"
     write_text(page, file)
@@ -467,6 +452,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
     result.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
     result.add_argument("--method", choices=("pairs", "divergence"), default="pairs", help="split.method")
+    result.add_argument("--specs", action="store_true", help="with what stage specs found")
     result.add_argument("--examples", type=int, default=24, help="swapped captions to show (default: %(default)s)")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
     result.add_argument("--seed", type=int, default=0)

@@ -1,0 +1,167 @@
+# specs: scores for long captions.
+# Needs long captions: of the sketches, or of one's own. Gives, for each seed, a CLIP before and after it was stretched,
+# trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
+
+SPECS = "<results>/{dataset}/specs/{seed}"
+
+
+wildcard_constraints:
+    seed=r"\d+",
+    loss="specs|contrastive",
+
+
+if CONFIG.specs.data is None:
+
+    rule describe_images:
+        """Describe the sketches at length, and divide them into those that train and those that test."""
+        input:
+            scenes="<results>/{dataset}/scenes.parquet",
+            images="<results>/{dataset}/images.parquet",
+        output:
+            examples=f"{SPECS}/examples.parquet",
+            steps=f"{SPECS}/steps.parquet",
+            splits=f"{SPECS}/splits.parquet",
+        log:
+            "<logs>/{dataset}/specs/{seed}/describe_images.log",
+        benchmark:
+            "<logs>/{dataset}/specs/{seed}/describe_images.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.specs.describe_images"),
+            test=CONFIG.specs.test,
+            folder=specs_folder,
+        shell:
+            "python -m workflow_scripts.specs.describe_images --scenes {input.scenes:q} --images {input.images:q}"
+            " --test {params.test} --seed {wildcards.seed} --folder {params.folder:q} --log {log:q}"
+
+
+if CONFIG.specs.base.epochs:
+
+    rule train_base:
+        """Train a CLIP on short captions, as stage judge does."""
+        input:
+            captions="<results>/{dataset}/captions.parquet",
+            images="<results>/{dataset}/images.parquet",
+            folder="<results>/{dataset}/images",
+            splits=f"{SPECS}/splits.parquet",
+            files=CONFIG.specs.base.files(),
+        output:
+            judge=directory(f"{SPECS}/base"),
+        log:
+            "<logs>/{dataset}/specs/{seed}/train_base.log",
+        benchmark:
+            "<logs>/{dataset}/specs/{seed}/train_base.benchmark.tsv"
+        conda:
+            "../envs/torch.yaml"
+        threads: CONFIG.threads
+        resources:
+            mem_mb=8000,
+            torch=1,
+            gpu=specs_gpus(),
+        params:
+            code=code_hash("workflow_scripts.judge.train_judge"),
+            settings=CONFIG.specs.base.model_dump_json(),
+            results=results_folder,
+            cache=CONFIG.cache,
+            torch_threads=CONFIG.threads,
+        shell:
+            "python -m workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
+            " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q}"
+            " --seed {wildcards.seed} --threads {params.torch_threads} --cache {params.cache:q}"
+            " --folder {output.judge:q} --log {log:q}"
+
+
+rule stretch:
+    """Stretch the CLIP's positions, so that it reads long captions."""
+    input:
+        base=stretched_base,
+    output:
+        judge=directory(f"{SPECS}/stretched"),
+    log:
+        "<logs>/{dataset}/specs/{seed}/stretch.log",
+    benchmark:
+        "<logs>/{dataset}/specs/{seed}/stretch.benchmark.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.specs.stretch"),
+        start=stretch_options,
+    shell:
+        "python -m workflow_scripts.specs.stretch {params.start:q} --seed {wildcards.seed} --output {output.judge:q}"
+        " --log {log:q}"
+
+
+rule train_specs:
+    """Train the stretched CLIP on long captions, with the loss of SPECS or by its contrastive term alone."""
+    input:
+        judge=f"{SPECS}/stretched",
+        examples=long_examples,
+        images=long_images,
+    output:
+        judge=directory(f"{SPECS}/{{loss}}"),
+    log:
+        "<logs>/{dataset}/specs/{seed}/train_specs_{loss}.log",
+    benchmark:
+        "<logs>/{dataset}/specs/{seed}/train_specs_{loss}.benchmark.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: CONFIG.threads
+    resources:
+        mem_mb=8000,
+        torch=1,
+        gpu=specs_gpus(),
+    params:
+        code=code_hash("workflow_scripts.specs.train_specs"),
+        launch=specs_launch(),
+        settings=CONFIG.specs.training.model_dump_json(),
+        model=CONFIG.pairs.model,
+        device=CONFIG.specs.base.device,
+        cache=CONFIG.cache,
+        torch_threads=CONFIG.threads,
+    shell:
+        "{params.launch} workflow_scripts.specs.train_specs --judge {input.judge:q} --examples {input.examples:q}"
+        " --images {input.images:q} --loss {wildcards.loss} --settings {params.settings:q} --model {params.model:q}"
+        " --processes {params.torch_threads} --seed {wildcards.seed} --threads {params.torch_threads}"
+        " --device {params.device} --cache {params.cache:q} --output {output.judge:q} --log {log:q}"
+
+
+rule intrinsic:
+    """Measure how often right details raise the similarity and wrong ones lower it, and compare the three."""
+    input:
+        specs=f"{SPECS}/specs",
+        stretched=f"{SPECS}/stretched",
+        contrastive=f"{SPECS}/contrastive",
+        steps=long_steps,
+        images=step_images,
+    output:
+        result=f"{SPECS}/intrinsic.json",
+        similarities=f"{SPECS}/similarities.parquet",
+    log:
+        "<logs>/{dataset}/specs/{seed}/intrinsic.log",
+    benchmark:
+        "<logs>/{dataset}/specs/{seed}/intrinsic.benchmark.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: CONFIG.threads
+    resources:
+        mem_mb=8000,
+        torch=1,
+        gpu=specs_gpus(),
+    params:
+        code=code_hash("workflow_scripts.specs.intrinsic"),
+        bootstrap=CONFIG.specs.bootstrap,
+        device=CONFIG.specs.base.device,
+        cache=CONFIG.cache,
+        torch_threads=CONFIG.threads,
+    shell:
+        "python -m workflow_scripts.specs.intrinsic --judge {input.specs:q} --against {input.stretched:q}"
+        " {input.contrastive:q} --data {input.steps:q} --images {input.images:q} --bootstrap {params.bootstrap}"
+        " --seed {wildcards.seed} --threads {params.torch_threads} --device {params.device} --cache {params.cache:q}"
+        " --similarities {output.similarities:q} --output {output.result:q} --log {log:q}"

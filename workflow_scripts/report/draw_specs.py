@@ -1,0 +1,165 @@
+"""Draw what training with long captions changed: each judge's measures for each seed, and their differences.
+
+Writes specs.csv, a row a measurement, and SVGs; one shows a caption of the first seed that grows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from PIL import Image
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.io import atomic
+from workflow_scripts.report.drawing import name_rows, note, save, size, style
+from workflow_scripts.report.long_captions import JUDGES, MEASURES, pick, read_intrinsic
+
+COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
+MARKS = {"stretched": "o", "contrastive": "s", "specs": "D"}
+
+
+def draw_measures(table: pd.DataFrame) -> Figure:
+    """A row a seed and measure: the three judges' values with 95 % intervals. table: ``long_captions.COLUMNS``."""
+    seeds = sorted(table["seed"].unique())
+    rows = [(measure, seed) for measure in MEASURES for seed in seeds]
+    figure = Figure(figsize=size(len(rows), 0.42, 1.5))
+    axes = figure.add_subplot()
+    for y, (measure, seed) in enumerate(rows):
+        for place, judge in enumerate(JUDGES):
+            row = pick(table, seed=seed, measure=measure, judge=judge, against="")
+            if row is None:
+                continue
+            at = y + (place - 1) * 0.22
+            axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[judge], linewidth=2)
+            axes.plot(
+                100 * row["value"], at, MARKS[judge], color=COLORS[judge], markersize=5.5,
+                label=JUDGES[judge] if y == 0 else "",
+            )  # fmt: skip
+    name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
+    axes.axvline(50, color="#555555", linewidth=1, linestyle=":")
+    axes.set_xlabel("% (line: 95 % interval; dotted: by chance)")
+    figure.legend(loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.3, columnspacing=1)
+    note(
+        figure,
+        "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat.\n"
+        f"Increment rate: the mean of Pos and of wrong details that do not win. {_count(table)}",
+    )
+    return figure
+
+
+def draw_gains(table: pd.DataFrame) -> Figure:
+    """A row a seed, measure and rival: what the loss of SPECS gains, paired, hollow where the interval holds 0."""
+    between = table[table["against"] != ""]
+    seeds, rivals = sorted(table["seed"].unique()), [judge for judge in JUDGES if judge in set(between["against"])]
+    rows = [(measure, seed) for measure in MEASURES for seed in seeds]
+    figure = Figure(figsize=size(len(rows), 0.36, 1.5))
+    axes = figure.add_subplot()
+    for y, (measure, seed) in enumerate(rows):
+        for place, rival in enumerate(rivals):
+            row = pick(between, seed=seed, measure=measure, against=rival)
+            if row is None:
+                continue
+            at = y + (place - (len(rivals) - 1) / 2) * 0.26
+            sure = row["low"] > 0 or row["high"] < 0
+            axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[rival], linewidth=2)
+            axes.plot(
+                100 * row["value"], at, MARKS[rival], color=COLORS[rival], markersize=5.5,
+                markerfacecolor=COLORS[rival] if sure else "white", label=f"− {JUDGES[rival]}" if y == 0 else "",
+            )  # fmt: skip
+    name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
+    axes.axvline(0, color="#555555", linewidth=1)
+    axes.set_xlabel("loss of SPECS − another, percentage points (line: 95 % interval)")
+    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.3, columnspacing=1)
+    note(figure, f"Paired: both judges see the same resampled images. {_count(table)}")
+    return figure
+
+
+def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
+    """One caption, a row a step: how far its similarity rises above that of its first, and where wrong ones stand.
+
+    steps: of one caption, the columns of ``intrinsic --similarities``; image: its file, shown where there is one.
+    """
+    shown = [judge for judge in JUDGES if judge in set(steps["judge"])]
+    texts = steps[steps["judge"] == shown[0]].sort_values("step")
+    added = [text[len(before) :].strip() for before, text in zip(["", *texts["text"]], texts["text"], strict=False)]
+    figure = Figure(figsize=size(len(added), 0.27, 2.2))
+    top, below = figure.subfigures(2, 1, height_ratios=(1.2, len(added) * 0.27 + 1))
+    picture = top.subplots(1, 3, width_ratios=(1, 1, 2))
+    if image.is_file():
+        with Image.open(image) as shown_image:
+            picture[0].imshow(shown_image.convert("RGB"))
+    for axes in picture:
+        axes.axis("off")
+    panels = below.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for axes, judge in zip(panels, shown, strict=True):
+        own = steps[steps["judge"] == judge].sort_values("step")
+        first = own["similarity"].iloc[0]
+        rows = range(len(own))
+        axes.plot(own["similarity"] - first, rows, "-o", color=COLORS[judge], markersize=4, linewidth=1.2)
+        axes.plot(own["negative_similarity"] - first, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4)
+        axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
+        axes.set_title(JUDGES[judge].replace(", ", ",\n"), fontsize=8, color=COLORS[judge])
+        axes.tick_params(axis="x", labelsize=7)
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+        name_rows(axes, [textwrap.shorten(text, 44, placeholder=" …") for text in added])
+        axes.tick_params(axis="y", labelsize=7)
+    picture[1].plot([], [], "-o", color="#555555", markersize=4, label="the caption up to here")
+    picture[1].plot([], [], "x", color="#CC79A7", label="with a wrong detail instead")
+    picture[1].legend(loc="center left", fontsize=8)
+    below.supxlabel("cosine, above that of the first row", fontsize=8)
+    return figure
+
+
+def pick_growing(steps: pd.DataFrame) -> pd.DataFrame:
+    """The steps of the first caption, by its image's name, that has several of them and negatives."""
+    sizes = steps.groupby(["image", "caption_id"])["negative"].count() / steps["judge"].nunique()
+    image, caption = sizes[sizes >= min(3, sizes.max())].index[0]
+    return steps[(steps["image"] == image) & (steps["caption_id"] == caption)]
+
+
+def _count(table: pd.DataFrame) -> str:
+    low, high = table["n"].min(), table["n"].max()
+    return f"n = {low:,} captions" if low == high else f"n = {low:,} to {high:,} captions"
+
+
+def _tell(table: pd.DataFrame) -> str:
+    return "; ".join(
+        f"seed {r.seed}, {MEASURES[r.measure]}, {r.judge}{f' − {r.against}' if r.against else ''}: {100 * r.value:.1f}"
+        for r in table.itertuples()
+    )
+
+
+def main(options: argparse.Namespace) -> None:
+    table = read_intrinsic(options.intrinsic)
+    with atomic(options.table) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+    own, between = table[table["against"] == ""], table[table["against"] != ""]
+    steps = pick_growing(pd.read_parquet(options.similarities))
+    image = options.images / steps["image"].iloc[0]
+    with style():
+        save(draw_measures(table), options.measures, "How each judge tells right details from wrong ones", _tell(own))
+        save(draw_gains(table), options.gains, "What the loss of SPECS gains", _tell(between))
+        save(draw_growing(steps, image), options.growing, f"A caption of {steps['image'].iloc[0]} that grows")
+    sure = int((between["low"] > 0).sum())
+    log.info("%s: %d of %d gains have an interval above 0", options.table, sure, len(between))
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = cli.parser(__doc__)
+    parser.add_argument("--intrinsic", type=Path, nargs="+", required=True, help="intrinsic.json of each seed")
+    parser.add_argument("--similarities", type=Path, required=True, help="similarities.parquet of one seed")
+    parser.add_argument("--images", type=Path, required=True, help="the folder of its images")
+    parser.add_argument("--table", type=Path, required=True, help="CSV to write")
+    for name in ("measures", "gains", "growing"):
+        parser.add_argument(f"--{name}", type=Path, required=True, help="SVG to write")
+    return parser
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())

@@ -1,0 +1,82 @@
+"""What stage specs found, as figure, table and page tell it: each judge by each measure, and how far apart they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.common.io import read_json
+from workflow_scripts.report.labels import interval, percent
+from workflow_scripts.report.page import show_figures
+
+# What a reader is told of each judge and each measure, in their order.
+JUDGES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
+MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
+# Of a table that has a row a measurement: against is the judge whose value is taken off, or nothing.
+FIGURES = ("measures", "gains", "growing")
+COLUMNS = ["seed", "judge", "against", "measure", "value", "low", "high", "n", "images"]
+
+
+def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
+    """The table (COLUMNS) of intrinsic.json of each seed, as the rule ``intrinsic`` writes it."""
+    rows: list[dict[str, Any]] = []
+    for file in files:
+        found = read_json(file)
+        of_judges = [(judge["folder"], "", judge) for judge in found["judges"]]
+        between = [(one["a"], one["b"], one) for one in found["differences"]]
+        for judge, against, values in [*of_judges, *between]:
+            for measure in MEASURES:
+                rows.append(
+                    {"seed": found["seed"], "judge": judge, "against": against, "measure": measure, **values[measure]}
+                )
+    return pd.DataFrame(rows)[COLUMNS]
+
+
+def pick(table: pd.DataFrame, **wanted: Any) -> dict[str, Any] | None:
+    """The one row with these values; None where there is none."""
+    chosen = table
+    for column, value in wanted.items():
+        chosen = chosen[chosen[column] == value]
+    return None if chosen.empty else chosen.iloc[0].to_dict()
+
+
+def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
+    """Of one seed, a line a judge, then a line a difference: a cell for each measure, bold where 0 is left out."""
+    own = table[table["seed"] == seed]
+    found = []
+    for judge, against in own[["judge", "against"]].drop_duplicates().itertuples(index=False):
+        cells = []
+        for measure in MEASURES:
+            row = pick(own, judge=judge, against=against, measure=measure)
+            sure = bool(against) and row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
+            cells.append(
+                {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]), "bold": bool(sure)}
+            )
+        name = JUDGES.get(judge, judge)
+        found.append({"name": f"{name} − {JUDGES.get(against, against)}" if against else name, "cells": cells})
+    return sorted(found, key=lambda line: " − " in line["name"])
+
+
+def read_long_captions(results: Path, dataset: str) -> dict[str, Any]:
+    """What the page says of all seeds: template ``long_captions.html.j2``."""
+    table = pd.read_csv(results / "specs.csv", keep_default_na=False, na_values=[""])
+    table["against"] = table["against"].fillna("")
+    seeds = list(dict.fromkeys(table["seed"]))
+    place = results / dataset / "specs" / str(seeds[0])
+    trained, stretched = (read_json(place / name / "manifest.json") for name in ("specs", "stretched"))
+    found = read_json(place / "intrinsic.json")
+    return {
+        "drawn": (place / "splits.parquet").is_file(),
+        "stretched": stretched,
+        "trained": trained,
+        "seeds": [(seed, lines(table, seed)) for seed in seeds],
+        "measures": list(MEASURES.values()),
+        "resamples": found["resamples"],
+        "captions": found["captions"],
+        "images": int(table["images"].max()),
+        "left_out": found["left_out"],
+        "figures": show_figures(results / "figures" / f"{dataset}_specs_{name}.svg" for name in FIGURES),
+    }
