@@ -111,7 +111,7 @@ rule train_specs:
     benchmark:
         "<logs>/{dataset}/specs/{seed}/train_specs_{loss}.benchmark.tsv"
     conda:
-        "../envs/torch.yaml"
+        "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
         mem_mb=8000,
@@ -148,7 +148,7 @@ rule intrinsic:
     benchmark:
         "<logs>/{dataset}/specs/{seed}/intrinsic.benchmark.tsv"
     conda:
-        "../envs/torch.yaml"
+        "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
         mem_mb=8000,
