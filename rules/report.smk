@@ -260,6 +260,7 @@ if CONFIG.specs:
                 category="Long captions",
                 labels={"table": "measures of each seed"},
             ),
+            text="<results>/specs.md",
         log:
             "<logs>/draw_specs.log",
         benchmark:

@@ -12,7 +12,7 @@ from workflow_scripts.common.device import settle
 from workflow_scripts.judge import text_tower
 from workflow_scripts.judge.model import Judge, construct
 from workflow_scripts.judge.pixels import Preprocess
-from workflow_scripts.judge.text_tower import by_length, causal_tower, encode_texts, lengths
+from workflow_scripts.judge.text_tower import by_length, causal_tower, encode_families, encode_texts, lengths
 from workflow_scripts.judge.tokens import SPECIAL, get_tokenizer, tokenize
 
 LONG = {
@@ -122,3 +122,45 @@ def test_a_short_caption_costs_what_a_short_context_does(monkeypatch: pytest.Mon
     monkeypatch.setattr(text_tower, "encode", lambda model, ids: shapes.append(tuple(ids.shape)) or real(model, ids))
     judge.encode_texts(["a bird"] * 5 + [TEXTS[3]], 4)
     assert shapes == [(4, 32), (4, 32), (4, 248)]
+
+
+FAMILIES = [
+    ["a bird with a red bill and blue feet", "a bird with a red bill", "a bird", "a bird with a green tail"],
+    ["one", "another one", "", "one"],
+    ["bird " * 300, "bird " * 200, "bird " * 246 + "feet", "bird " * 247],
+    ["", "a", "a bird " * 100, ""],
+]
+
+
+@pytest.mark.parametrize("own", [{}, {"custom_text": True}, {"vision_cfg": CONV}], ids=["clip", "custom", "towers"])
+def test_families_are_encoded_as_their_texts_alone(own: dict[str, Any]) -> None:
+    """Whatever they have in common: all, nothing, a caption that is cut; features and gradients."""
+    cfg = {**LONG, **own}
+    model = new_model(cfg)
+    ids = torch.stack([tokenize(get_tokenizer(cfg, None), list(texts)) for texts in zip(*FAMILIES, strict=True)])
+    whole = torch.stack([model.encode_text(part) for part in ids])
+    found = encode_families(model, ids)
+    torch.testing.assert_close(found, whole, atol=1e-5, rtol=1e-5)
+    parameters = [p for n, p in model.named_parameters() if "visual" not in n and n != "logit_scale"]
+    direction = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
+    plain, ours = (torch.autograd.grad((x * direction).sum(), parameters) for x in (whole, found))
+    for a, b in zip(plain, ours, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+
+def test_what_a_family_shares_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = new_model()
+    ids = torch.stack([tokenize(get_tokenizer(LONG, None), [text]) for text in FAMILIES[0]])
+    seen = []
+    forward = model.transformer.forward
+    monkeypatch.setattr(model.transformer, "forward", lambda x, **more: seen.append(x.shape[1]) or forward(x, **more))
+    encode_families(model, ids)
+    # The start, nine words and the end; an end; an end; `green tail` and an end, behind `a bird with a`.
+    assert seen == [11 + 1 + 1 + 3]
+
+
+def test_a_tower_that_sees_all_gets_families_uncut() -> None:
+    model = new_model(SEES_ALL)
+    ids = torch.stack([tokenize(get_tokenizer(SEES_ALL, None), list(texts)) for texts in zip(*FAMILIES, strict=True)])
+    expected = torch.stack([model.encode_text(part) for part in ids])
+    torch.testing.assert_close(encode_families(model, ids), expected, atol=1e-6, rtol=1e-6)

@@ -75,6 +75,7 @@ def write_page(results: Path, examples: int = 12, fid: Sequence[str] = (), metho
             oracle=["faithful"],
             fid=fid,
             method=method,
+            specs=False,
             examples=examples,
             settings='{"judge": {"train_on": "half", "model": "</pre><script>"}}',
             seed=0,

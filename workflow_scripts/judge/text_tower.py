@@ -94,3 +94,36 @@ def by_length(model: nn.Module, ids: torch.Tensor) -> list[tuple[torch.Tensor, t
     places = torch.bucketize(lengths(ids), ends)  # an end is its own part's
     parts = [(places == k).nonzero()[:, 0] for k in range(len(ends))]
     return [(rows, ids[rows, :end]) for rows, end in zip(parts, ends.tolist(), strict=True)]
+
+
+def encode_families(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    """(k, n, d) features, as ``encode_texts`` gives them, of n families of k texts that begin alike.
+
+    ids: (k, n, context length). What a text has in common with the first of its family goes through a
+    ``causal_tower`` once: behind the first stand the others' remainders, each with the places that it has in its
+    text, and sees its own beginning there and itself. Equal but for rounding; other towers get all texts, uncut.
+    """
+    tower = causal_tower(model)
+    if tower is None or len(ids) == 1:
+        return encode_texts(model, ids.flatten(0, 1), ids.shape[1]).unflatten(0, ids.shape[:2])
+    own = lengths(ids.flatten(0, 1)).view(ids.shape[:2])
+    # An end token is each text's own.
+    fork = torch.minimum((ids == ids[0]).cumprod(dim=-1).sum(dim=-1), own - 1)
+    fork[0] = 0
+    sizes = own - fork
+    starts = sizes.cumsum(dim=0) - sizes
+    slot = torch.arange(int(sizes.sum(dim=0).max()), device=ids.device)
+    text = (slot >= starts[..., None]).sum(dim=0) - 1
+    shared = fork.T.gather(1, text)
+    place = slot - starts.T.gather(1, text) + shared
+    # Behind the last text's end nobody looks.
+    known = place.clamp(max=ids.shape[2] - 1)
+    family = torch.arange(ids.shape[1], device=ids.device)[:, None]
+    dtype = tower.transformer.get_cast_dtype()
+    x = tower.token_embedding(ids[text, family, known]).to(dtype) + tower.positional_embedding[known].to(dtype)
+    within = (text[:, :, None] == text[:, None]) & (place[:, :, None] >= place[:, None])
+    before = (text[:, None] == 0) & (place[:, None] < shared[:, :, None])
+    unseen = torch.zeros(within.shape, dtype=dtype, device=ids.device).masked_fill_(~(within | before), float("-inf"))
+    heads = tower.transformer.resblocks[0].attn.num_heads
+    x = tower.transformer(x, attn_mask=unseen.repeat_interleave(heads, dim=0))
+    return projected(tower.ln_final(x[family.T, starts + sizes - 1]), tower.text_projection)

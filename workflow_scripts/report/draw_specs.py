@@ -1,6 +1,6 @@
 """Draw what training with long captions changed: each judge's measures for each seed, and their differences.
 
-Writes specs.csv, a row a measurement, and SVGs; one shows a caption of the first seed that grows.
+Writes specs.csv, a row a measurement, specs.md, and SVGs; one shows a caption of the first seed that grows.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from PIL import Image
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic
+from workflow_scripts.common.io import atomic, write_text
 from workflow_scripts.report.drawing import name_rows, note, save, size, style
-from workflow_scripts.report.long_captions import JUDGES, MEASURES, pick, read_intrinsic
+from workflow_scripts.report.long_captions import JUDGES, MEASURES, pick, read_intrinsic, text_table
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
 MARKS = {"stretched": "o", "contrastive": "s", "specs": "D"}
@@ -139,6 +139,7 @@ def main(options: argparse.Namespace) -> None:
     table = read_intrinsic(options.intrinsic)
     with atomic(options.table) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+    write_text(text_table(table), options.table.with_suffix(".md"))
     own, between = table[table["against"] == ""], table[table["against"] != ""]
     steps = pick_growing(pd.read_parquet(options.similarities))
     image = options.images / steps["image"].iloc[0]
@@ -155,7 +156,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--intrinsic", type=Path, nargs="+", required=True, help="intrinsic.json of each seed")
     parser.add_argument("--similarities", type=Path, required=True, help="similarities.parquet of one seed")
     parser.add_argument("--images", type=Path, required=True, help="the folder of its images")
-    parser.add_argument("--table", type=Path, required=True, help="CSV to write")
+    parser.add_argument("--table", type=Path, required=True, help="CSV to write; beside it goes the same as Markdown")
     for name in ("measures", "gains", "growing"):
         parser.add_argument(f"--{name}", type=Path, required=True, help="SVG to write")
     return parser

@@ -60,6 +60,18 @@ def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     return sorted(found, key=lambda line: " − " in line["name"])
 
 
+def text_table(table: pd.DataFrame) -> str:
+    """All seeds as a Markdown table, in per cent and points, a star where the interval of a difference leaves out 0."""
+    head = ["seed", "judge", *MEASURES.values()]
+    rows = [head, ["---"] * len(head)]
+    for seed in dict.fromkeys(table["seed"]):
+        for line in lines(table, seed):
+            cells = [f"{c['value']} {c['interval']}{' *' if c['bold'] else ''}" for c in line["cells"]]
+            rows.append([str(seed), line["name"], *cells])
+    said = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"{said}\n\nIn per cent, with 95 % intervals over images. A star: the interval leaves out 0.\n"
+
+
 def read_long_captions(results: Path, dataset: str) -> dict[str, Any]:
     """What the page says of all seeds: template ``long_captions.html.j2``."""
     table = pd.read_csv(results / "specs.csv", keep_default_na=False, na_values=[""])

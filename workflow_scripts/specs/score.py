@@ -217,6 +217,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--pairs", type=Path, required=True, help="CSV with the columns image and text")
     parser.add_argument("--output", type=Path, help="CSV with the scores; by default beside --pairs, *.specs.csv")
     embed.add_arguments(parser)
+    # The last batch is filled up: with few pairs a large one is mostly that.
+    parser.set_defaults(batch=16)
     return parser
 
 

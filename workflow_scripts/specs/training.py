@@ -27,7 +27,7 @@ from workflow_scripts.judge.parallel import ALONE, Group
 from workflow_scripts.judge.pixels import Content
 from workflow_scripts.judge.precision import autocast, scaler
 from workflow_scripts.judge.schedule import rate
-from workflow_scripts.judge.text_tower import encode_texts
+from workflow_scripts.judge.text_tower import encode_families
 from workflow_scripts.judge.tokens import Tokenizer, find_cut, tokenize
 from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, training_mode
 from workflow_scripts.specs.chunks import triple
@@ -116,8 +116,8 @@ def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
 class Batch:
     """What one process encodes at once.
 
-    pixels: (n, height, width, 3) bytes. ids: (n, length) of the whole captions, and behind them, for the loss of
-    SPECS, of bases, details and negatives. cut: captions longer than the model reads; bare: those without negative.
+    pixels: (n, height, width, 3) bytes. ids: (1, n, length) of the whole captions, or, for the loss of SPECS, (4, n,
+    length), with bases, details and negatives. cut: captions longer than the model reads; bare: those without negative.
     """
 
     pixels: np.ndarray
@@ -137,13 +137,13 @@ def make_batch(judge: Judge, samples: Sequence[Sample], own: slice, draw: np.ran
     ids = tokenize(judge.tokenizer, texts)
     cut = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
     if not hinges:
-        return Batch(pixels, ids, len(cut), 0)
+        return Batch(pixels, ids[None], len(cut), 0)
     fitting = [len(ends) for _, ends in mine]
     for row in cut:
         fitting[row] = count_fitting(judge.tokenizer, texts[row], mine[row][1])
     triples, bare = draw_triples(samples, fitting, own, draw)
     parts = [tokenize(judge.tokenizer, part) for part in zip(*triples, strict=True)]
-    return Batch(pixels, torch.cat([ids, *parts]), len(cut), bare)
+    return Batch(pixels, torch.stack([ids, *parts]), len(cut), bare)
 
 
 def _image(example: Example) -> Path | Content:
@@ -231,8 +231,8 @@ def train(
                 batch = next(batches)
                 with autocast(settings.precision, device):
                     images = model.encode_image(judge.preprocess.floats(batch.pixels, device))
-                    texts = encode_texts(model, batch.ids.to(device), len(images))
-                forms = [F.normalize(part.float(), dim=-1) for part in (images, *texts.split(len(images)))]
+                    texts = encode_families(model, batch.ids.to(device))
+                forms = [F.normalize(part.float(), dim=-1) for part in (images, *texts)]
                 if not hinges:
                     forms = [forms[0], *forms[1:] * 4]
                 everyones = group.gather(torch.cat(forms, dim=1)).tensor_split(5, dim=1)

@@ -2,17 +2,22 @@
 
 Reads ImageNet's validation images (a folder a class, named by its wnid), any other folder of classes, and CIFAR-10
 and CIFAR-100 as their Python pickles (cifar-10-batches-py, cifar-100-python; the test images). A class has the texts
-that the templates make of its name, or those that --prompts gives it: example captions, descriptions.
+that the templates make of its name; or, with --captions or --descriptions, a file as stage compun's ask_captions
+writes it, its example captions or descriptions in the prompts of that stage; or those that --prompts gives it, as they
+are.
+
+Source of the example captions: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024),
+appendix A.2.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from PIL import Image
@@ -20,17 +25,27 @@ from PIL import Image
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_json, write_json
+from workflow_scripts.common.io import atomic_folder, write_json
 from workflow_scripts.common.pickles import as_text, read_pickle
 from workflow_scripts.common.pictures import SUFFIXES
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.compun.prompts import (
+    Ensembles,
+    by_captions,
+    by_descriptions,
+    make_prompts,
+    open_clip_metadata,
+    read_templates,
+    read_texts,
+)
 from workflow_scripts.score.embed import file_digest, open_embedder
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import LeftOut, encode_images, estimate, percent
 from workflow_scripts.specs.retrieval import recalls
 
 KS = (1, 5)
+# Texts whose vectors lie in memory at once.
+HELD = 1 << 15
 WNID = re.compile(r"n\d{8}")
 SPLITS = {"train", "val", "test"}
 # A CIFAR image is a row of this many bytes: red, green and blue of 32 x 32 pixels.
@@ -41,29 +56,33 @@ CIFAR = {
     "CIFAR-100": ("test", "meta", "fine_labels", "fine_label_names"),
 }
 
+# How a class's texts, or the ensembles of its texts, make its similarity.
 DEFINITION = {
     "vectors": "Of a class, the mean of its texts' unit vectors, of unit length.",
     "similarities": "Of a class, the mean of its texts' similarities.",
+    "ensembles": "Of a class, the mean of the similarities of its captions or descriptions; of each of these, the mean"
+    " of its templates' unit vectors, of unit length.",
 }
 TIES = """The share of images whose class is among the k of greatest similarity. Equal similarities are in random order:
 an image counts with its chance. Intervals resample images."""
 
 Combine = Literal["vectors", "similarities"]
-
-
-def make_prompts(names: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
-    """The texts of each class: every template with ``{}`` filled by its name."""
-    return [[template.replace("{}", name) for template in templates] for name in names]
+T = TypeVar("T")
 
 
 def class_vectors(
-    encode: Callable[[Sequence[str]], np.ndarray], prompts: Sequence[Sequence[str]], combine: Combine = "vectors"
+    encode: Callable[[list[T]], np.ndarray], prompts: Sequence[Sequence[T]], combine: Combine = "vectors"
 ) -> np.ndarray:
-    """(classes, d) of each class's texts, at least one each; ``encode`` gives unit vectors (n, d).
+    """(classes, d) float32 of each class's texts, at least one each; ``encode`` gives unit vectors (n, d) of texts.
 
     vectors: the mean of the texts' vectors, of unit length (CLIP's ensemble of templates). similarities: the mean as
-    it is, whose product with an image is the mean of the texts' similarities (Compun's example captions).
+    it is, whose product with an image is the mean of the texts' similarities (Compun's example captions). A text may
+    be anything that ``encode`` takes: ensembles of texts, say (``ensemble_vectors``).
     """
+    return np.concatenate([_class_vectors(encode, part, combine) for part in _parts(prompts)])
+
+
+def _class_vectors(encode: Callable[[list[T]], np.ndarray], prompts: Sequence[Sequence[T]], combine: str) -> np.ndarray:
     sizes = [len(texts) for texts in prompts]
     vectors = encode([text for texts in prompts for text in texts]).astype(np.float64)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
@@ -71,6 +90,23 @@ def class_vectors(
     if combine == "vectors":
         means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
     return means.astype(np.float32)
+
+
+def _parts(prompts: Sequence[Sequence[T]]) -> Iterator[Sequence[Sequence[T]]]:
+    """Successive ``prompts``, of HELD texts at most or of one class."""
+    begun = texts = 0
+    for place, some in enumerate(prompts):
+        if texts + len(some) > HELD and place > begun:
+            yield prompts[begun:place]
+            begun, texts = place, 0
+        texts += len(some)
+    yield prompts[begun:]
+
+
+def ensemble_vectors(encode: Callable[[list[str]], np.ndarray], classes: Sequence[Ensembles]) -> np.ndarray:
+    """(classes, d) of classes with ensembles of texts: the mean of the ensembles' similarities, each ensemble being
+    the mean of its texts' vectors, of unit length."""
+    return class_vectors(lambda ensembles: class_vectors(encode, ensembles), classes, "similarities")
 
 
 def top_k(
@@ -141,7 +177,7 @@ def default_names(folder: Path, keys: Sequence[str]) -> list[str]:
     """The folders' own names, or for all of ImageNet's wnids those that CLIP was tested with (open_clip's list)."""
     if not keys or not all(WNID.fullmatch(key) for key in keys):
         return [key.replace("_", " ") for key in keys]
-    names = _open_clip().IMAGENET_CLASSNAMES
+    names = open_clip_metadata().IMAGENET_CLASSNAMES
     if len(keys) != len(names):
         raise UserError(f"{folder}: {len(keys)} classes of ImageNet's {len(names)}: name them by --classes FILE")
     return list(names)
@@ -201,57 +237,46 @@ def read_classified(data: Path, classes: Path | None, cache: Path) -> Classified
     return read_folders(data, classes)
 
 
-def read_templates(name: str) -> list[str]:
-    """CLIP's own for ImageNet, 80 (``imagenet``) or 7 (``simple``), or a text file's lines, each with one ``{}``."""
-    if name in ("imagenet", "simple"):
-        known = _open_clip()
-        chosen = known.OPENAI_IMAGENET_TEMPLATES if name == "imagenet" else known.SIMPLE_IMAGENET_TEMPLATES
-        return [template("{}") for template in chosen]
-    path = Path(name)
-    if not path.is_file():
-        raise UserError(f"--templates {name}: neither imagenet nor simple nor a file")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    bad = [line for line in lines if line.count("{}") != 1]
-    if bad or not lines:
-        raise UserError(f"{path}: {bad[0] if bad else 'empty'}: give a template a line, with one {{}} for the name")
-    return lines
-
-
 def read_prompts(path: Path, found: Classified) -> list[list[str]]:
     """The texts of each class from JSON: an object from a class's key or name to its list of texts."""
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise UserError(f"{path}: must be an object from a class to its texts")
-    prompts = []
-    for key, name in zip(found.keys, found.names, strict=True):
-        texts = content.get(key, content.get(name))
-        if not isinstance(texts, list) or not texts or not all(isinstance(t, str) and t.strip() for t in texts):
-            raise UserError(f"{path}: class {key!r}: needs a list of texts, none of them empty")
-        prompts.append(texts)
-    return prompts
+    content = read_texts(path, "class")
+    texts = [content.get(key, content.get(name)) for key, name in zip(found.keys, found.names, strict=True)]
+    lacking = [key for key, some in zip(found.keys, texts, strict=True) if some is None]
+    if lacking:
+        raise UserError(f"{path}: class {lacking[0]!r}: needs a list of texts ({len(lacking)} classes have none)")
+    return [some for some in texts if some is not None]
 
 
-def _open_clip() -> Any:
-    # Here, not above: it is slow to import.
-    import_torchvision()
-    from open_clip import zero_shot_metadata
-
-    return zero_shot_metadata
+def make_classes(options: argparse.Namespace, found: Classified, templates: str) -> tuple[list[Ensembles], str]:
+    """The ensembles of texts of each class, by ``templates`` (``read_templates``) unless the options have --prompts;
+    and which of ``DEFINITION`` they follow."""
+    if options.prompts:
+        texts = read_prompts(options.prompts, found)
+        alone = options.combine == "similarities"
+        return [[[text] for text in some] if alone else [some] for some in texts], options.combine
+    source, make = (options.captions, by_captions) if options.captions else (options.descriptions, by_descriptions)
+    own = read_templates(templates)
+    if not source:
+        return [[texts] for texts in make_prompts(found.names, own)], "vectors"
+    texts = [some[: options.examples] for some in read_prompts(source, found)]
+    return [make(name, some, own) for name, some in zip(found.names, texts, strict=True)], "ensembles"
 
 
 def main(options: argparse.Namespace) -> None:
     found = read_classified(options.data, options.classes, options.cache)
-    if options.prompts:
-        prompts = read_prompts(options.prompts, found)
-    else:
-        prompts = make_prompts(found.names, read_templates(options.templates))
-    log.info("%d images, %d classes, %d texts", len(found.paths), len(found.names), sum(map(len, prompts)))
+    if options.examples is not None and options.examples < 1:
+        raise UserError(f"--examples {options.examples}: at least 1")
+    file = options.prompts or options.captions or options.descriptions
+    templates = options.templates or ("photo" if file else "imagenet")
+    prompts, combined = make_classes(options, found, templates)
+    texts = [text for ensembles in prompts for some in ensembles for text in some]
+    log.info("%d images, %d classes, %d texts", len(found.paths), len(found.names), len(texts))
     with open_embedder(options) as embedder:
         images, fault = encode_images(embedder, found.paths)
-        classes = class_vectors(embedder.texts, prompts, options.combine)
+        classes = ensemble_vectors(embedder.texts, prompts)
         seen = fault == ""
         hits = top_k(images[seen], np.array(found.labels)[seen], classes, device=embedder.judge.device)
-        cut = evaluation.count_cut(embedder, [text for texts in prompts for text in texts])
+        cut = evaluation.count_cut(embedder, texts)
         judge = evaluation.judge_of(embedder)
     names = [f"{found.keys[label]}/{path.name}" for label, path in zip(found.labels, found.paths, strict=True)]
     for reason in (evaluation.MISSING, evaluation.UNREADABLE):
@@ -262,15 +287,15 @@ def main(options: argparse.Namespace) -> None:
         for i, k in enumerate(KS)
     }
     twice = sorted({name for name in found.names if found.names.count(name) > 1})
-    if twice and not options.prompts:
+    if twice and not file:
         log.warning("warning: %d names are of several classes, which tie; the first is %s", len(twice), twice[0])
-    result = evaluation.head(options, f"{DEFINITION[options.combine]} {TIES}") | judge
+    result = evaluation.head(options, f"{DEFINITION[combined]} {TIES}") | judge
     result |= {
-        "templates": None if options.prompts else Path(options.templates).name,
-        "prompts": options.prompts.name if options.prompts else None,
-        "combine": options.combine,
+        "templates": None if options.prompts else Path(templates).name,
+        "prompts": file.name if file else None,
+        "combine": combined,
         "classes": len(found.names),
-        "texts": sum(map(len, prompts)),
+        "texts": len(texts),
         "texts_cut": cut,
         "names_of_several_classes": twice,
         "left_out": evaluation.say_left_out(found.left_out, options.data),
@@ -283,10 +308,18 @@ def arguments() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
     evaluation.add_arguments(parser, "a folder of classes (ImageNet's val), or of CIFAR's pickles")
     parser.add_argument("--classes", type=Path, help="names of the classes, a text file; default: the folders' own")
-    parser.add_argument("--templates", default="imagenet", help="imagenet (80), simple (7), or a file with {} a line")
-    parser.add_argument("--prompts", type=Path, help="JSON: the texts of each class, in place of templates")
     parser.add_argument(
-        "--combine", choices=tuple(DEFINITION), default="vectors", help="what is averaged over a class's texts"
+        "--templates",
+        help="imagenet (80 of CLIP's), simple (7), photo (a photo of a {}), or a file with {} a line; default:"
+        " imagenet, and photo with --captions or --descriptions",
+    )
+    texts = parser.add_mutually_exclusive_group()
+    texts.add_argument("--captions", type=Path, help="JSON: example captions of each class, to stand in its prompts")
+    texts.add_argument("--descriptions", type=Path, help="JSON: descriptions of each class, to stand in its prompts")
+    texts.add_argument("--prompts", type=Path, help="JSON: the texts of each class, in place of templates")
+    parser.add_argument("--examples", type=int, help="captions or descriptions of a class, at most; default: all")
+    parser.add_argument(
+        "--combine", choices=get_args(Combine), default="vectors", help="what is averaged over a class's --prompts"
     )
     return parser
 

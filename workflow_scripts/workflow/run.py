@@ -68,10 +68,11 @@ def main(options: argparse.Namespace) -> None:
         raise UserError("another run is at work in this checkout: wait until it ends") from error
     if code:
         raise UserError(f"the workflow stopped (exit {code}): the first error above says why, logs/ says more")
-    table = Path(settings.results) / "table.md"
-    if table.is_file():
-        print(table.read_text(encoding="utf-8"))
-        print(f"{settings.results}/report.html shows it with figures and examples.")
+    for name, page in (("table", "report"), ("specs", "specs")):
+        table = Path(settings.results) / f"{name}.md"
+        if table.is_file():
+            print(table.read_text(encoding="utf-8"))
+            print(f"{settings.results}/{page}.html shows it with figures and examples.")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from workflow_scripts.dataset.sketch.captions import NOUNS, SYNONYMS
-from workflow_scripts.dataset.sketch.world import ATTRIBUTES, KINDS, PARTS, Dice, Scene
+from workflow_scripts.dataset.sketch.world import ATTRIBUTES, KINDS, Dice, Scene
 
 # What a description begins with, true of every bird.
 OPENINGS = (
@@ -34,6 +34,11 @@ TWO_PHRASES = (
     "It shows {a}{color} {noun} which {is} {shape}.",
     "One sees {a}{shape} {noun} that {is} {color}.",
 )
+
+# The order in which a bird is gone through, from its bill to its feet.
+ORDER = (
+    "bill", "eye", "crown", "head", "nape", "throat", "breast", "back", "wing", "belly", "tail", "tarsus", "foot",
+)  # fmt: skip
 
 # How often each value occurs, by attribute (``world.ATTRIBUTES``).
 Frequencies = Mapping[str, Mapping[str, int]]
@@ -65,12 +70,11 @@ def count_values(scenes: Iterable[Scene]) -> Frequencies:
 
 
 def describe(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[Sentence]:
-    """The sentences of a description of ``scene``: an opening, then its parts in random order.
+    """The sentences of a description of ``scene``: an opening, then its parts in ``ORDER``.
 
     A wrong value is drawn as often as birds have it: by chance, and not for being rare, is it out of place.
     """
-    order = dice.several(PARTS, [1.0] * len(PARTS), len(PARTS))
-    return [Sentence(dice.pick(OPENINGS)), *(_describe_part(part, scene, frequencies, dice) for part in order)]
+    return [Sentence(dice.pick(OPENINGS)), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
 
 
 def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:

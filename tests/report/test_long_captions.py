@@ -1,0 +1,129 @@
+"""What is told of long captions: the table's rows, the figures' numbers, the page's words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from tests.report.test_make_page import Page
+from workflow_scripts.report import draw_specs, make_specs_page
+from workflow_scripts.report.drawing import described
+from workflow_scripts.report.long_captions import COLUMNS, lines, read_intrinsic
+
+VALUES = {"specs": 0.9, "stretched": 0.6, "contrastive": 0.65}
+
+
+def estimate(value: float, half: float = 0.02) -> dict[str, float | int]:
+    return {"value": value, "low": value - half, "high": value + half, "n": 40, "images": 40}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """The artifacts of two seeds, as the rules leave them; of neg, the gain over contrastive is unsure."""
+    for seed in (0, 1):
+        place = tmp_path / "birds" / "specs" / str(seed)
+        measures = {j: {m: estimate(v) for m in ("pos", "neg", "increment_rate")} for j, v in VALUES.items()}
+        between = []
+        for other in ("stretched", "contrastive"):
+            gain = {m: estimate(VALUES["specs"] - VALUES[other]) for m in ("pos", "increment_rate")}
+            gain["neg"] = estimate(0.01 if other == "contrastive" else 0.1)
+            between.append({"a": "specs", "b": other, "b_hash": "0", **gain})
+        found = {
+            "seed": seed, "resamples": 200, "captions": 40, "left_out": {},
+            "judges": [{"folder": j, **measures[j]} for j in VALUES], "differences": between,
+        }  # fmt: skip
+        for name in VALUES:
+            (place / name).mkdir(parents=True)
+        (place / "intrinsic.json").write_text(json.dumps(found))
+        about = {"model": "small<248>", "positions_before": 77, "context_length": 248, "positions_kept": 20}
+        (place / "stretched" / "manifest.json").write_text(json.dumps(about))
+        (place / "specs" / "manifest.json").write_text(json.dumps({"examples": 1234, "steps": 56}))
+        steps = [
+            (f"{image}.png", "0", step, f"It & <is>{' red.' * step}", None if not step else "no", 0.1 * step, 0.05, judge)
+            for judge in VALUES
+            for image in "ab"
+            for step in range(4)
+        ]
+        columns = ["image", "caption_id", "step", "text", "negative", "similarity", "negative_similarity", "judge"]
+        pd.DataFrame(steps, columns=columns).to_parquet(place / "similarities.parquet")
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "a.png")
+    return tmp_path
+
+
+def draw(results: Path) -> dict[str, Path]:
+    place = results / "birds" / "specs"
+    made = {name: results / "figures" / f"birds_specs_{name}.svg" for name in ("measures", "gains", "growing")}
+    made["table"] = results / "specs.csv"
+    given = ["--intrinsic", *(place / s / "intrinsic.json" for s in "01"), "--similarities"]
+    given += [place / "0" / "similarities.parquet", "--images", results]
+    given += [part for name, path in made.items() for part in (f"--{name}", path)]
+    draw_specs.main(draw_specs.arguments().parse_args([*map(str, given)]))
+    return made
+
+
+def test_table(results: Path) -> None:
+    draw(results)
+    table = pd.read_csv(results / "specs.csv", keep_default_na=False)
+    assert list(table.columns) == COLUMNS and len(table) == 2 * 5 * 3
+    row = table[(table["seed"] == 1) & (table["measure"] == "neg") & (table["against"] == "contrastive")].iloc[0]
+    assert (row["judge"], row["value"], row["low"], row["high"], row["n"]) == ("specs", 0.01, -0.01, 0.03, 40)
+
+
+def test_a_difference_is_bold_where_its_interval_leaves_out_0(results: Path) -> None:
+    place = results / "birds" / "specs"
+    shown = lines(read_intrinsic([place / "0" / "intrinsic.json"]), 0)
+    assert [line["name"] for line in shown] == [
+        "loss of SPECS", "stretched, before training", "plain contrastive",
+        "loss of SPECS − stretched, before training", "loss of SPECS − plain contrastive",
+    ]  # fmt: skip
+    assert [[cell["bold"] for cell in line["cells"]] for line in shown] == [[False] * 3] * 3 + [
+        [True] * 3,
+        [True, False, True],
+    ]
+    assert shown[4]["cells"][1] == {"value": "1.0", "interval": "[−1.0, 3.0]", "bold": False}
+
+
+def test_figures_say_their_numbers_and_are_the_same_again(results: Path) -> None:
+    made = draw(results)
+    first = {name: path.read_bytes() for name, path in made.items()}
+    title, told = described(first["gains"])
+    assert title == "What the loss of SPECS gains" and "seed 1, Neg, specs − contrastive: 1.0" in told
+    texts = "".join(ElementTree.fromstring(first["measures"]).itertext())
+    assert "Pos" in described(first["measures"])[1] and texts
+    draw(results)
+    assert {name: path.read_bytes() for name, path in made.items()} == first
+
+
+def test_an_image_that_is_no_file_is_left_out_of_the_figure(results: Path) -> None:
+    (results / "a.png").unlink()
+    made = draw(results)
+    assert b"<image" not in made["growing"].read_bytes()
+
+
+def test_page(results: Path) -> None:
+    draw(results)
+    given = ["--results", str(results), "--dataset", "birds", "--settings", '{"specs": "</pre><script>"}']
+    make_specs_page.main(make_specs_page.arguments().parse_args(given))
+    page = Page((results / "specs.html").read_text())
+    assert {"Seed 0", "Seed 1"} <= {word.strip() for word in page.words}
+    assert "small<248> was stretched from 77 to 248 positions" in page.text and "1,234 long captions" in page.text
+    assert not any(tag == "script" for tag, _ in page.tags)
+    figures = [attrs for tag, attrs in page.tags if tag == "img"]
+    assert len(figures) == 3 and all(f["src"].startswith("data:") and f["alt"] for f in figures)
+    assert ["loss of SPECS − plain contrastive", "25.0[23.0, 27.0]", "1.0[−1.0, 3.0]", "25.0[23.0, 27.0]"] in [
+        [cell.strip() for cell in row] for row in page.rows
+    ]
+
+
+def test_text_table(results: Path) -> None:
+    draw(results)
+    text = (results / "specs.md").read_text().splitlines()
+    assert text[0] == "| seed | judge | Pos | Neg | increment rate |" and len(text) == 2 + 2 * 5 + 2
+    gains = "| 25.0 [23.0, 27.0] * | 1.0 [−1.0, 3.0] | 25.0 [23.0, 27.0] * |"
+    assert text[6] == f"| 0 | loss of SPECS − plain contrastive {gains}"
