@@ -22,6 +22,8 @@ from workflow_scripts.specs.zero_shot import (
     Classified,
     class_vectors,
     default_names,
+    ensemble_vectors,
+    make_classes,
     make_prompts,
     read_cifar,
     read_classified,
@@ -38,9 +40,9 @@ def embed(texts: list[str]) -> np.ndarray:
 
 
 def test_ensemble_is_open_clips(tmp_path: Path) -> None:
-    from open_clip import build_zero_shot_classifier
+    from workflow_scripts.judge.model import load_judge  # first: it makes torchvision importable
 
-    from workflow_scripts.judge.model import load_judge
+    from open_clip import build_zero_shot_classifier  # isort: skip
 
     judge = load_judge(real_judge(tmp_path / "judge"), 1, "cpu")
     names, templates = ["red wing", "blue bill", "tail"], ["a bird with a {}", "{} and red", "green {}"]
@@ -149,6 +151,64 @@ def test_example_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "class 'n03000000': needs a list of texts" in refused(lambda: read_prompts(tmp_path / "p.json", classified))
     (tmp_path / "p.json").write_text("[]")
     assert "must be an object" in refused(lambda: read_prompts(tmp_path / "p.json", classified))
+
+
+CAPTIONS = {
+    "n01440764": ["blue bill", "a blue thing", "bill tail"],
+    "red wing": ["red wing", "is red"],
+    "n03000000": ["tail", "green"],
+}
+
+
+@pytest.mark.parametrize("kind", ["captions", "descriptions"])
+@pytest.mark.parametrize("examples", [None, 2])
+def test_captions_in_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, examples: int | None) -> None:
+    """Compun's prompts (its appendix A.2), each caption by two templates: one text after another, by the definition."""
+    data = write_imagenet(tmp_path / "val")
+    (tmp_path / "synsets.txt").write_text(SYNSETS)
+    (tmp_path / "templates.txt").write_text("a {}\nthe {} red.\n")
+    (tmp_path / "texts.json").write_text(json.dumps(CAPTIONS))
+    means = []
+    for (key, texts), name in zip(CAPTIONS.items(), ["blue bill", "red wing", "green tail"], strict=True):
+        means.append([])
+        for text in texts[:examples]:
+            end = f". An example of {name} in an image is {text}"
+            if kind == "descriptions":
+                end = f", which {'' if text == 'is red' else 'has '}{text}"
+            vector = embed([f"a {name}{end}", f"the {name} red{end}"]).astype(float).mean(axis=0)
+            means[-1].append(vector / np.linalg.norm(vector))
+        assert len(means[-1]) == min(len(texts), examples or 3), key
+    classes = np.stack([np.mean(some, axis=0) for some in means])
+    best = (embed(["blue bill", "blue", "red wing blue", "red wing"]) @ classes.T).argmax(axis=1)
+    more = [] if examples is None else ["--examples", examples]
+    arguments = ["--data", data, "--classes", tmp_path / "synsets.txt", f"--{kind}", tmp_path / "texts.json", *more]
+    found, _ = run(zero_shot, tmp_path, *arguments, "--templates", tmp_path / "templates.txt", monkeypatch=monkeypatch)
+    assert found["top-1"]["value"] == pytest.approx(np.mean(best == [0, 0, 0, 1]), abs=1e-6)
+    assert found["texts"] == 2 * sum(map(len, means)) and found["combine"] == "ensembles"
+    assert found["prompts"] == "texts.json" and found["templates"] == "templates.txt"
+    ours = ensemble_vectors(embed, make_classes(*made(arguments, tmp_path), str(tmp_path / "templates.txt"))[0])
+    assert ours == pytest.approx(classes, abs=1e-6)
+    # Without --templates, the paper's own alone.
+    found, judge = run(zero_shot, tmp_path, *arguments, monkeypatch=monkeypatch)
+    assert found["templates"] == "photo" and found["texts"] == sum(map(len, means))
+    assert all(text.startswith("a photo of a ") for text in judge.texts_seen)
+
+
+def made(arguments: list[object], tmp_path: Path) -> tuple[Any, Classified]:
+    words = [*map(str, arguments), "--judge", "none", "--output", "none"]
+    options = zero_shot.arguments().parse_args(words)
+    return options, read_classified(options.data, options.classes, tmp_path)
+
+
+def test_captions_of_too_few_classes(tmp_path: Path) -> None:
+    data = write_imagenet(tmp_path / "val")
+    (tmp_path / "texts.json").write_text(json.dumps({"n01440764": ["x"], "n03000000": ["y"]}))
+    (tmp_path / "synsets.txt").write_text(SYNSETS)
+    arguments = ["--data", data, "--captions", tmp_path / "texts.json", "--judge", "none"]
+    arguments += ["--classes", tmp_path / "synsets.txt"]
+    said = refused(lambda: run(zero_shot, tmp_path, *arguments))
+    assert "class 'n02119789': needs a list of texts (1 classes have none)" in said
+    assert "at least 1" in refused(lambda: run(zero_shot, tmp_path, *arguments, "--examples", 0))
 
 
 class Python2(pickle._Pickler):  # noqa: SLF001

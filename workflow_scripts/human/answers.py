@@ -14,7 +14,7 @@ import pandas as pd
 
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.records import read_records
-from workflow_scripts.human.tasks import KINDS
+from workflow_scripts.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 FIELDS = ("task_id", "worker", "answer", "seconds", "revision")
@@ -22,7 +22,7 @@ FIELDS = ("task_id", "worker", "answer", "seconds", "revision")
 DAY = 86_400
 MOST_REVISIONS = 10_000
 # Answers of a site's radio buttons: one column, or one for each value, as the site's own form elements write them.
-SITE_VALUES = sorted({value for kind in KINDS.values() for value in kind.answers})
+SITE_VALUES = sorted({value for kind in ALL_KINDS.values() for value in kind.answers})
 SITE = ("WorkerId", "WorkTimeInSeconds", "Input.task_id")
 SITE_CHOICES = ("Answer.choice", *(f"Answer.choice.{value}" for value in SITE_VALUES), "Answer.taskAnswers")
 
@@ -40,8 +40,9 @@ def fault(record: Any, kinds: Mapping[str, str]) -> str | None:
         return "unknown task_id"
     if not isinstance(worker, str) or not WORKER.fullmatch(worker):
         return "worker: 1 to 64 letters, digits, _ . @ or -"
-    if answer not in KINDS[kinds[task]].answers:
-        return f"answer: {' or '.join(KINDS[kinds[task]].answers)}"
+    allowed = ALL_KINDS[kinds[task]].answers
+    if answer not in allowed:
+        return f"answer: {' or '.join(allowed)}"
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not number or not math.isfinite(seconds) or not 0 <= seconds <= DAY:
         return f"seconds: a number from 0 to {DAY}"

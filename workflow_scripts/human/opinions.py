@@ -1,7 +1,7 @@
 """What the answers say: majorities, who answered with care, agreement, and shares with their intervals.
 
 A task's value is 1 for: the generator whose name comes first (perceptual), yes (match), the prompt's own caption
-(caption). It is 0 for the other answer.
+(caption), the compound's picture (compound), yes (confusing). It is 0 for the other answers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.human.tasks import KINDS, PROMPT
+from workflow_scripts.human.tasks import ALL_KINDS, KINDS, PROMPT
 from workflow_scripts.score import interval
 
 TIE, ALL = "tie", "all"
@@ -33,7 +33,7 @@ def value(kind: str, answer: str, task: Mapping[str, Any]) -> float:
     """The answer as 1 or 0 (see above). task: a row of ``tasks.TASKS`` with a and b."""
     if kind == "perceptual":
         return float(task[f"generator_{answer}"] == task["a"])
-    return float(answer == ("yes" if kind == "match" else task["right"]))
+    return float(answer == ("yes" if "yes" in ALL_KINDS[kind].answers else task["right"]))
 
 
 def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
@@ -105,7 +105,14 @@ def agreement(rows: pd.DataFrame, resamples: int, generator: np.random.Generator
     rows = rows[rows["answers"] > 1]
     ones = np.round(rows["share"] * rows["answers"]).to_numpy(int)
     counts = np.stack([ones, rows["answers"].to_numpy(int) - ones], axis=1)
-    images, index = np.unique(rows["image_id"].to_numpy(str), return_inverse=True)
+    return agreement_of(counts, rows["image_id"].to_numpy(str), resamples, generator)
+
+
+def agreement_of(
+    counts: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator
+) -> dict[str, Any]:
+    """Alpha of (tasks, values) counts, two answers a task at least, and its interval over the tasks' ``images``."""
+    images, index = np.unique(images, return_inverse=True)
     found = alpha(counts)
     low = high = None
     if found is not None and len(images) > 1:
@@ -113,7 +120,7 @@ def agreement(rows: pd.DataFrame, resamples: int, generator: np.random.Generator
         drawn = generator.integers(len(images), size=(resamples, len(images)))
         draws = [alpha(counts[np.concatenate([by_image[i] for i in row])]) for row in drawn]
         low, high = np.quantile([a for a in draws if a is not None], [0.025, 0.975]).tolist()
-    return {"alpha": found, "low": low, "high": high, "tasks": len(rows), "images": len(images)}
+    return {"alpha": found, "low": low, "high": high, "tasks": len(counts), "images": len(images)}
 
 
 def _shares(

@@ -43,7 +43,7 @@ from workflow_scripts.common.tables import (
 from workflow_scripts.human.config import HumanConfig, read_settings
 from workflow_scripts.human.cost import cost, cost_lines
 from workflow_scripts.human.pictures import COLORS, SHAPES, broken, drawn, drawn_text, encode, read_picture
-from workflow_scripts.human.tasks import CHECKS, KINDS, PROMPT, TASKS
+from workflow_scripts.human.tasks import ALL_KINDS, CHECKS, KINDS, PROMPT, TASKS
 from workflow_scripts.score.adjective_choice import make_trials
 from workflow_scripts.split.heldout import read_heldout
 
@@ -75,10 +75,10 @@ class Task:
 
 
 def turned(task: Task) -> Task:
-    """The same task with its two sides changed; a match task has but one."""
-    if task.kind == "match":
+    """The same task with its sides in the other order; a task of yes or no has but one."""
+    if ALL_KINDS[task.kind].answers == ("yes", "no"):
         return task
-    right = {"1": "2", "2": "1", None: None}[task.right]
+    right = None if task.right is None else str(len(ALL_KINDS[task.kind].answers) + 1 - int(task.right))
     return replace(
         task,
         pictures=task.pictures[::-1],

@@ -19,7 +19,7 @@ import pandas as pd
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.io import atomic_folder
-from workflow_scripts.human.tasks import KINDS, page_name, read_tasks
+from workflow_scripts.human.tasks import ALL_KINDS, page_name, read_tasks
 from workflow_scripts.report.examples import data_uri
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -28,12 +28,17 @@ KEYS = {
     "perceptual": {"1": "1", "2": "2", "ArrowLeft": "1", "ArrowRight": "2"},
     "match": {"y": "yes", "n": "no", "1": "yes", "2": "no", "ArrowLeft": "yes", "ArrowRight": "no"},
     "caption": {"1": "1", "2": "2", "ArrowLeft": "1", "ArrowRight": "2"},
+    "compound": {"1": "1", "2": "2", "3": "3"},
 }
+KEYS["confusing"] = KEYS["match"]
 HINTS = {
     "perceptual": "Tap the picture, or press the key 1 or 2, or the left or right arrow.",
     "match": "Tap the answer, or press Y or N, or the left or right arrow.",
     "caption": "Tap the text, or press the key 1 or 2, or the left or right arrow.",
+    "compound": "Tap the picture, or press the key 1, 2 or 3.",
 }
+HINTS["confusing"] = HINTS["match"]
+PICTURES = ["picture_1", "picture_2", "picture_3"]
 
 
 def inline_json(value: Any) -> str:
@@ -62,7 +67,7 @@ def page_html(page: pd.DataFrame, pictures: Path) -> str:
     """One page. page: the rows of one batch, columns of ``tasks.TASKS``; pictures: the folder of its files."""
     page = page.sort_values("place")
     kind = page["kind"].iloc[0]
-    shown = [[p for p in row if p] for row in page[["picture_1", "picture_2"]].itertuples(index=False)]
+    shown = [[p for p in row if p] for row in page[PICTURES].itertuples(index=False)]
     texts = [[t for t in row if t] for row in page[["text_1", "text_2"]].itertuples(index=False)]
     names = list(dict.fromkeys(name for row in shown for name in row))
     # Another name wherever a task is another, so that a browser mixes no two studies' answers.
@@ -80,7 +85,7 @@ def page_html(page: pd.DataFrame, pictures: Path) -> str:
     style, style_hash = _inline("page.css")
     script, script_hash = _inline("page.js")
     return environment().get_template("page.html.j2").render(
-        title=KINDS[kind].question, kind=KINDS[kind], kind_name=kind, hint=HINTS[kind], count=len(page),
+        title=ALL_KINDS[kind].question, kind=ALL_KINDS[kind], kind_name=kind, hint=HINTS[kind], count=len(page),
         data=inline_json(data),
         style=style, style_hash=style_hash, script=script, script_hash=script_hash,
     )  # fmt: skip
@@ -91,7 +96,7 @@ def index_html(pages: pd.DataFrame) -> str:
     style, style_hash = _inline("page.css")
     kinds = [
         (
-            KINDS[kind],
+            ALL_KINDS[kind],
             [{"file": f"{page_name(kind, row.batch)}.html", "tasks": row.tasks} for row in rows.itertuples()],
         )
         for kind, rows in pages.groupby("kind", sort=False)

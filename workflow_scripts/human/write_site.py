@@ -19,7 +19,7 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic_folder
-from workflow_scripts.human.tasks import KINDS, read_tasks
+from workflow_scripts.human.tasks import ALL_KINDS, read_tasks
 from workflow_scripts.human.write_pages import environment
 
 # The columns of each kind's CSV, beside task_id.
@@ -27,6 +27,8 @@ COLUMNS = {
     "perceptual": ("picture_1", "picture_2"),
     "match": ("picture_1", "text_1"),
     "caption": ("picture_1", "text_1", "text_2"),
+    "compound": ("picture_1", "picture_2", "picture_3", "text_1"),
+    "confusing": ("picture_1", "picture_2", "picture_3", "text_1"),
 }
 
 
@@ -54,7 +56,9 @@ def batch_csv(tasks: pd.DataFrame, base: str) -> str:
 
 def layout_html(kind: str) -> str:
     """The site's layout of one kind of task."""
-    return environment().get_template("site.html.j2").render(kind=KINDS[kind], kind_name=kind)
+    return (
+        environment().get_template("site.html.j2").render(kind=ALL_KINDS[kind], kind_name=kind, columns=COLUMNS[kind])
+    )
 
 
 def main(options: argparse.Namespace) -> None:

@@ -87,7 +87,7 @@ function show(index) {
   if (!state.begun) { $("forgetful").hidden = remembers; status(); return; }
   if (at < tasks.length) {
     const task = tasks[at];
-    for (const side of [1, 2]) {
+    for (const side of [1, 2, 3]) {
       if ($("picture" + side)) $("picture" + side).src = data.pictures[task.pictures[side - 1]];
       if ($("text" + side)) $("text" + side).textContent = task.texts[side - 1];
     }

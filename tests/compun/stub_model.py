@@ -1,0 +1,105 @@
+"""A language model's server on loopback, which answers as a test says."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+# (status, body, headers); a body of None: the connection is cut.
+Said = tuple[int, Any, dict[str, str]]
+
+
+def noun_of(body: dict[str, Any]) -> str:
+    """The noun that a request asks for: the first in quotes."""
+    return re.search(r'"([^"]+)"', body["messages"][0]["content"])[1]
+
+
+def wanted_of(body: dict[str, Any]) -> tuple[str, int]:
+    """What is asked for and how many, from the schema or, where there is none, the words."""
+    form = body.get("response_format")
+    if form is None:
+        return re.search(r'\{"(\w+)"', body["messages"][0]["content"])[1], int(
+            re.search(r"\b(\d)\b", body["messages"][0]["content"])[1]
+        )
+    ((many, texts),) = form["json_schema"]["schema"]["properties"].items()
+    return many, texts["minItems"]
+
+
+def good(body: dict[str, Any]) -> str:
+    """A right answer, the same for the same question."""
+    many, count = wanted_of(body)
+    return json.dumps({many: [f"Scene {n} with a {noun_of(body)}." for n in range(1, count + 1)]})
+
+
+def completion(text: str | None, finish: str = "stop", **more: Any) -> Said:
+    choice = {"message": {"role": "assistant", "content": text, **more}, "finish_reason": finish}
+    return 200, {"model": "stub-1", "choices": [choice]}, {}
+
+
+def fault(status: int, message: str = "", code: str | None = None, **headers: str) -> Said:
+    return status, {"error": {"message": message, "code": code}}, {k.replace("_", "-"): v for k, v in headers.items()}
+
+
+@dataclass
+class StubModel:
+    """``answer``: what is said to a request's body; ``asked``: the bodies, ``headers``: their headers, ``times``."""
+
+    answer: Callable[[dict[str, Any]], Said] = lambda body: completion(good(body))
+    key: str | None = None
+    address: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+    def nouns(self) -> list[str]:
+        return [noun_of(body) for body in self.asked]
+
+
+@contextmanager
+def serving(state: StubModel) -> Iterator[StubModel]:
+    lock = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with lock:
+                state.asked.append(body)
+                state.headers.append(dict(self.headers))
+                state.times.append(time.monotonic())
+            if not self.path.endswith("/v1/chat/completions"):
+                said = fault(404, "no such path")
+            elif state.key is not None and self.headers["Authorization"] != f"Bearer {state.key}":
+                said = fault(401, f"wrong key: {self.headers['Authorization']}")
+            else:
+                said = state.answer(body)
+            status, content, headers = said
+            if content is None:
+                self.close_connection = True
+                return
+            raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    state.address = f"http://127.0.0.1:{server.server_port}/v1"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,352 @@
+"""Compounds and their images: from folders, archives and addresses, by names and by columns, whole and faulty."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from pydantic import ValidationError
+
+from tests.dataset.conftest import Site, jpeg, site, tar, zipped
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_table
+from workflow_scripts.compun.compounds import key, read_list
+from workflow_scripts.compun.config import Compounds, CompunConfig
+from workflow_scripts.compun.load_compounds import PUBLISHED, fingerprint, is_image, load, match, open_images, warn
+from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPUN = ROOT / "lexicons" / "compounds" / "compun.csv"
+__all__ = ["site"]
+
+
+def triple(name: str, ending: str = ".jpg") -> list[str]:
+    return [f"{name}{ending}", f"{name}_n1{ending}", f"{name}_n2{ending}"]
+
+
+def listed(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def pictures(folder: Path, names: list[str]) -> Path:
+    for number, name in enumerate(names):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.suffix in (".jpg", ".JPG", ".jpeg"):
+            target.write_bytes(jpeg(number))
+        else:
+            Image.new("RGB", (4, 4), (number, 0, 0)).save(target)
+    return folder
+
+
+def loaded(tmp_path: Path, file: Path | None, places: str | list[str] | None, sha256: str | None = None):
+    out = tmp_path / "out"
+    out.mkdir(exist_ok=True)
+    return load(file, places, sha256=sha256, folder=out, cache=tmp_path / "cache")
+
+
+def named_files(images: pd.DataFrame) -> dict[str, list[str | None]]:
+    images = images.astype(object).where(images.notna(), None)
+    return {name: list(part["path"]) for name, part in images.groupby("compound", sort=False)}
+
+
+# By names
+
+
+def test_all_of_the_benchmark_in_its_layout() -> None:
+    """As its archive is: flat, in a folder, named as listed; both snow balls."""
+    table = read_list(COMPUN)
+    names = [f"images/{file}" for name in table["compound"] for file in triple(name, ".png")]
+    compounds, images, notes = match(table, names, "images.zip", "compun.csv")
+    assert list(compounds["compound"]) == list(table["compound"])
+    assert len(images) == 1200
+    assert images["path"].notna().all()
+    assert list(images["role"][:3]) == list(ROLES)
+    assert sorted(images["path"]) == sorted(names)
+    assert all(value["count"] == 0 for value in notes.values())
+    # And with no list at all.
+    alone = match(None, names, "images.zip")[0]
+    assert sorted(alone["compound"]) == sorted(table["compound"])
+
+
+def test_the_images_names_are_the_authority(tmp_path: Path) -> None:
+    file = listed(tmp_path / "l.csv", "compound,first,second\nGas station,,\nshuttle cork,shuttle,cork\nlab coat,,\n")
+    names = triple("gas station") + triple("Shuttlecock") + triple("shuttlecork") + triple("lab_coat", ".webp")
+    compounds, images, notes = match(read_list(file), names, "a.zip", "l.csv")
+    assert list(compounds["compound"]) == ["gas station", "shuttlecork", "lab coat", "Shuttlecock"]
+    assert list(compounds["first"]) == ["Gas", "shuttle", "lab", None]
+    assert images["path"].notna().all()
+    assert notes["compounds_called_as_their_images"] == {
+        "count": 2,
+        "names": ["Gas station: gas station", "shuttle cork: shuttlecork"],
+    }
+    assert notes["compounds_not_listed"] == {"count": 1, "names": ["Shuttlecock"]}
+
+
+def test_two_spellings_with_images_of_their_own(tmp_path: Path) -> None:
+    file = listed(tmp_path / "l.txt", "snow ball\nsnowball\n")
+    compounds, images, _ = match(read_list(file), triple("snowball") + triple("snow ball"), "a", "l.txt")
+    assert list(compounds["compound"]) == ["snow ball", "snowball"]
+    assert named_files(images) == {"snow ball": triple("snow ball"), "snowball": triple("snowball")}
+    # One of them alone takes its own, not the other's.
+    compounds, images, _ = match(read_list(file), triple("snowball"), "a", "l.txt")
+    assert named_files(images) == {"snow ball": [None] * 3, "snowball": triple("snowball")}
+    # A third spelling is that of the one left.
+    both = triple("snow-ball") + triple("snowball")
+    assert list(match(read_list(file), both, "a", "l.txt")[0]["compound"]) == ["snow-ball", "snowball"]
+    # Which of the two is meant by it alone cannot be known.
+    file = listed(tmp_path / "l.txt", "snow ball\nsnowball\ngoldfish\n")
+    compounds, _, notes = match(read_list(file), triple("snow-ball") + triple("goldfish"), "a", "l.txt")
+    assert list(compounds["compound"]) == ["snow ball", "snowball", "goldfish", "snow-ball"]
+    assert notes["compounds_not_listed"]["names"] == ["snow-ball"]
+
+
+def test_an_image_without_a_compound(tmp_path: Path) -> None:
+    file = listed(tmp_path / "l.txt", "goldfish\nlab coat\n")
+    for stray in ("cover.png", "gldfish_n1.jpg"):
+        with pytest.raises(UserError, match=f"a.zip: '{stray}': an image without a compound: .* not in l.txt"):
+            match(read_list(file), [*triple("goldfish"), stray], "a.zip", "l.txt")
+    with pytest.raises(UserError, match="a.zip: holds no image of l.txt: looked for 'goldfish'.*example 'cat food'"):
+        match(read_list(file), triple("cat food"), "a.zip", "l.txt")
+
+
+def test_several_files_of_one_image() -> None:
+    names = ["b/goldfish.png", "a/goldfish.jpg", "goldfish_N1.gif", "goldfish_n1.JPEG", "goldfish_n2 .bmp"]
+    compounds, images, notes = match(None, names, "a")
+    assert list(compounds["compound"]) == ["goldfish"]
+    assert list(images["path"]) == ["a/goldfish.jpg", "goldfish_n1.JPEG", "goldfish_n2 .bmp"]
+    assert notes["images_with_several_files"]["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [("a/b.JPG", True), ("M & M cookies_n1.webp", True), ("x.avif", True), ("a.txt", False), ("goldfish", False),
+     ("__MACOSX/a.jpg", False), ("images/._a.jpg", False), (".cache/a.jpg", False)],
+)  # fmt: skip
+def test_which_files_are_images(name: str, image: bool) -> None:
+    assert is_image(name) is image
+
+
+word = st.text("abcde", min_size=1, max_size=4)
+compound = st.one_of(word, st.tuples(word, word).map(" ".join))
+
+
+@given(st.lists(compound, min_size=1, max_size=6, unique_by=key), st.data())
+def test_nothing_is_lost_or_invented(names: list[str], data: st.DataObject) -> None:
+    """Of any images of listed compounds, each is one compound's, in its role; what is not there is null."""
+    everything = [file for name in names for file in triple(name)]
+    there = data.draw(st.lists(st.sampled_from(everything), min_size=1, unique=True))
+    rows = match(None, everything, "all")[0]
+    own = {name for name in names if set(triple(name)) & set(there)}
+    compounds, images, notes = match(rows, there, "some", "list")
+    files = named_files(images)
+    assert sorted(path for paths in files.values() for path in paths if path) == sorted(there)
+    for name in own:
+        assert files[name] == [file if file in there else None for file in triple(name)]
+    assert len(compounds) == len(rows) == len(names)
+    assert notes["compounds_not_listed"]["count"] == 0
+
+
+# By columns
+
+
+def test_images_that_the_list_states(tmp_path: Path) -> None:
+    """Two compounds may share a distractor."""
+    text = "compound,kind,path,path_n1,path_n2\nsnow man,both,c/1.png,snow.png,man.png\n"
+    file = listed(tmp_path / "l.csv", text + "snow ball,either,c/2.png,snow.png,ball.png\n")
+    folder = pictures(tmp_path / "in", ["c/1.png", "c/2.png", "snow.png", "man.png", "other.png"])
+    compounds, images, summary = loaded(tmp_path, file, str(folder))
+    assert named_files(images) == {
+        "snow man": ["c/1.png", "snow.png", "man.png"],
+        "snow ball": ["c/2.png", "snow.png", None],
+    }
+    assert list(compounds["complete"]) == [True, False]
+    assert summary["kinds"] == {"either": 1, "both": 1, "none": 0}
+    assert summary["images_stated_and_not_there"] == {"count": 1, "names": ["ball.png"]}
+    assert summary["images_not_used"] == {"count": 1, "names": ["other.png"]}
+    assert sorted(p.name for p in (tmp_path / "out").rglob("*.png")) == ["1.png", "2.png", "man.png", "snow.png"]
+
+
+def test_a_path_that_leaves_the_folder(tmp_path: Path) -> None:
+    file = listed(tmp_path / "l.csv", "compound,path\nsnow man,../1.png\n")
+    folder = pictures(tmp_path / "in", ["1.png"])
+    with pytest.raises(UserError, match=r"'snow man': path '../1.png' leaves the folder of images"):
+        loaded(tmp_path, file, str(folder))
+    file = listed(tmp_path / "l.csv", "compound,path\nsnow man,2.png\n")
+    with pytest.raises(UserError, match=r"looked for '2.png'; it holds 1 images, for example '1.png'"):
+        loaded(tmp_path, file, str(folder))
+
+
+# Folders, archives, addresses
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip", "tar"])
+def test_folders_and_archives(tmp_path: Path, kind: str) -> None:
+    names = triple("goldfish") + triple("M & M cookies")
+    members = {f"Compun/{name}": jpeg(number) for number, name in enumerate(names)}
+    members |= {"Compun/read me.txt": b"", "__MACOSX/._goldfish.jpg": b"mac"}
+    if kind == "folder":
+        place = tmp_path / "in"
+        for name, content in members.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content)
+    else:
+        place = (zipped if kind == "zip" else tar)(tmp_path / f"a.{kind}", members)
+    file = listed(tmp_path / "l.txt", "M & M cookies\ngoldfish\n")
+    compounds, images, summary = loaded(tmp_path, file, str(place))
+    assert compounds["complete"].all()
+    assert list(compounds["first"].fillna("")) == ["M & M", ""]
+    for path in images["path"]:
+        assert (tmp_path / "out" / path).read_bytes() == members[path]
+    assert (summary["compounds"], summary["complete"], summary["images"]) == (2, 2, 6)
+    assert summary["without_constituents"] == {"count": 1, "names": ["goldfish"]}
+    assert ("archive" in summary) is (kind != "folder")
+    assert str(tmp_path) not in json.dumps(summary)
+
+
+def test_an_address(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = zipped(tmp_path / "a.zip", {name: jpeg(n) for n, name in enumerate(triple("goldfish"))})
+    site.files["/a.zip"] = archive.read_bytes()
+    compounds, _, summary = loaded(tmp_path, None, f"{site.address}/a.zip")
+    assert compounds["complete"].tolist() == [True]
+    assert summary["archive"]["sum"] == "recorded"
+    # The sum of the first download that could be read holds, and nothing is asked again.
+    asked = len(site.asked)
+    loaded(tmp_path, None, f"{site.address}/a.zip")
+    assert len(site.asked) == asked
+    with pytest.raises(UserError, match="sha256 is .* expected 0000"):
+        loaded(tmp_path, None, f"{site.address}/a.zip", "0" * 64)
+    # The benchmark's own address is asked for by its name.
+    monkeypatch.setitem(PUBLISHED, "compun", type(PUBLISHED["compun"])((f"{site.address}/none.zip",)))
+    with pytest.raises(UserError, match=r"none.zip: the server answers 404"):
+        open_images("compun", None, tmp_path / "cache")
+    # A folder that is here goes before an address.
+    folder = pictures(tmp_path / "here", triple("goldfish"))
+    assert open_images([f"{site.address}/none.zip", str(folder)], None, tmp_path / "cache") == (folder, None)
+
+
+def test_the_published_address_is_googles() -> None:
+    assert all(address.startswith("https://drive.google.com/file/d/") for address in PUBLISHED["compun"].addresses)
+
+
+def test_places_that_are_wrong(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="none: no such file"):
+        loaded(tmp_path, None, str(tmp_path / "none"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="empty: holds no image"):
+        loaded(tmp_path, None, str(tmp_path / "empty"))
+    with pytest.raises(UserError, match="a folder has no sha256"):
+        loaded(tmp_path, None, str(tmp_path / "empty"), "0" * 64)
+    with pytest.raises(UserError, match="truncated, damaged or no archive"):
+        loaded(tmp_path, None, str(listed(tmp_path / "a.zip", "no")))
+    climbing = zipped(tmp_path / "c.zip", {"../goldfish.jpg": jpeg()})
+    with pytest.raises(UserError, match="no path inside a folder: do not trust it"):
+        loaded(tmp_path, None, str(climbing))
+    with pytest.raises(UserError, match="give a list, images, or both"):
+        loaded(tmp_path, None, None)
+
+
+# What is not whole
+
+
+def test_an_image_missing_and_one_broken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    names = [*triple("goldfish"), *triple("lab coat")[:2], *triple("snow ball"), *triple("snowball")]
+    folder = pictures(tmp_path / "in", names)
+    (folder / "snow ball_n2.jpg").write_bytes(jpeg()[:400])
+    file = listed(tmp_path / "l.txt", "goldfish\nlab coat\nsnow ball\nsnowball\ncricket bat\n")
+    compounds, images, summary = loaded(tmp_path, file, str(folder))
+    assert dict(zip(compounds["compound"], compounds["complete"], strict=True)) == {
+        "goldfish": True, "lab coat": False, "snow ball": False, "snowball": True, "cricket bat": False,
+    }  # fmt: skip
+    assert named_files(images)["snow ball"] == ["snow ball.jpg", "snow ball_n1.jpg", None]
+    assert not (tmp_path / "out" / "snow ball_n2.jpg").exists()
+    assert summary["compounds_incomplete"] == {
+        "count": 3,
+        "names": ["lab coat: n2", "snow ball: n2", "cricket bat: compound, n1, n2"],
+    }
+    assert summary["images_broken"]["count"] == 1
+    assert summary["two_spellings"]["names"] == ["snow ball, snowball"]
+    logger = logging.getLogger("compclip")
+    logger.propagate = True
+    warn(summary)
+    said = [record.message for record in caplog.records]
+    assert sum("snow ball_n2.jpg" in line and "not a readable image" in line for line in said) == 1
+    assert "two spellings: 1 (snow ball, snowball)" in said
+    assert not any("\n" in line for line in said)
+
+
+def test_nothing_whole_is_an_error(tmp_path: Path) -> None:
+    folder = pictures(tmp_path / "in", triple("goldfish")[1:])
+    with pytest.raises(UserError, match="in: no compound has its three images; 'goldfish' lacks compound"):
+        loaded(tmp_path, None, str(folder))
+    (folder / "goldfish.jpg").write_bytes(b"<html>")
+    with pytest.raises(UserError, match=r"'goldfish' lacks compound; goldfish.jpg: no image of a known format"):
+        loaded(tmp_path, None, str(folder))
+
+
+def test_constituents_that_nobody_has_checked(tmp_path: Path) -> None:
+    file = listed(tmp_path / "l.csv", "compound,first,second,check\ngoldfish,gold,fish,proposed\nbarman,bar,man,\n")
+    assert loaded(tmp_path, file, None)[2]["constituents_unchecked"] == {"count": 1, "names": ["goldfish"]}
+
+
+# The command and the config
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "workflow_scripts.compun.load_compounds", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    folder = pictures(tmp_path / "in", triple("snow ball") + triple("goldfish")[1:])
+    first = run("--file", COMPUN, "--images", folder, "--output", tmp_path / "a")
+    assert first.returncode == 0, first.stderr
+    assert "400 compounds, 1 complete, 5 images" in first.stderr
+    compounds = read_table(tmp_path / "a" / "compounds.parquet", COMPOUNDS)
+    images = read_table(tmp_path / "a" / "images.parquet", COMPOUND_IMAGES)
+    assert (len(compounds), len(images), images["path"].notna().sum()) == (400, 1200, 5)
+    assert list(compounds["compound"][compounds["complete"]]) == ["snow ball"]
+    assert all((tmp_path / "a" / "images" / path).is_file() for path in images["path"].dropna())
+    # The same bytes again.
+    assert run("--file", COMPUN, "--images", folder, "--output", tmp_path / "b").returncode == 0
+    for name in ("compounds.parquet", "images.parquet", "compounds.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_an_error_is_one_line(tmp_path: Path) -> None:
+    folder = pictures(tmp_path / "in", ["holiday.jpg"])
+    failed = run("--file", COMPUN, "--images", folder, "--output", tmp_path / "a")
+    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+    assert "holds no image of" in failed.stderr
+    assert not (tmp_path / "a" / "compounds.parquet").exists()
+
+
+def test_the_config(tmp_path: Path) -> None:
+    default = CompunConfig()
+    assert (ROOT / default.compounds.file) == COMPUN
+    with pytest.raises(ValidationError, match="give file, images, or both"):
+        Compounds(file=None)
+    with pytest.raises(ValidationError, match="extra"):
+        CompunConfig(compound={})
+    with pytest.raises(ValidationError):
+        Compounds(images=[])
+
+
+def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
+    file = listed(tmp_path / "l.txt", "goldfish\n")
+    folder = pictures(tmp_path / "in", triple("goldfish"))
+    before = fingerprint(str(file), str(folder))
+    assert fingerprint(str(file), str(folder)) == before
+    pictures(folder, ["more.png"])
+    after = fingerprint(str(file), str(folder))
+    listed(file, "goldfish\nlab coat\n")
+    assert len({before, after, fingerprint(str(file), str(folder)), fingerprint(str(file), "compun")}) == 4

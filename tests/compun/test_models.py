@@ -1,0 +1,248 @@
+"""Models behind one interface: against the libraries' own outputs; what cannot be loaded says why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+from tests.compun.asked import tiny_align, tiny_blip
+from tests.specs.evaluated import picture, real_judge, refused
+from workflow_scripts.compun.models import (
+    CannotLoad,
+    keep_open_clip,
+    load_transformers,
+    open_model,
+    read_models,
+    without_folders,
+)
+from workflow_scripts.compun.named_model import NamedModel
+
+TEXTS = ["a photo of a red wing", "A photo of a blue bill.", "the", "red " * 80]
+
+
+def options(folder: Path) -> argparse.Namespace:
+    return argparse.Namespace(cache=folder / "cache", batch=4, threads=1, device="cpu")
+
+
+def pictures(folder: Path) -> list[Path]:
+    paths = [folder / f"{number}.png" for number in range(3)]
+    for path, color in zip(paths, [(200, 30, 30), (20, 90, 200), (10, 200, 90)], strict=True):
+        picture(path, color)
+    # Neither square nor of the towers' size.
+    Image.fromarray(np.random.default_rng(0).integers(256, size=(50, 70, 3)).astype(np.uint8)).save(folder / "n.png")
+    return [*paths, folder / "n.png"]
+
+
+def reason(model: NamedModel, folder: Path) -> str:
+    with pytest.raises(CannotLoad) as caught, open_model(model, options(folder)):
+        pass
+    message = str(caught.value)
+    assert "\n" not in message and str(folder) not in message and str(Path.home()) + "/" not in message
+    return message
+
+
+def prepared(folder: Path, paths: list[Path]) -> dict[str, Any]:
+    """What the library's own processor and tokenizer make of images and TEXTS."""
+    from transformers import AutoImageProcessor, AutoTokenizer
+
+    images = [Image.open(path).convert("RGB") for path in paths]
+    pixels = AutoImageProcessor.from_pretrained(folder, backend="pil")(images=images, return_tensors="pt")
+    tokens = AutoTokenizer.from_pretrained(folder)(
+        [text.lower() for text in TEXTS], padding=True, truncation=True, max_length=64, return_tensors="pt"
+    )
+    return {"pixel_values": pixels["pixel_values"], **{n: tokens[n] for n in ("input_ids", "attention_mask")}}
+
+
+@pytest.mark.parametrize("make", [tiny_blip, tiny_align])
+def test_similarities_are_the_librarys(tmp_path: Path, make: Any) -> None:
+    import transformers
+
+    folder, paths = make(tmp_path / "model"), pictures(tmp_path)
+    inputs = prepared(folder, paths)
+    with torch.inference_mode():
+        if make is tiny_blip:
+            theirs = transformers.BlipForImageTextRetrieval.from_pretrained(folder).eval()
+            expected = theirs(**inputs, use_itm_head=False).itm_score
+        else:
+            model = transformers.AlignModel.from_pretrained(folder).eval()
+            expected = model(**inputs).logits_per_image * model.temperature
+    with open_model(NamedModel(transformers=str(folder)), options(tmp_path)) as embedder:
+        ours = embedder.images([(path, None) for path in paths]) @ embedder.texts(TEXTS).T
+    assert ours == pytest.approx(expected.numpy(), abs=1e-5)
+    # The models tell images and texts apart: an agreement of constants would say nothing.
+    assert np.ptp(ours, axis=0).min() > 1e-3 and np.ptp(ours, axis=1).min() > 1e-4
+
+
+@pytest.mark.parametrize("make", [tiny_blip, tiny_align])
+def test_an_embedding_does_not_depend_on_others(tmp_path: Path, make: Any) -> None:
+    judge = load_transformers(NamedModel(transformers=str(make(tmp_path / "model"))), 1, "cpu")
+    items = [(path, None) for path in pictures(tmp_path)]
+    assert np.array_equal(judge.encode_images(items, 4)[2:3], judge.encode_images(items[2:3], 4))
+    assert np.array_equal(judge.encode_texts(TEXTS, 4)[1:2], judge.encode_texts(TEXTS[1:2], 4))
+    assert np.linalg.norm(judge.encode_texts(TEXTS, 4), axis=1) == pytest.approx(1, abs=1e-6)
+
+
+def test_texts_that_are_cut_are_known(tmp_path: Path) -> None:
+    from workflow_scripts.judge.tokens import cut_texts
+
+    judge = load_transformers(NamedModel(transformers=str(tiny_blip(tmp_path / "model"))), 1, "cpu")
+    fits = " ".join(["red"] * 62)
+    assert cut_texts(judge.tokenizer, [*TEXTS, fits, fits + " red"]) == {TEXTS[3], fits + " red"}
+
+
+def test_hash_is_of_the_content(tmp_path: Path) -> None:
+    """Equal files in another folder are the same model; other weights, or another processor, another."""
+
+    def hash_of(folder: Path) -> str:
+        return load_transformers(NamedModel(transformers=str(folder)), 1, "cpu").hash
+
+    first, again, other = (tiny_blip(tmp_path / name, seed) for name, seed in [("a", 0), ("b", 0), ("c", 1)])
+    (again / "README.md").write_text("not read")
+    assert hash_of(first) == hash_of(again) != hash_of(other)
+    settings = json.loads((again / "preprocessor_config.json").read_text())
+    (again / "preprocessor_config.json").write_text(json.dumps({**settings, "resample": 2}))
+    assert hash_of(first) != hash_of(again)
+
+
+def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
+    """The same hash as the judge that it comes from, so the same cached embeddings; kept, and made once."""
+    from workflow_scripts.judge.model import judge_hash
+
+    judge = real_judge(tmp_path / "judge")
+    named = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(judge / "weights.safetensors"))
+    kept = keep_open_clip(named, tmp_path / "cache")
+    settings = json.loads((kept / "model.json").read_text())
+    assert settings["name"] == "tiny" and str(tmp_path) not in json.dumps(settings)
+    # The judge was saved without a crop, which stage judge's config has; nothing else may differ.
+    assert settings == json.loads((judge / "model.json").read_text()) | {"crop": 0.75}
+    assert (judge / "weights.safetensors").read_bytes() == (kept / "weights.safetensors").read_bytes()
+    with (
+        open_model(named, options(tmp_path)) as ours,
+        open_model(NamedModel(judge=str(kept)), options(tmp_path)) as theirs,
+    ):
+        assert ours.judge.hash == theirs.judge.hash == judge_hash(kept) and ours.cache.path == theirs.cache.path
+        assert np.array_equal(ours.texts(["red wing"]), theirs.texts(["red wing"]))
+    # Other weights under the same name are another model.
+    other = real_judge(tmp_path / "other", seed=1)
+    again = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(other / "weights.safetensors"))
+    assert keep_open_clip(again, tmp_path / "cache") != kept == keep_open_clip(named, tmp_path / "cache")
+    # So are other weights in the same file.
+    (judge / "weights.safetensors").write_bytes((other / "weights.safetensors").read_bytes())
+    renewed = keep_open_clip(named, tmp_path / "cache")
+    assert renewed != kept and judge_hash(renewed) != judge_hash(kept)
+
+
+def test_two_weights_of_one_open_clip_model(tmp_path: Path) -> None:
+    """open_clip's own architecture and tokenizer, weights from a file."""
+    from workflow_scripts.judge.config import JudgeConfig
+    from workflow_scripts.judge.model import build
+
+    cfg = {
+        "embed_dim": 8,
+        "vision_cfg": {"image_size": 32, "layers": 1, "width": 16, "head_width": 8, "patch_size": 16},
+        "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
+    }
+    (tmp_path / "vit.json").write_text(json.dumps(cfg))
+    for seed in (0, 1):
+        state = build(JudgeConfig(model=str(tmp_path / "vit.json")), [], seed).model.state_dict()
+        save_file({n: t.contiguous().clone() for n, t in state.items()}, tmp_path / f"w{seed}.safetensors")
+    named = [
+        NamedModel(open_clip=str(tmp_path / "vit.json"), pretrained=str(tmp_path / f"w{s}.safetensors")) for s in (0, 1)
+    ]
+    assert [model.title for model in named] == ["vit.json w0.safetensors", "vit.json w1.safetensors"]
+    found = []
+    for model in named:
+        with open_model(model, options(tmp_path)) as embedder:
+            found.append(embedder.texts(["a photo of a snow ball", "a photo of a ball snow"]))
+    assert not np.allclose(found[0], found[1]) and not np.allclose(found[0][0], found[0][1])
+
+
+def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blip = tiny_blip(tmp_path / "blip")
+    state = load_file(blip / "model.safetensors")
+    save_file({n: t for n, t in state.items() if not n.startswith("vision_proj")}, blip / "model.safetensors",
+              metadata={"format": "pt"})  # fmt: skip
+    assert "lacks 2 of the weights of BlipForImageTextRetrieval, vision_proj" in reason(
+        NamedModel(transformers=str(blip)), tmp_path
+    )
+    (blip / "model.safetensors").write_bytes((blip / "model.safetensors").read_bytes()[:-100])
+    assert "blip: cannot be loaded" in reason(NamedModel(transformers=str(blip)), tmp_path)
+    (blip / "model.safetensors").unlink()
+    assert "blip: no weights there" in reason(NamedModel(transformers=str(blip)), tmp_path)
+    other = tiny_align(tmp_path / "other")
+    (other / "config.json").write_text(json.dumps({"model_type": "vit"}))
+    assert "a vit; of transformers, blip, align can be asked" in reason(NamedModel(transformers=str(other)), tmp_path)
+    (other / "config.json").write_text("{")
+    assert "config cannot be read" in reason(NamedModel(transformers=str(other)), tmp_path)
+    assert "revision" in reason(NamedModel(transformers=str(other), revision="main"), tmp_path)
+    assert "transformers never took it in" in reason(NamedModel(transformers="ALBEF"), tmp_path)
+    assert "model.json: No such file" in reason(NamedModel(judge=str(tmp_path / "none")), tmp_path)
+    assert "no file, and ViT-B-32 has the tags: openai" in reason(
+        NamedModel(open_clip="ViT-B-32", pretrained="none"), tmp_path
+    )
+    assert "unknown 'ViT-X'" in reason(NamedModel(open_clip="ViT-X", pretrained="openai"), tmp_path)
+
+    def offline(*_: Any, **__: Any) -> None:
+        raise OSError(f"cannot reach https://huggingface.co/api/x; nothing in {Path.home()}/.cache/huggingface/hub")
+
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    said = reason(NamedModel(transformers="Salesforce/blip-itm-base-coco"), tmp_path)
+    assert said.startswith("Salesforce/blip-itm-base-coco: no such folder, and not to be had from the hub (OSError")
+    assert "https://huggingface.co/api/x" in said
+
+
+def test_pickled_weights_where_there_are_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    folder = tiny_blip(tmp_path / "hub")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    asked: list[list[str]] = []
+
+    def download(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        assert name == "Salesforce/blip" and revision == "abc"
+        asked.append(allow_patterns)
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    judge = load_transformers(NamedModel(transformers="Salesforce/blip", revision="abc"), 1, "cpu")
+    assert judge.encode_texts(["red"], 1).shape == (1, 8) and judge.name == "Salesforce/blip"
+    assert [patterns[-1] for patterns in asked] == ["*.safetensors", "pytorch_model*.bin"]
+
+
+def test_no_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    assert "pip install transformers" in reason(NamedModel(transformers="Salesforce/blip"), tmp_path)
+
+
+def test_models_are_named() -> None:
+    found = read_models(
+        '[{"open_clip": "ViT-L-14", "pretrained": "openai", "name": "CLIP"}, {"judge": "results/d/color/judge"},'
+        ' {"open_clip": "ViT-B-32", "pretrained": "laion2b_s34b_b79k"}]'
+    )
+    assert [model.title for model in found] == ["CLIP", "results/d/color/judge", "ViT-B-32 laion2b_s34b_b79k"]
+    assert "give one of judge, open_clip and transformers" in refused(lambda: read_models('[{"name": "x"}]'))
+    assert "0.pretrain: Extra inputs" in refused(lambda: read_models('[{"judge": "a", "pretrain": "b"}]'))
+    assert "random weights" in refused(lambda: read_models('[{"open_clip": "ViT-B-32"}]'))
+    assert "pretrained goes with open_clip" in refused(lambda: read_models('[{"judge": "a", "pretrained": "b"}]'))
+    assert "revision goes with" in refused(lambda: read_models('[{"judge": "a", "revision": "b"}]'))
+    assert "two are called 'a'" in refused(lambda: read_models('[{"judge": "a"}, {"judge": "b", "name": "a"}]'))
+    assert "names none" in refused(lambda: read_models("[]"))
+    assert "--models: " in refused(lambda: read_models("ViT-L-14"))
+
+
+def test_without_folders() -> None:
+    home = "/home/some one"
+    assert without_folders(f"{home}/judge: cut", [Path(home) / "judge"]) == "judge: cut"
+    assert without_folders("in '/root/.cache/hub/x.bin' (see https://a.b/c/d)") == "in 'x.bin' (see https://a.b/c/d)"
+    assert without_folders("Salesforce/blip, 1/2, ../up/x") == "Salesforce/blip, 1/2, ../up/x"

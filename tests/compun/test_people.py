@@ -1,0 +1,200 @@
+"""People and compounds: what is asked, by made-up answers of known outcome, and what is said of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.compun.made_up import HOSTILE, make_compounds, make_place
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.compun import analyze_people, sample_compun_tasks
+from workflow_scripts.compun.analyze_people import majority
+from workflow_scripts.compun.sample_compun_tasks import order_places, study_tasks
+from workflow_scripts.compun.tables import COMPOUND_IMAGES
+from workflow_scripts.human.pictures import encode, read_picture
+from workflow_scripts.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
+from workflow_scripts.human.write_pages import page_html
+from workflow_scripts.human.write_site import batch_csv, layout_html
+
+
+def make_study(place: Path, seed: int = 0, *more: str) -> pd.DataFrame:
+    arguments = [
+        "--compounds", place / "compounds.parquet", "--images", place / "images.parquet", "--folder", place / "images",
+        "--kinds", *COMPOUND_KINDS, "--batch", 25, "--seed", seed, "--output", place / "human" / "tasks.parquet",
+        "--pictures", place / "human" / "pictures", "--summary", place / "human" / "tasks.json", *more,
+    ]  # fmt: skip
+    sample_compun_tasks.main(sample_compun_tasks.arguments().parse_args(list(map(str, arguments))))
+    return read_tasks(place / "human" / "tasks.parquet")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_place(tmp_path_factory.mktemp("people"))
+
+
+@pytest.fixture(scope="module")
+def tasks(place: Path) -> pd.DataFrame:
+    return make_study(place)
+
+
+def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path) -> None:
+    whole = make_compounds().loc[lambda table: table["complete"], "compound"]
+    for kind in COMPOUND_KINDS:
+        own = tasks[tasks["kind"] == kind]
+        assert sorted(own.loc[own["check"] == "none", "image_id"]) == sorted(whole)
+        sizes = own[own["check"] == "none"].groupby("batch").size()
+        assert len(sizes) == 3 and sizes.max() - sizes.min() <= 1
+        checks = own.groupby("batch")["check"].value_counts().unstack()
+        assert (checks["gold"] == 2).all() and (checks["repeat"] == 2).all()
+    summary = read_json(place / "human" / "tasks.json")
+    assert summary["incomplete"] == 1 and summary["kinds"]["compound"]["none"] == 59
+
+
+def test_right_is_the_compounds_picture(tasks: pd.DataFrame, place: Path) -> None:
+    images = read_table(place / "images.parquet", COMPOUND_IMAGES).set_index(["compound", "role"])["path"]
+    shown = tasks[(tasks["kind"] == "compound") & (tasks["check"] != "gold")]
+    for row in shown.to_dict("records"):
+        own, _ = encode(read_picture(place / "images" / images[row["image_id"], "compound"]))
+        pictures = [(place / "human" / "pictures" / row[f"picture_{i}"]).read_bytes() for i in (1, 2, 3)]
+        assert [i for i, raw in enumerate(pictures, 1) if raw == own] == [int(row["right"])]
+        assert row["text_1"] == row["image_id"]
+    places = Counter(shown.loc[shown["check"] == "none", "right"])
+    assert set(places) == {"1", "2", "3"} and max(places.values()) - min(places.values()) <= 1
+
+
+def test_repeats_stand_in_another_order(tasks: pd.DataFrame) -> None:
+    own = tasks[tasks["kind"] == "compound"].set_index("task_id")
+    for row in own[own["check"] == "repeat"].to_dict("records"):
+        first = own.loc[row["of"]]
+        assert [row[f"picture_{i}"] for i in (1, 2, 3)] == [first[f"picture_{i}"] for i in (3, 2, 1)]
+        assert int(row["right"]) == 4 - int(first["right"]) and first["place"] < row["place"]
+
+
+def test_orders_are_permutations() -> None:
+    orders = order_places(31, np.random.default_rng(0))
+    assert (np.sort(orders, axis=1) == [0, 1, 2]).all()
+    counts = np.bincount((orders == 0).argmax(axis=1), minlength=3)
+    assert counts.max() - counts.min() == 1
+    assert len({tuple(order) for order in orders.tolist()}) == 6
+
+
+def test_confusing_names_the_pictures(tasks: pd.DataFrame) -> None:
+    own = tasks[(tasks["kind"] == "confusing") & (tasks["check"] == "none")].set_index("image_id")
+    assert own.loc["first7 second7", "text_1"] == "1: first7 second7, 2: first7, 3: second7"
+    assert own["right"].isna().all()
+    unknown = make_compounds(4).assign(n1=None)
+    images = pd.DataFrame([(c, r, "x.png") for c in unknown["compound"] for r in ("compound", "n1", "n2")],
+                          columns=["compound", "role", "path"])  # fmt: skip
+    assert "2: a part of its name" in study_tasks(unknown, images, "confusing", 0)[0].texts[0]
+
+
+def test_another_seed_is_another_study(tmp_path: Path, tasks: pd.DataFrame) -> None:
+    other = make_study(make_place(tmp_path), 1)
+    assert not set(other["task_id"]) & set(tasks["task_id"])
+    again = make_study(make_place(tmp_path), 0)
+    pd.testing.assert_frame_equal(again, tasks)
+
+
+@pytest.mark.parametrize("kind", list(COMPOUND_KINDS))
+def test_page_and_site_hold_all_and_tell_nothing(place: Path, tasks: pd.DataFrame, kind: str) -> None:
+    page = tasks[(tasks["kind"] == kind) & (tasks["batch"] == 1)]
+    html = page_html(page, place / "human" / "pictures")
+    data = json.loads(html.split('id="data">')[1].split("</script>")[0])
+    assert [len(task["pictures"]) for task in data["tasks"]] == [3] * len(page)
+    assert "_compound.png" not in html and "gold" not in html and HOSTILE not in html
+    rows = batch_csv(page, "https://example.org/p").split("\r\n")
+    assert rows[0] == "task_id,picture_1,picture_2,picture_3,text_1" and len(rows) == len(page) + 2
+    assert HOSTILE not in "".join(rows)
+    layout = layout_html(kind)
+    assert all(f"${{picture_{i}}}" in layout for i in (1, 2, 3)) and "${text_1}" in layout
+    assert all(f'value="{answer}"' in layout for answer in ALL_KINDS[kind].answers)
+
+
+Answer = Callable[[str, dict[str, Any]], str]
+
+
+def write_answers(path: Path, tasks: pd.DataFrame, answers: dict[str, Answer]) -> None:
+    with open(path, "w") as file:
+        for worker, answer in answers.items():
+            for row in tasks.to_dict("records"):
+                record = {"task_id": row["task_id"], "worker": worker, "answer": answer(row["kind"], row)}
+                file.write(json.dumps(record | {"seconds": 2.5, "revision": 0}) + "\n")
+
+
+def careful(wrong: set[str], confusing: set[str]) -> Answer:
+    """Right at all but ``wrong`` compounds, and finds ``confusing`` ones so."""
+
+    def answer(kind: str, row: dict[str, Any]) -> str:
+        if row["check"] == "gold":
+            return row["right"]
+        if kind == "confusing":
+            return "yes" if row["image_id"] in confusing else "no"
+        return str(int(row["right"]) % 3 + 1) if row["image_id"] in wrong else row["right"]
+
+    return answer
+
+
+def careless(kind: str, row: dict[str, Any]) -> str:
+    """Wrong wherever the right answer is known."""
+    return next(answer for answer in ALL_KINDS[kind].answers if answer != row["right"])
+
+
+def analyze(tasks: Path, answers: Path, output: Path) -> dict[str, Any]:
+    options = argparse.Namespace(tasks=tasks, answers=[answers], keep=0.75, bootstrap=100, seed=0, output=output)
+    analyze_people.main(options)
+    return read_json(output / "people.json")
+
+
+def test_accuracy_majority_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+    names = sorted(tasks.loc[tasks["check"] == "none", "image_id"].unique())
+    wrong = [set(names[:3]), set(names[:2]), set()]
+    hard = [set(names[:2]), set(names[1:3]), set()]
+    people: dict[str, Answer] = {f"p{i}": careful(w, h) for i, (w, h) in enumerate(zip(wrong, hard, strict=True))}
+    write_answers(tmp_path / "a.jsonl", tasks, people | {"hurried": careless})
+    found = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
+    assert found["workers"] == {"answered": 4, "left_out": 1, "met_no_gold_task": 0}
+    # The mean of the three: 3, 2 and 0 of 59 are wrong.
+    assert found["accuracy"]["value"] == pytest.approx(np.mean([56 / 59, 57 / 59, 1]), abs=1e-6)
+    assert found["accuracy"]["n"] == 59 and found["accuracy"]["low"] < found["accuracy"]["value"]
+    compound, confusing = found["kinds"]["compound"], found["kinds"]["confusing"]
+    # Two of three are wrong at the first two names; at the third one is.
+    assert compound["majority_right"] == pytest.approx(57 / 59, abs=1e-6) and compound["answers"] == 3 * 59
+    assert confusing["confusing"] == [names[1]] and confusing["ties"] == 0
+    assert 0.8 < compound["agreement"]["alpha"] < 1
+    items = pd.read_csv(tmp_path / "out" / "items.csv").set_index(["kind", "compound"])
+    assert items.loc[("compound", names[0]), "share"] == pytest.approx(1 / 3, abs=1e-6)
+    assert items.loc[("confusing", names[1]), ["answers", "majority"]].tolist() == [3, "yes"]
+    written = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
+    assert "hurried" not in written and "p0" not in written
+
+
+def test_majority() -> None:
+    counts = np.array([[2, 1, 0], [1, 1, 1], [0, 2, 2], [0, 0, 1]])
+    assert majority(counts, ("1", "2", "3")) == ["1", "tie", "tie", "3"]
+
+
+def test_part_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+    one = tasks[(tasks["kind"] == "compound") & (tasks["check"] == "none")].head(5)
+    write_answers(tmp_path / "a.jsonl", one, {"p": careful(set(), set())})
+    found = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
+    assert found["accuracy"]["value"] == 1 and found["kinds"]["compound"]["answered"] == 5
+    assert found["kinds"]["compound"]["tasks"] == 59 and found["kinds"]["confusing"]["answered"] == 0
+    assert found["kinds"]["compound"]["agreement"]["alpha"] is None
+
+
+def test_nobody_is_left(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+    write_answers(tmp_path / "a.jsonl", tasks, {"p": careless})
+    with pytest.raises(UserError, match="--keep"):
+        analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
+    (tmp_path / "b.jsonl").write_text('{"task_id": "t0", "worker": "p", "answer": "1", "seconds": 1, "revision": 0}\n')
+    with pytest.raises(UserError, match="no answer to the tasks"):
+        analyze(place / "human" / "tasks.parquet", tmp_path / "b.jsonl", tmp_path / "out")

@@ -1,0 +1,121 @@
+"""The figures and the page of compound nouns: the paper's numbers and ours, told apart, from made-up tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.compun.made_up import DATASET, HOSTILE, make_place
+from tests.report.test_make_page import Page
+from workflow_scripts.compun import analyze
+from workflow_scripts.report import draw_compun, make_compun_page
+from workflow_scripts.report.compun_results import FIGURES, beside_lines, p_value, prompt_words, read_analysis
+from workflow_scripts.report.drawing import described
+
+
+def make_page(results: Path, *, kinds: bool = True, pictures: bool = True) -> str:
+    place = make_place(results, kinds=kinds, pictures=pictures)
+    options = [f"--{name}={place / file}" for name, file in {
+        "compounds": "compounds.parquet", "choices": "choices/choices.parquet", "models": "choices/models.json",
+        "retrieval": "choices/retrieval.parquet", "output": "analysis", "bootstrap": "",
+    }.items() if file]  # fmt: skip
+    analyze.main(analyze.arguments().parse_args([*options, "--bootstrap=60"]))
+    drawn = [f"--{name}={results / 'figures' / f'{DATASET}_compun_{name}.svg'}" for name in FIGURES]
+    draw_compun.main(draw_compun.arguments().parse_args([f"--analysis={place / 'analysis'}", *drawn]))
+    page = [f"--results={results}", f"--dataset={DATASET}", '--settings={"seed": 7}']
+    make_compun_page.main(make_compun_page.arguments().parse_args(page))
+    return (results / "compun.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compun")
+    make_page(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def text(results: Path) -> str:
+    return (results / "compun.html").read_text()
+
+
+def test_same_data_same_bytes(results: Path, tmp_path: Path, text: str) -> None:
+    assert make_page(tmp_path) == text
+    for name in FIGURES:
+        file = f"figures/{DATASET}_compun_{name}.svg"
+        assert (tmp_path / file).read_bytes() == (results / file).read_bytes()
+
+
+def test_nothing_is_fetched_and_nothing_runs(text: str, results: Path) -> None:
+    page = Page(text)
+    assert not {"script", "link", "iframe"} & {tag for tag, _ in page.tags} and "b>other</b" not in text
+    for _, attributes in page.tags:
+        assert str(attributes.get("src", "data:")).startswith("data:") and "href" not in attributes
+    assert str(results) not in text and HOSTILE not in text and '"seed": 7' in page.text
+
+
+def test_each_line_says_whose_it_is(text: str, results: Path) -> None:
+    rows = [row for row in Page(text).rows if len(row) == 4 and row[0] != "model, prompt" and " of " not in row[1]]
+    assert {row[2] for row in rows} == {"the paper", "here"}
+    # The paper's as printed; ours as computed, each with its interval.
+    assert ["CLIP, template", "78.25", "the paper", "400"] in rows
+    assert ["CLIP, 5 example captions", "86.50", "the paper", "400"] in rows
+    assert ["CLIP, template", "12.00", "the paper", "400"] in rows
+    accuracy = pd.read_csv(results / DATASET / "compun" / "analysis" / "accuracy.csv")
+    own = accuracy[(accuracy["model"] == "drawn") & (accuracy["prompt"] == "template")].iloc[0]
+    ends = f"[{100 * own['low']:.1f}, {100 * own['high']:.1f}]"
+    assert ["drawn, template", f"{100 * own['accuracy']:.1f}{ends}", "here", "59"] in rows
+    assert any(row[0] == "ALBEF (not loaded: no <i>maintained</i> library)" for row in rows)
+
+
+def test_what_the_page_says(text: str) -> None:
+    said = Page(text).text
+    assert "1 of 60 lack an image and were not (first59 second59)" in said
+    assert "1 of 826 answers are ties" in said and "ALBEF 80.55" in said
+    assert "pictures without numbers" in said
+    shown = Page(text).by_class("picture")
+    assert len(shown) == 3 * 12
+    # One image of each three is chosen, in half of them the right one.
+    assert len(Page(text).by_class("hit")) == len(Page(text).by_class("miss")) == 6
+
+
+def test_without_kinds_and_pictures(tmp_path: Path) -> None:
+    page = Page(make_page(tmp_path, kinds=False, pictures=False))
+    assert "give it a column kind" in page.text
+    assert len(page.by_class("gap")) == 3 * 12
+    svg = (tmp_path / "figures" / f"{DATASET}_compun_kinds.svg").read_bytes()
+    assert described(svg)[0].startswith("Wrong answers") and not described(svg)[1]
+
+
+def test_figures_describe_themselves(results: Path) -> None:
+    for name in FIGURES:
+        title, description = described((results / "figures" / f"{DATASET}_compun_{name}.svg").read_bytes())
+        assert title and re.search(r"drawn, .*: -?\d+\.\d", description), name
+
+
+def test_one_model_and_one_prompt(results: Path) -> None:
+    tables, _ = read_analysis(results / DATASET / "compun" / "analysis")
+    with draw_compun.style():
+        one = tables["beside"][(tables["beside"]["prompt"] == "template") & (tables["beside"]["model"] == "drawn")]
+        paper = tables["beside"][tables["beside"]["whose"] == "paper"]
+        figure = draw_compun.draw_accuracy(pd.concat([paper, one]))
+        names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        assert names[0] == "drawn, template" and "CLIP, nouns reversed" in names
+        assert draw_compun.draw_examples(paper, tables["accuracy"]).texts[0].get_text().startswith("No model")
+        nothing = draw_compun.draw_gains(tables["comparisons"].head(0))
+        assert nothing.texts[0].get_text().startswith("There is one prompt")
+
+
+def test_words() -> None:
+    assert prompt_words("examples_1") == "1 example caption"
+    assert prompt_words("examples_5_ensemble") == "5 example captions, ensemble"
+    assert p_value(0.00001) == "<\u00a00.0001" and p_value(0.5) == "0.5000" and p_value(None) == "–"
+
+
+def test_a_share_that_400_compounds_cannot_give_is_named(results: Path) -> None:
+    tables, _ = read_analysis(results / DATASET / "compun" / "analysis")
+    names = [line["name"] for line in beside_lines(tables["beside"], "1")]
+    assert names[:3] == ["people", "chance", "ALBEF, template"]

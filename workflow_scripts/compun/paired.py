@@ -1,0 +1,52 @@
+"""Do two ways of asking differ? McNemar's test on the same compounds, and Holm's correction for several tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """a_only, b_only: compounds that one of the two alone has right. p_exact: of the binomial test. chi_square and
+    p_chi_square: without a correction for continuity; None where no compound tells the two apart."""
+
+    both: int
+    a_only: int
+    b_only: int
+    neither: int
+    p_exact: float
+    chi_square: float | None
+    p_chi_square: float | None
+
+
+def mcnemar(a: np.ndarray, b: np.ndarray) -> McNemar:
+    """The test that ``a`` and ``b``, (n,) right or not on the same compounds, are right equally often.
+
+    Source: McNemar, "Note on the sampling error of the difference between correlated proportions or percentages"
+    (Psychometrika, 1947).
+    """
+    a, b = np.asarray(a, bool), np.asarray(b, bool)
+    first, second = int((a & ~b).sum()), int((b & ~a).sum())
+    counts = int((a & b).sum()), first, second, int((~a & ~b).sum())
+    if first + second == 0:
+        return McNemar(*counts, 1.0, None, None)
+    exact = stats.binomtest(first, first + second).pvalue
+    chi = stats.chisquare([first, second])
+    return McNemar(*counts, float(exact), float(chi.statistic), float(chi.pvalue))
+
+
+def holm(values: Sequence[float]) -> np.ndarray:
+    """p-values adjusted for their number, in their order; below alpha are those that Holm's procedure rejects.
+
+    Source: Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of Statistics, 1979).
+    """
+    p = np.asarray(values, float)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1)
+    return adjusted

@@ -1,0 +1,50 @@
+"""What the paper reports, to stand beside what was measured here.
+
+Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), tables 1 and 2, section 6.
+The counts and similarities by kind (its figures 3 and 4) are in pictures alone, and the kind of each compound is not
+published: there are no numbers of them to set beside ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COMPOUNDS, IMAGES = 400, 1200
+KINDS = {"either": 199, "both": 106, "none": 95}
+# One image of three.
+CHANCE = 1 / 3
+# What the paper's table 1 has beside models.
+PEOPLE, CHANCE_NAME = "people", "chance"
+
+
+@dataclass(frozen=True)
+class Result:
+    """accuracy: a share. prompt: as in choices.parquet; None where there is none (people, chance)."""
+
+    model: str
+    prompt: str | None
+    accuracy: float
+
+
+TABLE_1 = (
+    Result(PEOPLE, None, 0.9625),
+    Result(CHANCE_NAME, None, 0.3333),
+    Result("ALBEF", "template", 0.8055),
+    Result("BLIP", "template", 0.7985),
+    Result("MetaCLIP", "template", 0.8135),
+    Result("CLIP", "template", 0.7825),
+    Result("CLIP", "reversed", 0.4100),
+    Result("CLIP", "descriptions", 0.8115),
+    Result("CLIP", "examples_5", 0.8650),
+    Result("OpenCLIP", "template", 0.8390),
+    Result("OpenCLIP", "examples_5", 0.8625),
+)
+# By the number of example captions; CLIP (ViT-L/14).
+TABLE_2 = {1: 0.7955, 2: 0.7990, 3: 0.8130, 4: 0.8355, 5: 0.8650, 6: 0.8650, 7: 0.8655}
+# CLIP, the template, all images as candidates (section 6).
+RETRIEVAL = Result("CLIP", "template", 0.12)
+
+
+def is_share(accuracy: float, of: int = COMPOUNDS) -> bool:
+    """Whether ``accuracy``, given with four digits, can be a number of right answers to ``of`` compounds."""
+    return abs(round(accuracy * of) / of - accuracy) < 0.5e-4

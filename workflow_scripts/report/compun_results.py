@@ -1,0 +1,191 @@
+"""What stage compun found, as figures and page tell it: which image each model chose, by prompt, beside the paper's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.common.seeds import rng
+from workflow_scripts.compun import published
+from workflow_scripts.compun.analyze import OURS, PAPER, in_order, read_prompt, usual_prompts
+from workflow_scripts.compun.choices import CHOICES
+from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, KINDS, ROLES
+from workflow_scripts.report.examples import thumbnail
+from workflow_scripts.report.labels import interval, percent
+from workflow_scripts.report.page import show_figures
+
+WHOSE = {PAPER: "the paper", OURS: "here"}
+# Of a compound's picture: which of its nouns can be seen in it.
+KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of them"}
+# In the order of the page.
+FIGURES = ("accuracy", "examples", "gains", "kinds")
+# Compounds that the page shows, half of them wrong if there are as many.
+SHOWN = 12
+# A test below this, corrected for several, is bold.
+ALPHA = 0.05
+
+
+def prompt_words(name: str) -> str:
+    """``examples_5_ensemble`` as a reader takes it."""
+    base, count, ensemble = read_prompt(name)
+    words = {
+        "template": "template",
+        "reversed": "nouns reversed",
+        "descriptions": "descriptions",
+        "examples": f"{count} example caption{'s' * (count != 1)}",
+    }[base]
+    return words + ", ensemble" * ensemble
+
+
+def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """The tables that the rule ``analyze`` writes, by name, and its summary."""
+    names = ("accuracy", "comparisons", "kinds", "retrieval", "beside")
+    return {name: pd.read_csv(folder / f"{name}.csv", na_values=[""], keep_default_na=False) for name in names}, (
+        read_json(folder / "summary.json")
+    )
+
+
+def cell(
+    value: float | None, low: float | None = None, high: float | None = None, *, bold: bool = False, digits: int = 1
+) -> dict[str, Any]:
+    """A number in per cent with its interval, as macro ``points`` takes it."""
+    return {"value": percent(value, digits), "interval": interval(low, high), "bold": bold}
+
+
+def words(text: str) -> dict[str, Any]:
+    """A cell that holds words."""
+    return {"value": text, "interval": "", "bold": False}
+
+
+def count(n: float) -> dict[str, Any]:
+    return words("–" if pd.isna(n) else f"{int(n):,}")
+
+
+def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
+    """A line a result of one of the paper's tables, the paper's first: accuracy, whose it is, of how many."""
+    lines = []
+    for row in beside[beside["table"].astype(str) == table].itertuples():
+        name = row.model if pd.isna(row.prompt) else f"{row.model}, {prompt_words(row.prompt)}"
+        note = "" if pd.isna(row.note) else row.note
+        ours = row.whose == OURS
+        # The paper's own digits.
+        value = cell(row.value, row.low, row.high, bold=ours, digits=1 if ours else 2)
+        cells = [value, words(WHOSE[row.whose]), count(row.n)]
+        lines.append({"name": name + (f" ({note})" if note else ""), "cells": cells})
+    return lines
+
+
+def p_value(value: float | None) -> str:
+    if value is None or pd.isna(value):
+        return "–"
+    return "<\u00a00.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def comparison_lines(comparisons: pd.DataFrame, between: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Of two prompts of each model, or of two models under each prompt: difference, who alone is right, both tests."""
+    groups = []
+    fixed = "model" if between == "prompt" else "prompt"
+    say = prompt_words if between == "prompt" else str
+    for name, part in comparisons[comparisons["between"] == between].groupby(fixed, sort=False):
+        lines = [
+            {
+                "name": f"{say(row.a)} − {say(row.b)}",
+                "cells": [
+                    cell(row.difference, row.low, row.high, bold=row.p_holm < ALPHA),
+                    words(f"{row.a_only} : {row.b_only}"),
+                    words(p_value(row.p_exact)),
+                    words(p_value(row.p_holm)),
+                    words(p_value(row.p_chi_square)),
+                ],
+            }
+            for row in part.itertuples()
+        ]
+        groups.append((name if between == "prompt" else prompt_words(name), lines))
+    return groups
+
+
+def kind_lines(kinds: pd.DataFrame) -> list[dict[str, Any]]:
+    """A line a model, prompt and kind, for the usual prompts: wrong answers, their share, similarity of the right."""
+    usual = usual_prompts(list(kinds["prompt"].drop_duplicates()))
+    return [
+        {
+            "name": f"{row.model}, {prompt_words(row.prompt)}: {KIND_NAMES[row.kind]}",
+            "cells": [
+                words(f"{row.wrong} of {row.n}"),
+                cell(row.wrong_share, row.wrong_low, row.wrong_high),
+                cell(row.similarity, row.similarity_low, row.similarity_high),
+            ],
+        }
+        for row in kinds[kinds["prompt"].isin(usual)].itertuples()
+    ]
+
+
+def shown_compounds(
+    choices: pd.DataFrame, images: pd.DataFrame, compounds: pd.DataFrame, folder: Path, seed: int
+) -> dict[str, Any]:
+    """Some compounds of the first model and prompt with their three images: which one was chosen, drawn by seed."""
+    choices = in_order(choices)
+    first = choices.iloc[0]
+    own = choices[(choices["model"] == first["model"]) & (choices["prompt"] == first["prompt"])]
+    mixed = own.iloc[rng(seed, "compun page").permutation(len(own))]
+    wrong = mixed[~mixed["right"]].head(max(SHOWN // 2, SHOWN - int(own["right"].sum())))
+    picked = pd.concat([wrong, mixed[mixed["right"]].head(SHOWN - len(wrong))])
+    paths = images.set_index(["compound", "role"])["path"]
+    about = compounds.set_index("compound")
+    shown = []
+    for row in picked.itertuples():
+        nouns = {"compound": row.compound, **{role: about.at[row.compound, role] for role in ("n1", "n2")}}
+        pictures = []
+        for role in ROLES:
+            chosen = row.answer == role and (row.right or role != "compound")
+            pictures.append(
+                {
+                    "file": thumbnail(folder / paths[row.compound, role]),
+                    "title": nouns[role] if isinstance(nouns[role], str) else role,
+                    "verdict": f"{getattr(row, f'similarity_{role}'):.3f}",
+                    "chosen": chosen,
+                    "right": role == "compound",
+                }
+            )
+        kind = about.at[row.compound, "kind"]
+        kind = KIND_NAMES[kind] if isinstance(kind, str) else None
+        shown.append({"compound": row.compound, "kind": kind, "right": row.right, "pictures": pictures})
+    return {"model": first["model"], "prompt": prompt_words(first["prompt"]), "compounds": shown}
+
+
+def read_compun(results: Path, dataset: str) -> dict[str, Any]:
+    """What the page says: template ``compun_section.html.j2``."""
+    place = results / dataset / "compun"
+    tables, summary = read_analysis(place / "analysis")
+    beside = tables["beside"]
+    drawn = [results / "figures" / f"{dataset}_compun_{name}.svg" for name in FIGURES]
+    uneven = [line for line in published.TABLE_1 if line.prompt and not published.is_share(line.accuracy)]
+    return {
+        "summary": summary,
+        "table_1": beside_lines(beside, "1"),
+        "table_2": beside_lines(beside, "2"),
+        "retrieval": beside_lines(beside, "retrieval"),
+        "candidates": None if tables["retrieval"].empty else int(tables["retrieval"]["images"].max()),
+        "kinds": kind_lines(tables["kinds"]) if any(summary["kinds"].values()) else [],
+        "kind_names": {KIND_NAMES[kind]: summary["kinds"][kind] for kind in KINDS},
+        "paper": {
+            "compounds": published.COMPOUNDS,
+            "images": published.IMAGES,
+            "kinds": {KIND_NAMES[kind]: n for kind, n in published.KINDS.items()},
+            "uneven": [f"{line.model} {percent(line.accuracy, 2)}" for line in uneven],
+        },
+        "prompts": comparison_lines(tables["comparisons"], "prompt"),
+        "models": comparison_lines(tables["comparisons"], "model"),
+        "alpha": ALPHA,
+        "shown": shown_compounds(
+            read_table(place / "choices" / "choices.parquet", CHOICES),
+            read_table(place / "images.parquet", COMPOUND_IMAGES),
+            read_table(place / "compounds.parquet", COMPOUNDS),
+            place / "images",
+            summary["seed"],
+        ),
+        "figures": dict(zip(FIGURES, show_figures(drawn), strict=True)),
+    }

@@ -1,0 +1,265 @@
+"""Draw what was found of compound nouns: accuracy by model and prompt, by the number of example captions, what each
+prompt gains on the template, and, where the list says what each picture shows of its nouns, answers by kind.
+
+Beside ours stand the paper's figures, where it prints them as numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.compun.analyze import OURS, PAPER, read_prompt, usual_prompts
+from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
+from workflow_scripts.compun.tables import KINDS
+from workflow_scripts.report.compun_results import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis
+from workflow_scripts.report.drawing import WIDTH, empty, name_rows, note, save, size, style
+
+# By what a prompt is made of, ensembles hollow; told apart by mark too.
+COLORS = {"template": "#555555", "reversed": "#CC79A7", "descriptions": "#0072B2", "examples": "#D55E00"}
+MARKS = {"template": "o", "reversed": "v", "descriptions": "s", "examples": "D"}
+# Models, in their order.
+MODEL_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MODEL_MARKS = "os^Dv*"
+PAPER_COLOR = "#777777"
+# Characters of a row's name; a longer one takes two lines.
+LONG = 28
+
+Line = tuple[str, dict | None]
+
+
+def _dot(axes: Axes, y: float, row: dict, color: str, mark: str, *, hollow: bool, label: str = "") -> None:
+    """A value in per cent with its interval, where there is one. row: value, low, high."""
+    if pd.notna(row["low"]):
+        axes.hlines(y, 100 * row["low"], 100 * row["high"], color=color, linewidth=2)
+    axes.plot(
+        100 * row["value"], y, mark, color=color, markersize=5.5, markerfacecolor="white" if hollow else color,
+        label=label,
+    )  # fmt: skip
+
+
+def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True) -> None:
+    """Name the rows; those without a value head the rows below, on grey, in the plot itself: names may be long."""
+    long = {name: textwrap.fill(name, LONG + 6) for name, row in lines if row is not None and len(name) > LONG}
+    name_rows(axes, ["" if row is None else long.get(name, name) for name, row in lines])
+    for (name, _), label in zip(lines, axes.get_yticklabels(), strict=False):
+        label.set_fontsize(7 if name in long else 10)
+    for y, (name, row) in enumerate(lines):
+        if row is None:
+            axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=2.5, linewidth=0)
+        if row is None and heads:
+            axes.text(
+                0.01, y, name, transform=axes.get_yaxis_transform(), fontweight="bold", va="center", zorder=3,
+                in_layout=False,
+            )  # fmt: skip
+
+
+def draw_accuracy(beside: pd.DataFrame) -> Figure:
+    """Our models, a row a prompt, then the paper's table 1 in grey. beside: ``analyze.BESIDE``."""
+    table = beside[(beside["table"].astype(str) == "1") & beside["value"].notna() & (beside["model"] != CHANCE_NAME)]
+    lines: list[Line] = []
+    ours, paper = table[table["whose"] == OURS], table[table["whose"] == PAPER]
+    for model, part in ours.groupby("model", sort=False):
+        rows = part.to_dict("records")
+        if len(rows) > 1:
+            lines += [(model, None), *((prompt_words(row["prompt"]), row) for row in rows)]
+        else:
+            lines.append((f"{model} (here)" if model == PEOPLE else _name(rows[0]), rows[0]))
+    lines.append((f"the paper, {int(paper['n'].max())} compounds", None))
+    for row in paper.to_dict("records"):
+        lines.append(
+            (row["model"] if pd.isna(row["prompt"]) else f"{row['model']}, {prompt_words(row['prompt'])}", row)
+        )
+    figure = Figure(figsize=size(len(lines), 0.24, 1.6))
+    axes = figure.add_subplot()
+    for y, (_, row) in enumerate(lines):
+        if row is None:
+            continue
+        base = "template" if pd.isna(row["prompt"]) else read_prompt(row["prompt"]).base
+        if row["whose"] == PAPER:
+            _dot(axes, y, row, PAPER_COLOR, MARKS[base], hollow=True)
+        else:
+            _dot(axes, y, row, COLORS[base], MARKS[base], hollow=False)
+    axes.axvline(100 * CHANCE, color="#555555", linewidth=1, linestyle=":")
+    _name_groups(axes, lines)
+    axes.set_xlim(0, 102)
+    axes.set_xlabel("compound's image chosen, %")
+    note(
+        figure,
+        f"line: 95 % interval; dotted: chance; {_count(ours['n'])} here;\nhollow and grey: as the paper prints it, "
+        "without intervals",
+    )
+    return figure
+
+
+def draw_examples(beside: pd.DataFrame, accuracy: pd.DataFrame) -> Figure:
+    """Accuracy by the number of example captions, the template's as a dotted line, and the paper's table 2."""
+    table = beside[beside["table"].astype(str) == "2"]
+    table = table[[not read_prompt(name).ensemble for name in table["prompt"]]]
+    table = table.assign(captions=[read_prompt(name).captions for name in table["prompt"]])
+    ours, paper = table[table["whose"] == OURS], table[table["whose"] == PAPER]
+    if ours.empty:
+        return empty("No model was asked with example captions.")
+    figure = Figure(figsize=(WIDTH, 3.6))
+    axes = figure.add_subplot()
+    models = list(ours["model"].drop_duplicates())
+    for number, model in enumerate(models):
+        own = ours[ours["model"] == model].sort_values("captions")
+        color = MODEL_COLORS[number % len(MODEL_COLORS)]
+        aside = (number - (len(models) - 1) / 2) * 0.08
+        x = own["captions"] + aside
+        axes.vlines(x, 100 * own["low"], 100 * own["high"], color=color, linewidth=1.6)
+        axes.plot(
+            x, 100 * own["value"], "-" + MODEL_MARKS[number % len(MODEL_MARKS)], color=color, markersize=5, label=model
+        )
+        base = accuracy[(accuracy["model"] == model) & (accuracy["prompt"] == "template")]
+        if len(base):
+            axes.axhline(100 * base["accuracy"].iloc[0], color=color, linewidth=1.2, linestyle=":")
+    axes.plot(
+        paper["captions"], 100 * paper["value"], "--D", color=PAPER_COLOR, markerfacecolor="white", markersize=5,
+        linewidth=1, label="CLIP ViT-L/14, in the paper",
+    )  # fmt: skip
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("example captions (line: 95 % interval; dotted: the model's template)")
+    axes.set_ylabel("compound's image chosen, %")
+    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.4, columnspacing=1)
+    note(figure, f"{_count(ours['n'])} here; the paper's table 2 is of {int(paper['n'].max())}")
+    return figure
+
+
+def draw_gains(comparisons: pd.DataFrame) -> Figure:
+    """What each prompt gains on the template, by model; then model against model under the template."""
+    parts = [
+        (model, [(prompt_words(row.a), row._asdict()) for row in part.itertuples()])
+        for model, part in comparisons[(comparisons["between"] == "prompt") & (comparisons["b"] == "template")].groupby(
+            "model", sort=False
+        )
+    ]
+    models = comparisons[(comparisons["between"] == "model") & (comparisons["prompt"] == "template")]
+    if len(models):
+        parts.append(("template", [(f"{row.a} − {row.b}", row._asdict()) for row in models.itertuples()]))
+    if not parts:
+        return empty("There is one prompt and one model, and nothing to compare them with.")
+    lines: list[Line] = []
+    for name, rows in parts:
+        lines += [(name if name == "template" else f"{name}: − template", None), *rows]
+    figure = Figure(figsize=size(len(lines), 0.25, 1.3))
+    axes = figure.add_subplot()
+    for y, (_, row) in enumerate(lines):
+        if row is None:
+            continue
+        base = read_prompt(row["a"]).base if row["between"] == "prompt" else "template"
+        values = {"value": row["difference"], "low": row["low"], "high": row["high"]}
+        _dot(axes, y, values, COLORS[base], MARKS[base], hollow=row["p_holm"] >= ALPHA)
+    axes.axvline(0, color="#333333", linewidth=1)
+    _name_groups(axes, lines)
+    axes.set_xlabel("percentage points")
+    note(
+        figure,
+        f"line: 95 % interval, paired; {_count(comparisons['n'])} that both were asked;\n"
+        f"filled: McNemar's exact test, with Holm's correction, is below {ALPHA:g}",
+    )
+    return figure
+
+
+def draw_kinds(kinds: pd.DataFrame) -> Figure:
+    """Share of wrong answers, and the mean similarity of the right ones, by kind: the paper's figures 3 and 4."""
+    if kinds.empty:
+        return empty("The list does not say what the compounds' pictures show of their nouns.")
+    usual = [name for name in usual_prompts(list(kinds["prompt"].unique())) if not read_prompt(name).ensemble]
+    prompts = usual or list(kinds["prompt"].unique())
+    lines: list[tuple[str, str | None, str]] = []
+    for model, part in kinds.groupby("model", sort=False):
+        lines.append((model, None, ""))
+        sizes = part.drop_duplicates("kind").set_index("kind")["n"]
+        lines += [(model, kind, f"{KIND_NAMES[kind]}, n = {sizes[kind]}") for kind in KINDS if kind in sizes]
+    figure = Figure(figsize=size(len(lines), 0.42, 1.6))
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, column in zip(panels, ("wrong", "similarity"), strict=True):
+        value = "wrong_share" if column == "wrong" else column
+        for y, (model, kind, _) in enumerate(lines):
+            for place, prompt in enumerate(prompts):
+                own = kinds[(kinds["model"] == model) & (kinds["kind"] == kind) & (kinds["prompt"] == prompt)]
+                if own.empty or pd.isna(own[value].iloc[0]):
+                    continue
+                row = own.iloc[0]
+                values = {"value": row[value], "low": row[f"{column}_low"], "high": row[f"{column}_high"]}
+                base = read_prompt(prompt).base
+                at = y + (place - (len(prompts) - 1) / 2) * 0.18
+                _dot(axes, at, values, COLORS[base], MARKS[base], hollow=False)
+        _name_groups(
+            axes,
+            [(words if kind else model, {} if kind else None) for model, kind, words in lines],
+            heads=column == "wrong",
+        )
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+    # So that a model's name may reach across both.
+    panels[0].set_zorder(panels[1].get_zorder() + 1)
+    for prompt in prompts:
+        base = read_prompt(prompt).base
+        panels[0].plot([], [], MARKS[base], color=COLORS[base], markersize=5.5, label=prompt_words(prompt))
+    panels[0].set_xlim(left=0)
+    panels[0].set_xlabel("wrong answers, %")
+    panels[1].set_xlabel("cosine × 100 of right ones")
+    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.3, columnspacing=1)
+    note(
+        figure,
+        "line: 95 % interval. Which of its nouns a compound's picture shows. The paper's figures 3 and 4\n"
+        "show this of CLIP, in pictures without numbers",
+    )
+    return figure
+
+
+def _name(row: dict) -> str:
+    return row["model"] if pd.isna(row["prompt"]) else f"{row['model']}, {prompt_words(row['prompt'])}"
+
+
+def _count(n: pd.Series) -> str:
+    low, high = int(n.min()), int(n.max())
+    return f"n = {low:,} compounds" if low == high else f"n = {low:,} to {high:,} compounds"
+
+
+def _tell(table: pd.DataFrame, value: str) -> str:
+    return "; ".join(
+        f"{row['model']}, {prompt_words(row['prompt'])}: {100 * row[value]:.1f}" for row in table.to_dict("records")
+    )
+
+
+def main(options: argparse.Namespace) -> None:
+    tables, summary = read_analysis(options.analysis)
+    accuracy, kinds, between = tables["accuracy"], tables["kinds"], tables["comparisons"]
+    gains = between[(between["between"] == "prompt") & (between["b"] == "template")]
+    with style():
+        figures = {
+            "accuracy": (draw_accuracy(tables["beside"]), "How often the compound’s image is chosen",
+                         _tell(accuracy, "accuracy")),
+            "examples": (draw_examples(tables["beside"], accuracy), "Accuracy by the number of example captions",
+                         _tell(accuracy[accuracy["prompt"].str.startswith("examples")], "accuracy")),
+            "gains": (draw_gains(between), "What each prompt gains on the template",
+                      _tell(gains.assign(prompt=gains["a"]), "difference")),
+            "kinds": (draw_kinds(kinds), "Wrong answers, and the similarity of right ones, by what the picture shows",
+                      _tell(kinds.assign(model=kinds["kind"].map(KIND_NAMES) + ", " + kinds["model"]), "wrong_share")),
+        }  # fmt: skip
+        for name, (figure, title, told) in figures.items():
+            save(figure, getattr(options, name), title, told)
+    log.info("%s: %d figures of %d compounds", options.analysis, len(figures), summary["judged"])
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = cli.parser(__doc__)
+    parser.add_argument("--analysis", type=Path, required=True, metavar="FOLDER", help="what compun.analyze wrote")
+    for name in FIGURES:
+        parser.add_argument(f"--{name}", type=Path, required=True, help="SVG to write")
+    return parser
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())
