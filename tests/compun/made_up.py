@@ -9,9 +9,7 @@ import pandas as pd
 from PIL import Image
 
 from workflow_scripts.common.io import write_json, write_table
-from workflow_scripts.compun.choices import CHOICES
-from workflow_scripts.compun.retrieval import RETRIEVAL
-from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, KINDS, ROLES
+from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL, ROLES
 
 DATASET = "tiny"
 MODELS = {"drawn": 0.06, "<b>other</b>": 0.02}
@@ -25,7 +23,7 @@ def make_compounds(n: int = 60, *, kinds: bool = True) -> pd.DataFrame:
     names = [HOSTILE if i == 3 else f"first{i} second{i}" for i in range(n)]
     table = pd.DataFrame({"compound": names, "first": [f"first{i}" for i in range(n)]})
     table["second"] = [f"second{i}" for i in range(n)]
-    table["kind"] = [KINDS[i % 3] if kinds and i % 10 else None for i in range(n)]
+    table["kind"] = [NOUNS_SEEN[i % 3] if kinds and i % 10 else None for i in range(n)]
     table["n1"], table["n2"] = table["first"], table["second"]
     table["complete"] = [i < n - 1 for i in range(n)]
     text = dict.fromkeys(["compound", "first", "second", "kind", "n1", "n2"], "str")

@@ -18,12 +18,11 @@ from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused
 from workflow_scripts.common.cache import Cache
 from workflow_scripts.common.io import read_table, write_json, write_table
+from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
 from workflow_scripts.compun import classify
-from workflow_scripts.compun.choices import CHOICES, is_tied
+from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.classify import choose, stand
 from workflow_scripts.compun.named_model import NamedModel
-from workflow_scripts.compun.retrieval import RETRIEVAL
-from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
 from workflow_scripts.score.embed import Embedder
 
 # What the images show: of the compound, of its first noun, of its second.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.specs.evaluated import refused
-from workflow_scripts.compun.analyze import read_prompt
+from workflow_scripts.compun.analyze_choices import read_prompt
 from workflow_scripts.compun.prompts import (
     TEMPLATE,
     by_captions,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.compun.made_up import DATASET, HOSTILE, make_place
 from tests.report.test_make_page import Page
-from workflow_scripts.compun import analyze
+from workflow_scripts.compun import analyze_choices
 from workflow_scripts.report import draw_compun, make_compun_page
 from workflow_scripts.report.compun_results import FIGURES, beside_lines, p_value, prompt_words, read_analysis
 from workflow_scripts.report.drawing import described
@@ -22,7 +22,7 @@ def make_page(results: Path, *, kinds: bool = True, pictures: bool = True) -> st
         "compounds": "compounds.parquet", "choices": "choices/choices.parquet", "models": "choices/models.json",
         "retrieval": "choices/retrieval.parquet", "output": "analysis", "bootstrap": "",
     }.items() if file]  # fmt: skip
-    analyze.main(analyze.arguments().parse_args([*options, "--bootstrap=60"]))
+    analyze_choices.main(analyze_choices.arguments().parse_args([*options, "--bootstrap=60"]))
     drawn = [f"--{name}={results / 'figures' / f'{DATASET}_compun_{name}.svg'}" for name in FIGURES]
     draw_compun.main(draw_compun.arguments().parse_args([f"--analysis={place / 'analysis'}", *drawn]))
     page = [f"--results={results}", f"--dataset={DATASET}", '--settings={"seed": 7}']

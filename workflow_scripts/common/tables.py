@@ -12,6 +12,10 @@ TESTS = ("test_seen", "test_unseen", "test_swapped")
 SIDES = ("train", "test", "unused")
 DEFINITIONS = ("pairs", "subgraphs")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
+# Kinds of a compound: which of its nouns its picture shows (Kumar et al. 2024, section 6).
+NOUNS_SEEN = ("either", "both", "none")
+# Of a compound's three images: its own, or the distractor that shows the first or the second noun.
+ROLES = ("compound", "n1", "n2")
 
 
 def _schema(unique: list[str] | None = None, **columns: pa.Column) -> pa.DataFrameSchema:
@@ -113,4 +117,34 @@ EXAMPLES = _schema(image=_text(), text=_text())
 STEPS = _schema(
     unique=["image", "caption_id", "step"],
     image=_text(), caption_id=_count(), step=_count(), text=_text(), negative=_text(nullable=True),
+)  # fmt: skip
+
+# first, second: the nouns that a compound is made of; n1, n2: those that the distractors show; null where unknown.
+# complete: all three images can be read.
+COMPOUNDS = _schema(
+    unique=["compound"],
+    compound=_text(), first=_text(nullable=True), second=_text(nullable=True),
+    kind=_text(nullable=True, isin=NOUNS_SEEN), n1=_text(nullable=True), n2=_text(nullable=True),
+    complete=pa.Column(bool),
+)  # fmt: skip
+
+# path is relative to the folder of images; null where the image is missing or cannot be read.
+COMPOUND_IMAGES = _schema(
+    unique=["compound", "role"],
+    compound=_text(), role=_text(isin=ROLES), path=_text(nullable=True),
+)  # fmt: skip
+
+# A row a compound, model and prompt. right: the compound's image beats both others; a tie is no win.
+CHOICES = _schema(
+    unique=["compound", "model", "prompt"],
+    compound=_text(), model=_text(), prompt=_text(),
+    similarity_compound=pa.Column("float64"), similarity_n1=pa.Column("float64"), similarity_n2=pa.Column("float64"),
+    answer=_text(isin=ROLES), right=pa.Column(bool),
+)  # fmt: skip
+
+# The same with all images as candidates: how many, its own among them; above: those of greater similarity; tied:
+# others of the same one.
+RETRIEVAL = _schema(
+    unique=["compound", "model", "prompt"],
+    compound=_text(), model=_text(), prompt=_text(), images=_count(), above=_count(), tied=_count(),
 )  # fmt: skip

@@ -28,10 +28,10 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_table, write_json
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.records import read_records
+from workflow_scripts.common.tables import COMPOUNDS
 from workflow_scripts.compun.chat import BadAnswer, Chat, Stopped
 from workflow_scripts.compun.compounds import joined, plain, read_list
 from workflow_scripts.compun.compounds import key as fold
-from workflow_scripts.compun.tables import COMPOUNDS
 
 # Names that one line of an error holds.
 SHOWN = 5

@@ -25,11 +25,11 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.device import find_device
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic_folder, read_table, write_json, write_table
-from workflow_scripts.compun.choices import CHOICES, is_tied
+from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
+from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.models import CannotLoad, open_model, read_models
 from workflow_scripts.compun.prompts import ENSEMBLE, Ensembles, Prompts, compound_prompts, read_templates, read_texts
-from workflow_scripts.compun.retrieval import RETRIEVAL, standings
-from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
+from workflow_scripts.compun.retrieval import standings
 from workflow_scripts.dataset.source import named
 from workflow_scripts.judge.tokens import say_cut
 from workflow_scripts.score.embed import Embedder, file_digest, similarities

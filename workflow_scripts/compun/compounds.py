@@ -18,7 +18,7 @@ import pandas as pd
 
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.records import read_records
-from workflow_scripts.compun.tables import KINDS, ROLES
+from workflow_scripts.common.tables import NOUNS_SEEN, ROLES
 
 # The column that states the image of each role.
 PATHS = dict(zip(ROLES, ("path", "path_n1", "path_n2"), strict=True))
@@ -70,8 +70,10 @@ def read_list(file: Path) -> pd.DataFrame:
             raise UserError(f"{where}: no compound: fill it in or take the row out")
         if (row.first is None) != (row.second is None):
             raise UserError(f"{where}: {row.compound!r} has one constituent alone: give first and second, or neither")
-        if row.kind is not None and row.kind not in KINDS:
-            raise UserError(f"{where}: kind {row.kind!r} of {row.compound!r}; allowed: {', '.join(KINDS)}, or empty")
+        if row.kind is not None and row.kind not in NOUNS_SEEN:
+            raise UserError(
+                f"{where}: kind {row.kind!r} of {row.compound!r}; allowed: {', '.join(NOUNS_SEEN)}, or empty"
+            )
         other = seen.setdefault(key(row.compound), row.where)
         if other != row.where:
             raise UserError(f"{where}: {row.compound!r} is listed already in {other}: keep one")

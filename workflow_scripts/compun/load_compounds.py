@@ -31,8 +31,8 @@ from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.common.io import atomic_folder, safe_id, write_json, write_table
 from workflow_scripts.common.pictures import SUFFIXES, BrokenImage, image_size
 from workflow_scripts.common.progress import track
+from workflow_scripts.common.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.compun.compounds import COLUMNS, PATHS, joined, key, plain, read_list, split_open, two_spellings
-from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, KINDS, ROLES
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents, unpack
 from workflow_scripts.dataset.download import is_remote, local_path
@@ -290,7 +290,7 @@ def load(
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),
         "images": int(images["path"].notna().sum()),
-        "kinds": {kind: int((compounds["kind"] == kind).sum()) for kind in KINDS},
+        "kinds": {kind: int((compounds["kind"] == kind).sum()) for kind in NOUNS_SEEN},
         "without_kind": int(compounds["kind"].isna().sum()),
         "without_constituents": named(list(without)),
     }

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pandera.pandas as pa
-
-# One row a compound, model and prompt. images: the candidates, its own among them; above: those of greater
-# similarity; tied: others of the same one.
-RETRIEVAL = pa.DataFrameSchema(
-    {
-        **{name: pa.Column(str) for name in ("compound", "model", "prompt")},
-        **{name: pa.Column("int64", checks=pa.Check.ge(0)) for name in ("images", "above", "tied")},
-    },
-    strict=True,
-    unique=["compound", "model", "prompt"],
-)
 
 
 def standings(similarities: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

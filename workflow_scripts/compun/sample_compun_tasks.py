@@ -25,7 +25,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.common.progress import track
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
+from workflow_scripts.common.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
 from workflow_scripts.human.config import Kind
 from workflow_scripts.human.cost import hourly, kind_cost
 from workflow_scripts.human.pictures import COLORS, SHAPES, drawn_text, encode

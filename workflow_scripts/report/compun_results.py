@@ -9,10 +9,9 @@ import pandas as pd
 
 from workflow_scripts.common.io import read_json, read_table
 from workflow_scripts.common.seeds import rng
+from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.compun import published
-from workflow_scripts.compun.analyze import OURS, PAPER, in_order, read_prompt, usual_prompts
-from workflow_scripts.compun.choices import CHOICES
-from workflow_scripts.compun.tables import COMPOUND_IMAGES, COMPOUNDS, KINDS, ROLES
+from workflow_scripts.compun.analyze_choices import OURS, PAPER, in_order, read_prompt, usual_prompts
 from workflow_scripts.report.examples import thumbnail
 from workflow_scripts.report.labels import interval, percent
 from workflow_scripts.report.page import show_figures
@@ -41,7 +40,7 @@ def prompt_words(name: str) -> str:
 
 
 def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """The tables that the rule ``analyze`` writes, by name, and its summary."""
+    """The tables that the rule ``analyze_choices`` writes, by name, and its summary."""
     names = ("accuracy", "comparisons", "kinds", "retrieval", "beside")
     return {name: pd.read_csv(folder / f"{name}.csv", na_values=[""], keep_default_na=False) for name in names}, (
         read_json(folder / "summary.json")
@@ -170,7 +169,7 @@ def read_compun(results: Path, dataset: str) -> dict[str, Any]:
         "retrieval": beside_lines(beside, "retrieval"),
         "candidates": None if tables["retrieval"].empty else int(tables["retrieval"]["images"].max()),
         "kinds": kind_lines(tables["kinds"]) if any(summary["kinds"].values()) else [],
-        "kind_names": {KIND_NAMES[kind]: summary["kinds"][kind] for kind in KINDS},
+        "kind_names": {KIND_NAMES[kind]: summary["kinds"][kind] for kind in NOUNS_SEEN},
         "paper": {
             "compounds": published.COMPOUNDS,
             "images": published.IMAGES,

@@ -17,9 +17,9 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
-from workflow_scripts.compun.analyze import OURS, PAPER, read_prompt, usual_prompts
+from workflow_scripts.common.tables import NOUNS_SEEN
+from workflow_scripts.compun.analyze_choices import OURS, PAPER, read_prompt, usual_prompts
 from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
-from workflow_scripts.compun.tables import KINDS
 from workflow_scripts.report.compun_results import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis
 from workflow_scripts.report.drawing import WIDTH, empty, name_rows, note, save, size, style
 
@@ -180,7 +180,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
     for model, part in kinds.groupby("model", sort=False):
         lines.append((model, None, ""))
         sizes = part.drop_duplicates("kind").set_index("kind")["n"]
-        lines += [(model, kind, f"{KIND_NAMES[kind]}, n = {sizes[kind]}") for kind in KINDS if kind in sizes]
+        lines += [(model, kind, f"{KIND_NAMES[kind]}, n = {sizes[kind]}") for kind in NOUNS_SEEN if kind in sizes]
     figure = Figure(figsize=size(len(lines), 0.42, 1.6))
     panels = figure.subplots(1, 2, sharey=True)
     for axes, column in zip(panels, ("wrong", "similarity"), strict=True):
@@ -255,7 +255,9 @@ def main(options: argparse.Namespace) -> None:
 
 def arguments() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
-    parser.add_argument("--analysis", type=Path, required=True, metavar="FOLDER", help="what compun.analyze wrote")
+    parser.add_argument(
+        "--analysis", type=Path, required=True, metavar="FOLDER", help="what compun.analyze_choices wrote"
+    )
     for name in FIGURES:
         parser.add_argument(f"--{name}", type=Path, required=True, help="SVG to write")
     return parser

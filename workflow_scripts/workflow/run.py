@@ -55,14 +55,9 @@ def main(options: argparse.Namespace) -> None:
         with FileLock(STATE / "compclip.lock", timeout=0):
             if any(STATE.joinpath("locks").glob("*")):
                 raise UserError("a killed run left Snakemake's lock: if none is running, `make unlock`, then run again")
-            command = [
-                "snakemake",
-                "--cores",
-                str(options.cores),
-                "--configfile",
-                str(options.config),
-                *options.snakemake,
-            ]
+            # What is wanted first: --configfile would take a file's name behind it for its own.
+            command = ["snakemake", *options.snakemake, "--cores", str(options.cores)]
+            command += ["--configfile", str(options.config)]
             code = subprocess.run(command, cwd=ROOT).returncode
     except Timeout as error:
         raise UserError("another run is at work in this checkout: wait until it ends") from error

@@ -78,14 +78,14 @@ def pose_columns(pose: Pose) -> dict[str, bool | int | float]:
     return {f"pose_{name}": value for name, value in asdict(pose).items()}
 
 
-def _arc(x: float, y: float, rx: float, ry: float, start: float = 0, stop: float = 360, n: int = 24) -> Points:
+def arc(x: float, y: float, rx: float, ry: float, start: float = 0, stop: float = 360, n: int = 24) -> Points:
     """Points on an ellipse, degrees clockwise from the right, as y grows downward."""
     steps = n if abs(stop - start) >= 360 else n + 1
     angles = (math.radians(start + (stop - start) * i / n) for i in range(steps))
     return tuple((x + rx * math.cos(a), y + ry * math.sin(a)) for a in angles)
 
 
-def _strip(path: Points, widths: tuple[float, ...]) -> Points:
+def strip(path: Points, widths: tuple[float, ...]) -> Points:
     """A band along ``path``, as wide at each point as ``widths`` says."""
     line = np.array(path)
     along = np.gradient(line, axis=0)
@@ -103,7 +103,7 @@ BILL: dict[str | None, Points] = {
     None: ((73, 25), (85, 30), (86, 32.5), (73, 37)),
     "long": ((73, 26.5), (96, 30), (96, 33), (73, 36)),
     "short": ((73, 23), (78, 24.5), (80.5, 31), (78, 37.5), (73, 39)),
-    "curved": _strip(((73, 29), (79, 28), (85, 30), (88, 35), (88, 42)), (9, 8, 7, 5, 2)),
+    "curved": strip(((73, 29), (79, 28), (85, 30), (88, 35), (88, 42)), (9, 8, 7, 5, 2)),
     "thick": ((73, 20), (82, 21), (88, 26), (89, 33), (86, 40), (73, 42)),
     "thin": ((73, 29.8), (90, 30.2), (90, 33), (73, 33.6)),
     "flat": ((73, 28.5), (80, 28.5), (87, 24), (93, 25), (94, 31), (93, 37), (87, 38), (80, 33.5), (73, 33.5)),
@@ -115,51 +115,51 @@ TAIL: dict[str | None, Points] = {
     "long": ((23, 43), (-1, 56), (3, 67), (23, 54)),
     "short": ((24, 39), (16, 42), (14.5, 50), (18, 58), (24, 58)),
     "pointed": ((23, 38), (1, 54), (23, 58)),
-    "round": _arc(11, 49, 11, 11),
+    "round": arc(11, 49, 11, 11),
     "wide": ((24, 46), (5, 29), (1, 40), (1, 54), (5, 66), (24, 53)),
     "thin": ((23, 45.5), (1, 52.5), (2, 56), (23, 49.5)),
-    "curved": _strip(((24, 49), (14, 50), (6, 45), (3, 36), (6, 26), (13, 22)), (8, 8, 8, 8, 7, 5)),
+    "curved": strip(((24, 49), (14, 50), (6, 45), (3, 36), (6, 26), (13, 22)), (8, 8, 8, 8, 7, 5)),
 }
 WING: dict[str | None, Points] = {
-    None: _arc(37, 50, 13, 8.5),
+    None: arc(37, 50, 13, 8.5),
     "long": ((52, 46), (46, 43), (36, 44), (12, 54), (13, 58), (36, 57), (49, 54), (52, 50)),
-    "short": _arc(43, 49, 8, 8),
+    "short": arc(43, 49, 8, 8),
     "pointed": ((53, 41), (53, 59), (22, 51)),
-    "round": _arc(39, 50, 12.5, 12.5),
+    "round": arc(39, 50, 12.5, 12.5),
     "wide": ((52, 47), (46, 41), (24, 39), (20, 45), (22, 50), (20, 56), (24, 61), (46, 59), (52, 54)),
-    "thin": _arc(38, 50, 16, 4),
-    "curved": _strip(((53, 55), (47, 46), (38, 43), (29, 46), (23, 55), (23, 60)), (7, 9, 9, 8, 6, 2)),
+    "thin": arc(38, 50, 16, 4),
+    "curved": strip(((53, 55), (47, 46), (38, 43), (29, 46), (23, 55), (23, 60)), (7, 9, 9, 8, 6, 2)),
 }
 CROWN: dict[str | None, Points] = {
-    None: _arc(63, 30, 13.6, 14.5, 205, 335),
-    "round": (*_arc(62, 17, 10, 11, 160, 380), (74, 24), (51, 24)),
+    None: arc(63, 30, 13.6, 14.5, 205, 335),
+    "round": (*arc(62, 17, 10, 11, 160, 380), (74, 24), (51, 24)),
     "pointed": ((50.5, 25), (57, 17), (62, 1), (67, 17), (75.5, 25)),
     "flat": ((49, 26), (48, 13), (78, 13), (77, 26)),
     "long": ((75.5, 25), (70, 18), (60, 15), (40, 9), (37, 13), (50, 26)),
-    "curved": (*_strip(((58, 19), (58, 9), (64, 3), (72, 3), (77, 9), (75, 13)), (10, 8, 7, 7, 6, 4)),),
-    "small": (*_arc(63, 30, 13.6, 14.5, 238, 302), (68, 21), (58, 21)),
+    "curved": (*strip(((58, 19), (58, 9), (64, 3), (72, 3), (77, 9), (75, 13)), (10, 8, 7, 7, 6, 4)),),
+    "small": (*arc(63, 30, 13.6, 14.5, 238, 302), (68, 21), (58, 21)),
 }
 BELLY: dict[str | None, Points] = {
-    None: (*_arc(42, 51, 23, 17, 35, 150), (32, 61), (50, 61)),
+    None: (*arc(42, 51, 23, 17, 35, 150), (32, 61), (50, 61)),
     "flat": ((22, 60), (62, 60), (62, 68.5), (22, 68.5)),
-    "large": (*_arc(42, 58, 22, 18, 10, 170), (30, 61), (54, 61)),
+    "large": (*arc(42, 58, 22, 18, 10, 170), (30, 61), (54, 61)),
     "pointed": ((23, 60), (61, 60), (53, 68), (43, 80), (33, 68)),
-    "small": _arc(42, 63.5, 7.5, 4.5),
+    "small": arc(42, 63.5, 7.5, 4.5),
 }
 EYE: dict[str | None, tuple[Points, Points]] = {
-    None: (_arc(66, 28.5, 5.2, 5.2), _arc(66.5, 28.5, 1.8, 1.8, n=12)),
-    "large": (_arc(65, 29, 8.2, 8.2), _arc(66.5, 29, 2.6, 2.6, n=12)),
-    "small": (_arc(66, 28.5, 3.3, 3.3), _arc(66.5, 28.5, 0.9, 0.9, n=8)),
-    "thin": (_arc(65, 28.5, 8.5, 2.7), _arc(67, 28.5, 1.4, 1.4, n=12)),
+    None: (arc(66, 28.5, 5.2, 5.2), arc(66.5, 28.5, 1.8, 1.8, n=12)),
+    "large": (arc(65, 29, 8.2, 8.2), arc(66.5, 29, 2.6, 2.6, n=12)),
+    "small": (arc(66, 28.5, 3.3, 3.3), arc(66.5, 28.5, 0.9, 0.9, n=8)),
+    "thin": (arc(65, 28.5, 8.5, 2.7), arc(67, 28.5, 1.4, 1.4, n=12)),
 }
 # Each leg from the hip down, with the depth at which its foot stands.
 LEG: dict[str | None, tuple[Points, float]] = {
-    None: (_strip(((0, 0), (0, 12)), (4.4, 4.4)), 12),
-    "long": (_strip(((0, 0), (0, 20)), (4.4, 4.4)), 20),
-    "short": (_strip(((0, 0), (0, 6.5)), (4.4, 4.4)), 6.5),
-    "thick": (_strip(((0, 0), (0, 12)), (10, 10)), 12),
-    "thin": (_strip(((0, 0), (0, 12)), (1.8, 1.8)), 12),
-    "curved": (_strip(((2, 0), (-4, 3), (-5, 7), (-2, 11), (2, 13)), (4.4, 4.4, 4.4, 4.4, 4.4)), 12),
+    None: (strip(((0, 0), (0, 12)), (4.4, 4.4)), 12),
+    "long": (strip(((0, 0), (0, 20)), (4.4, 4.4)), 20),
+    "short": (strip(((0, 0), (0, 6.5)), (4.4, 4.4)), 6.5),
+    "thick": (strip(((0, 0), (0, 12)), (10, 10)), 12),
+    "thin": (strip(((0, 0), (0, 12)), (1.8, 1.8)), 12),
+    "curved": (strip(((2, 0), (-4, 3), (-5, 7), (-2, 11), (2, 13)), (4.4, 4.4, 4.4, 4.4, 4.4)), 12),
 }
 FOOT: dict[str | None, Points] = {
     None: ((-2.5, -1), (2.5, -1), (6, 3.5), (-3, 3.5)),
@@ -167,13 +167,13 @@ FOOT: dict[str | None, Points] = {
     "small": ((-2.2, -1), (2.2, -1), (2.2, 2.4), (-2.2, 2.4)),
     "flat": ((-6, -0.5), (8.5, -0.5), (8.5, 2.5), (-6, 2.5)),
     "pointed": ((-3, -1.5), (2, -2), (9, 6), (3, 3), (1, 7), (-1.5, 3), (-6, 6)),
-    "curved": _strip(((-3, 1), (2, -1), (7, 0), (8.5, 6)), (4, 5, 5, 2)),
+    "curved": strip(((-3, 1), (2, -1), (7, 0), (8.5, 6)), (4, 5, 5, 2)),
 }
-BACK = _arc(*BODY)
-BREAST: Points = (*_arc(*BODY, -52, 52), (54, 58), (53, 45))
-NAPE = _arc(51, 37, 6, 7.5)
-THROAT = _arc(68, 44, 7, 6.5)
-HEAD_POINTS = _arc(*HEAD)
+BACK = arc(*BODY)
+BREAST: Points = (*arc(*BODY, -52, 52), (54, 58), (53, 45))
+NAPE = arc(51, 37, 6, 7.5)
+THROAT = arc(68, 44, 7, 6.5)
+HEAD_POINTS = arc(*HEAD)
 
 
 @cache
@@ -215,7 +215,7 @@ def _lit(rgb: tuple[int, int, int], pose: Pose) -> tuple[int, int, int]:
     return tuple(min(255, int(v * t + 0.5)) for v, t in zip((r, g, b), tint, strict=True))  # type: ignore[return-value]
 
 
-def _edge(rgb: tuple[int, int, int]) -> tuple[int, int, int]:
+def edge(rgb: tuple[int, int, int]) -> tuple[int, int, int]:
     """An outline that shows on a neighbour of the same color: darker, or lighter where that cannot be."""
     return (76, 76, 84) if sum(rgb) < 130 else tuple(v * 11 // 20 for v in rgb)  # type: ignore[return-value]
 
@@ -237,9 +237,9 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
             continue
         rgb = _lit(RGB[scene[f"{part}:color"]], pose)  # type: ignore[index]
         # A thick outline would leave nothing of a thin leg's color.
-        draw.polygon(outline, fill=rgb, outline=_edge(rgb))
+        draw.polygon(outline, fill=rgb, outline=edge(rgb))
         if part not in SLIGHT:
-            draw.line([*outline, outline[0]], fill=_edge(rgb), width=FINER)
+            draw.line([*outline, outline[0]], fill=edge(rgb), width=FINER)
     return picture.reduce(FINER)
 
 
