@@ -41,6 +41,11 @@ wildcard_constraints:
     dataset=DATASET,
 
 
+def torch_slots():
+    """Of the one slot for steps whose threads share the cores; those of one thread run side by side."""
+    return 1 if CONFIG.threads > 1 else 0
+
+
 def results_folder(wildcards):
     """The folder that the paths inside artifacts are relative to."""
     return RESULTS

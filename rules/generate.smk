@@ -56,7 +56,7 @@ use rule generate_images as generate_by_model with:
         "../envs/diffusers.yaml"
     threads: CONFIG.threads
     resources:
-        torch=1,
+        torch=torch_slots(),
         mem_mb=16000,
         gpu=generator_gpus,
 

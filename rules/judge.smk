@@ -21,7 +21,7 @@ rule train_judge:
     threads: CONFIG.threads
     resources:
         mem_mb=8000,
-        torch=1,
+        torch=torch_slots(),
         gpu=judge_gpus(),
     params:
         code=code_hash("workflow_scripts.judge.train_judge"),

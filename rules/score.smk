@@ -25,7 +25,7 @@ rule score_images:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        torch=1,
+        torch=torch_slots(),
         mem_mb=4000,
     params:
         code=code_hash("workflow_scripts.score.score_images"),
@@ -103,7 +103,7 @@ rule adjective_choice:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        torch=1,
+        torch=torch_slots(),
         mem_mb=4000,
     params:
         code=code_hash("workflow_scripts.score.adjective_choice"),
@@ -143,7 +143,7 @@ rule score_fid:
         "../envs/fid.yaml"
     threads: CONFIG.threads
     resources:
-        torch=1,
+        torch=torch_slots(),
         mem_mb=6000,
         gpu=judge_gpus(),
     params:

@@ -60,7 +60,7 @@ if CONFIG.specs.base.epochs:
         threads: CONFIG.threads
         resources:
             mem_mb=8000,
-            torch=1,
+            torch=torch_slots(),
             gpu=specs_gpus(),
         params:
             code=code_hash("workflow_scripts.judge.train_judge"),
@@ -98,12 +98,39 @@ rule stretch:
         " --log {log:q}"
 
 
+rule cut_captions:
+    """Find which long captions can be used, and where their chunks end; what trains on them finds it in the cache."""
+    input:
+        examples=long_examples,
+        images=long_images,
+    output:
+        summary=f"{SPECS}/cut_captions.json",
+    log:
+        "<logs>/{dataset}/specs/{seed}/cut_captions.log",
+    benchmark:
+        "<logs>/{dataset}/specs/{seed}/cut_captions.benchmark.tsv"
+    conda:
+        "../envs/specs.yaml"
+    threads: CONFIG.threads
+    resources:
+        mem_mb=4000,
+    params:
+        code=code_hash("workflow_scripts.specs.cut_captions"),
+        model=CONFIG.pairs.model,
+        cache=CONFIG.cache,
+    shell:
+        "python -m workflow_scripts.specs.cut_captions --examples {input.examples:q} --images {input.images:q}"
+        " --model {params.model:q} --processes {threads} --cache {params.cache:q} --summary {output.summary:q}"
+        " --log {log:q}"
+
+
 rule train_specs:
     """Train the stretched CLIP on long captions, with the loss of SPECS or by its contrastive term alone."""
     input:
         judge=f"{SPECS}/stretched",
         examples=long_examples,
         images=long_images,
+        summary=f"{SPECS}/cut_captions.json",
     output:
         judge=directory(f"{SPECS}/{{loss}}"),
     log:
@@ -115,7 +142,7 @@ rule train_specs:
     threads: CONFIG.threads
     resources:
         mem_mb=8000,
-        torch=1,
+        torch=torch_slots(),
         gpu=specs_gpus(),
     params:
         code=code_hash("workflow_scripts.specs.train_specs"),
@@ -152,7 +179,7 @@ rule intrinsic:
     threads: CONFIG.threads
     resources:
         mem_mb=8000,
-        torch=1,
+        torch=torch_slots(),
         gpu=specs_gpus(),
     params:
         code=code_hash("workflow_scripts.specs.intrinsic"),

@@ -354,7 +354,7 @@ def test_the_command(tmp_path):
     import sys
 
     source, images = write_json(tmp_path, TEXTS)
-    command = [sys.executable, "-m", "workflow_scripts.specs.data", "--source", source, "--images", images]
+    command = [sys.executable, "-m", "workflow_scripts.specs.cut_captions", "--examples", source, "--images", images]
     options = ["--cache", tmp_path / "cache", "--summary", tmp_path / "s.json", "--processes", "1"]
     subprocess.run([*map(str, command), *map(str, options)], check=True, capture_output=True)
     assert json.loads((tmp_path / "s.json").read_text())["examples"] == len(TEXTS)

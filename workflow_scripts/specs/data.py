@@ -10,7 +10,6 @@ What has no caption or no readable image is left out, named and counted.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,13 +21,12 @@ import numpy as np
 import pyarrow as arrow
 import pyarrow.compute as compute
 
-from workflow_scripts.common import cli
 from workflow_scripts.common.cache import Cache, key
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.fingerprint import fingerprint
-from workflow_scripts.common.io import atomic, write_json
+from workflow_scripts.common.io import atomic
 from workflow_scripts.common.progress import track
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.specs.chunks import chunk_all, context
@@ -180,19 +178,3 @@ def _write(path: Path, schema: arrow.Schema, rows: Iterable[tuple]) -> None:
     with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, schema) as writer:
         while part := list(islice(rows, BATCH)):
             writer.write_batch(arrow.record_batch([list(column) for column in zip(*part, strict=True)], schema=schema))
-
-
-def main(options: argparse.Namespace) -> None:
-    examples = open_examples(options.source, options.images, options.model, options.cache, options.processes)
-    write_json(examples.summary, options.summary)
-
-
-if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--source", type=Path, required=True, help="JSON, Parquet or tar file, or a folder of them")
-    parser.add_argument("--images", type=Path, help="folder that the images' paths are relative to")
-    parser.add_argument("--model", default="en_core_web_sm", help="spaCy pipeline")
-    parser.add_argument("--processes", type=int, default=2, help="that parse at once; the result is the same")
-    parser.add_argument("--cache", type=Path, required=True, help="folder of what is kept between runs")
-    parser.add_argument("--summary", type=Path, required=True, help="JSON: what was found and left out")
-    cli.run(main, parser)
