@@ -20,6 +20,7 @@ if CONFIG.specs.data is None:
         output:
             examples=f"{SPECS}/examples.parquet",
             steps=f"{SPECS}/steps.parquet",
+            captions=f"{SPECS}/captions.parquet",
             splits=f"{SPECS}/splits.parquet",
         log:
             "<logs>/{dataset}/specs/{seed}/describe_images.log",
@@ -44,7 +45,7 @@ if CONFIG.specs.base.epochs:
     rule train_base:
         """Train a CLIP on short captions, as stage judge does."""
         input:
-            captions="<results>/{dataset}/captions.parquet",
+            captions=f"{SPECS}/captions.parquet",
             images="<results>/{dataset}/images.parquet",
             folder="<results>/{dataset}/images",
             splits=f"{SPECS}/splits.parquet",

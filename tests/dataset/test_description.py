@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from workflow_scripts.common import seeds
 from workflow_scripts.common.vision import import_torchvision
 from workflow_scripts.dataset.sketch.captions import NOUNS, SYNONYMS
-from workflow_scripts.dataset.sketch.description import Sentence, count_values, describe, grow
+from workflow_scripts.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, PARTS, Dice, Scene, draw_scene, make_world
 from workflow_scripts.specs.chunks import Chunker
 
@@ -86,8 +86,11 @@ def test_it_grows_past_what_clip_reads(seed: int) -> None:
     assert len(texts) == 1 + len(PARTS)
     for (before, _), (text, negative) in pairwise(texts):
         assert text.startswith(f"{before} ") and negative.startswith(f"{before} ") and text != negative
-    ids = open_clip.SimpleTokenizer(context_length=248)([texts[-1][0]])
-    assert 77 < int((ids != 0).sum()) <= 248
+    dice = Dice(seeds.rng(seed, "short"))
+    short = shorten(sentences, dice)
+    assert short.count(".") == SHORT and all(f"{s}." in texts[-1][0] for s in short.removesuffix(".").split(". "))
+    ids = open_clip.SimpleTokenizer(context_length=248)([texts[-1][0], short])
+    assert 77 < int((ids[0] != 0).sum()) <= 248 and int((ids[1] != 0).sum()) <= 77
 
 
 def test_a_wrong_value_is_drawn_as_often_as_birds_have_it() -> None:

@@ -11,9 +11,10 @@ import pytest
 from workflow_scripts.common import tables
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_table, write_frame, write_table
+from workflow_scripts.dataset.sketch.description import SHORT
 from workflow_scripts.dataset.sources.sketch import Settings, load
 from workflow_scripts.specs import describe_images
-from workflow_scripts.specs.describe_images import arguments, divide
+from workflow_scripts.specs.describe_images import SHORT_ONES, arguments, divide
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,9 @@ def test_tables_of_a_data_set(dataset: Path, tmp_path: Path) -> None:
     for _, own in steps.groupby("image"):
         assert own["step"].tolist() == list(range(14)) and own["negative"].isna().tolist() == [True] + 13 * [False]
         assert own["text"].is_monotonic_increasing  # each begins with the one before
+    captions = read_table(tmp_path / "captions.parquet", tables.CAPTIONS)
+    assert captions.groupby("image_id").size().to_dict() == dict.fromkeys(splits["image_id"], SHORT_ONES)
+    assert (captions["text"].str.count(r"\.") == SHORT).all()
     scene = pd.read_parquet(dataset / "scenes.parquet").set_index("image_id")
     image = examples["image"].iloc[0]
     color = scene.loc[image.removesuffix(".png"), "throat:color"]
@@ -60,7 +64,7 @@ def test_tables_of_a_data_set(dataset: Path, tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes_and_another_another(dataset: Path, tmp_path: Path) -> None:
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         run(dataset, tmp_path / name, seed)
-    for file in ("examples.parquet", "steps.parquet", "splits.parquet"):
+    for file in ("examples.parquet", "steps.parquet", "captions.parquet", "splits.parquet"):
         a, b, c = ((tmp_path / name / file).read_bytes() for name in "abc")
         assert a == b != c
 

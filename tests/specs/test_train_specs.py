@@ -295,7 +295,7 @@ def test_the_baseline_sees_the_same_images_in_the_same_order(run: Run, monkeypat
     assert len(seen["specs"]) == len(seen["contrastive"]) == 8
     for one, other in zip(*seen.values(), strict=True):
         assert np.array_equal(one.pixels, other.pixels)
-        assert torch.equal(one.ids[:6], other.ids) and len(one.ids) == 24
+        assert torch.equal(one.ids[:1], other.ids) and one.ids.shape[:2] == (4, 6)
     assert rows["specs"][0]["contrastive"] == pytest.approx(rows["contrastive"][0]["contrastive"], rel=1e-5)
     for row in rows["contrastive"]:
         assert row["loss"] == row["contrastive"] and row["detail"] == row["negative"] == row["margin"] == 0

@@ -1,12 +1,14 @@
 """Describe drawn birds at length: descriptions to train on, and growing ones with wrong details to test on.
 
 Writes examples.parquet (image, text), steps.parquet (image, caption_id, step, text, negative: the form that
-workflow_scripts.specs.intrinsic reads) and splits.parquet, whose train and test_seen say which bird serves for what.
+workflow_scripts.specs.intrinsic reads), captions.parquet, short ones from which a CLIP learns first, and
+splits.parquet, whose train and test_seen say which bird serves for what.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,11 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_table, write_table
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.dataset.sketch.description import count_values, describe, grow
+from workflow_scripts.dataset.sketch.description import count_values, describe, grow, shorten
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice
+
+# Short captions of an image.
+SHORT_ONES = 4
 
 
 def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
@@ -33,32 +38,48 @@ def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"image_id": images, "split": split})
 
 
-def describe_all(scenes: pd.DataFrame, seed: int) -> dict[str, list[tuple[str, str | None]]]:
-    """By image, its description up to each sentence, and the same with that sentence wrong (``description.grow``).
+@dataclass(frozen=True)
+class Described:
+    """An image's description up to each sentence, with that sentence wrong beside it (``description.grow``), and
+    short captions, each from a description of its own."""
 
-    scenes: a row an image, with the columns of scenes.parquet. An image's words depend on the seed and on its own
-    scene; how often a wrong value is chosen depends on all scenes.
+    steps: list[tuple[str, str | None]]
+    short: list[str]
+
+
+def describe_all(scenes: pd.DataFrame, seed: int) -> dict[str, Described]:
+    """Every image's descriptions. scenes: a row an image, with the columns of scenes.parquet.
+
+    An image's words depend on the seed and on its own scene; how often a wrong value is chosen depends on all scenes.
     """
     known = scenes[list(ATTRIBUTES)].astype(object).where(scenes[list(ATTRIBUTES)].notna(), None).to_dict("records")
     frequencies = count_values(known)
-    return {
-        image: grow(describe(scene, frequencies, Dice(rng(seed, "describe_images", image))))
-        for image, scene in zip(scenes["image_id"], known, strict=True)
-    }
+    found = {}
+    for image, scene in zip(scenes["image_id"], known, strict=True):
+        dice = Dice(rng(seed, "describe_images", image))
+        steps = grow(describe(scene, frequencies, dice))
+        found[image] = Described(steps, [shorten(describe(scene, frequencies, dice), dice) for _ in range(SHORT_ONES)])
+    return found
 
 
 def main(options: argparse.Namespace) -> None:
     scenes = pd.read_parquet(options.scenes).sort_values("image_id", ignore_index=True)
     images = read_table(options.images, tables.IMAGES).set_index("image_id")["path"]
     splits = divide(scenes["image_id"].tolist(), options.test, options.seed)
-    texts = describe_all(scenes, options.seed)
+    told = describe_all(scenes, options.seed)
     files = {image: Path(images[image]).name for image in splits["image_id"]}
     trained, tested = (splits.loc[splits["split"] == split, "image_id"] for split in ("train", "test_seen"))
-    examples = pd.DataFrame([(files[i], texts[i][-1][0]) for i in trained], columns=["image", "text"])
+    examples = pd.DataFrame([(files[i], told[i].steps[-1][0]) for i in trained], columns=["image", "text"])
     steps = pd.DataFrame(
-        [(files[i], 0, number, *pair) for i in tested for number, pair in enumerate(texts[i])],
+        [(files[i], 0, number, *pair) for i in tested for number, pair in enumerate(told[i].steps)],
         columns=["image", "caption_id", "step", "text", "negative"],
     )
+    captions = pd.DataFrame(
+        [(i, number, text) for i in told for number, text in enumerate(told[i].short)],
+        columns=["image_id", "caption_id", "text"],
+    )
+    captions.insert(2, "class_id", pd.Series([None] * len(captions), dtype="str"))
+    write_table(captions, options.folder / "captions.parquet", tables.CAPTIONS)
     write_table(examples, options.folder / "examples.parquet", tables.EXAMPLES)
     write_table(steps, options.folder / "steps.parquet", tables.STEPS)
     write_table(splits, options.folder / "splits.parquet", tables.SPLIT)
@@ -75,7 +96,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--images", type=Path, required=True, help="images.parquet")
     parser.add_argument("--test", type=int, default=1000, help="images that test (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, required=True, help="where the three tables go")
+    parser.add_argument("--folder", type=Path, required=True, help="where the tables go")
     return parser
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
+from spacy.lang.en.stop_words import STOP_WORDS
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
@@ -51,15 +52,19 @@ Stream = Callable[[int, int], Iterator[Sample]]
 
 
 def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
-    """(n, c) int: equal numbers where chunks say the same, whatever their case and punctuation; -1 for no chunk."""
-    numbers: dict[str, int] = {}
-    rows = [
-        [
-            numbers.setdefault(" ".join(re.findall(r"\w+", example.text[a:b].lower())), len(numbers))
-            for a, b in pairwise([0, *ends])
-        ]
-        for example, ends in samples
-    ]
+    """(n, c) int: equal numbers where chunks say the same by their content words, in whatever order; -1 for no chunk.
+
+    `It has a red bill` and `There is a red bill` do, and are no negatives of each other: what tells them apart is not
+    in the image. A chunk of stop words alone is its words.
+    """
+    numbers: dict[tuple[str, ...], int] = {}
+
+    def number(chunk: str) -> int:
+        words = sorted(re.findall(r"\w+", chunk.lower()))
+        said = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
+        return numbers.setdefault(said, len(numbers))
+
+    rows = [[number(example.text[a:b]) for a, b in pairwise([0, *ends])] for example, ends in samples]
     result = np.full((len(rows), max(map(len, rows))), -1)
     for row, some in zip(result, rows, strict=True):
         row[: len(some)] = some

@@ -6,7 +6,7 @@ it in one detail: a color or a shape that other birds have there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -17,28 +17,31 @@ from workflow_scripts.dataset.sketch.world import ATTRIBUTES, KINDS, Dice, Scene
 OPENINGS = (
     "This is a drawing of a bird.",
     "This is a picture of a bird.",
-    "Here one sees a bird.",
     "It is a drawing of a bird.",
+    "Here is a picture of a bird.",
 )
 # What is said of a part, in phrases each of which says something of it; {a} is an article where the noun takes one.
 ONE_PHRASE = (
     "It has {a}{adjectives} {noun}.",
-    "It shows {a}{adjectives} {noun}.",
-    "One sees {a}{adjectives} {noun}.",
+    "It also has {a}{adjectives} {noun}.",
+    "We see {a}{adjectives} {noun}.",
     "You can see {a}{adjectives} {noun}.",
     "There {is} {a}{adjectives} {noun}.",
 )
 # Of a color and a shape.
 TWO_PHRASES = (
     "It has {a}{color} {noun} that {is} {shape}.",
-    "It shows {a}{color} {noun} which {is} {shape}.",
-    "One sees {a}{shape} {noun} that {is} {color}.",
+    "We see {a}{color} {noun} which {is} {shape}.",
+    "You can see {a}{shape} {noun} that {is} {color}.",
 )
 
 # The order in which a bird is gone through, from its bill to its feet.
 ORDER = (
     "bill", "eye", "crown", "head", "nape", "throat", "breast", "back", "wing", "belly", "tail", "tarsus", "foot",
 )  # fmt: skip
+
+# How many parts a short caption tells of: some 45 tokens.
+SHORT = 6
 
 # How often each value occurs, by attribute (``world.ATTRIBUTES``).
 Frequencies = Mapping[str, Mapping[str, int]]
@@ -75,6 +78,13 @@ def describe(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[Sentenc
     A wrong value is drawn as often as birds have it: by chance, and not for being rare, is it out of place.
     """
     return [Sentence(dice.pick(OPENINGS)), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
+
+
+def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
+    """A caption that CLIP can read: ``SHORT`` of a description's sentences on parts, drawn anew, in their order."""
+    told = [sentence.text for sentence in sentences if sentence.part]
+    kept = dice.several(range(len(told)), [1.0] * len(told), SHORT)
+    return " ".join(told[place] for place in sorted(kept))
 
 
 def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
