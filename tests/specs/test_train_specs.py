@@ -126,6 +126,13 @@ def test_chunks_that_say_the_same_are_one() -> None:
 captions = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=5), min_size=2, max_size=8)
 
 
+def test_chunks_that_say_the_same_in_other_words_are_one() -> None:
+    """By their content words: what is left tells the images apart. Of stop words alone, their words."""
+    said = ["It has a red bill.", "There is a red bill", "A bill that is RED.", "It has a blue bill", "It is.", "is it"]
+    samples = [(Example(Path("a"), text, "a"), [len(text)]) for text in said]
+    assert chunk_numbers(samples)[:, 0].tolist() == [0, 0, 0, 1, 2, 2]
+
+
 @given(captions, st.integers(0, 99))
 def test_triples(chunks: list[list[str]], seed: int) -> None:
     """Base and detail are the caption's own, the negative's last chunk another image's of that place, and differs."""
