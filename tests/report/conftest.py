@@ -287,7 +287,7 @@ def make_results(root: Path, *, classes: bool = True) -> Path:
         place / "judge" / "log.csv",
     )
     judge = {"judge_hash": "0123456789abcdef", "model": "sketch", "train_on": "half", "images": 48, "captions": 192}
-    write_json({**judge, "truncated_captions": 3}, place / "judge" / "manifest.json")
+    write_json({**judge, "epochs": 9, "truncated_captions": 3}, place / "judge" / "manifest.json")
     _summaries(data, place)
     _divergences(place)
     return root

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table, write_json, write_table
+from workflow_scripts.common.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.common.tables import DIVERGENCE, SCORES, TESTS
 from workflow_scripts.report import make_table
 from workflow_scripts.report.make_table import COLUMNS, COMPARISONS, as_csv, percent
@@ -232,6 +232,14 @@ def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureF
     assert percent(row["exact"], row["exact_low"], row["exact_high"]) in table[2]
     assert "2 captions are longer" in text and "half of the test images" in text
     assert "good_one, bad; swapped: red_wing 29 to 1; the most frequent pair" in text
+
+
+def test_a_judge_that_was_not_trained_here_is_said(results: Path) -> None:
+    for file in results.glob("d/color/scores/*/summary.json"):
+        write_json(read_json(file) | {"judge_epochs": 0}, file)
+    run(results)
+    text = (results / "table.md").read_text()
+    assert "which was taken as it was given (judge.epochs: 0)" in text and "has seen" not in text
 
 
 def test_no_cut_is_said(results: Path) -> None:

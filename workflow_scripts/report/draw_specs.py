@@ -62,6 +62,7 @@ def draw_gains(table: pd.DataFrame) -> Figure:
     axes = figure.add_subplot()
     for y, (measure, seed) in enumerate(rows):
         for place, rival in enumerate(rivals):
+            label = f"loss of SPECS − {JUDGES[rival]}" if y == 0 else ""
             row = pick(between, seed=seed, measure=measure, against=rival)
             if row is None:
                 continue
@@ -70,12 +71,12 @@ def draw_gains(table: pd.DataFrame) -> Figure:
             axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[rival], linewidth=2)
             axes.plot(
                 100 * row["value"], at, MARKS[rival], color=COLORS[rival], markersize=5.5,
-                markerfacecolor=COLORS[rival] if sure else "white", label=f"− {JUDGES[rival]}" if y == 0 else "",
+                markerfacecolor=COLORS[rival] if sure else "white", label=label,
             )  # fmt: skip
     name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
     axes.axvline(0, color="#555555", linewidth=1)
-    axes.set_xlabel("loss of SPECS − another, percentage points (line: 95 % interval)")
-    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.3, columnspacing=1)
+    axes.set_xlabel("percentage points (line: 95 % interval)")
+    figure.legend(loc="outside upper left", ncols=1, fontsize=9, handletextpad=0.3, columnspacing=1)
     note(figure, f"Paired: both judges see the same resampled images. {_count(table)}")
     return figure
 

@@ -32,7 +32,8 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
                 rows.append(
                     {"seed": found["seed"], "judge": judge, "against": against, "measure": measure, **values[measure]}
                 )
-    return pd.DataFrame(rows)[COLUMNS]
+    # Of one image there is no interval.
+    return pd.DataFrame(rows)[COLUMNS].astype({"value": float, "low": float, "high": float})
 
 
 def pick(table: pd.DataFrame, **wanted: Any) -> dict[str, Any] | None:
@@ -51,7 +52,7 @@ def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
         cells = []
         for measure in MEASURES:
             row = pick(own, judge=judge, against=against, measure=measure)
-            sure = bool(against) and row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
+            sure = bool(against) and (row["low"] > 0 or row["high"] < 0)
             cells.append(
                 {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]), "bold": bool(sure)}
             )
@@ -90,5 +91,6 @@ def read_long_captions(results: Path, dataset: str) -> dict[str, Any]:
         "captions": found["captions"],
         "images": int(table["images"].max()),
         "left_out": found["left_out"],
+        "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
         "figures": show_figures(results / "figures" / f"{dataset}_specs_{name}.svg" for name in FIGURES),
     }

@@ -252,6 +252,8 @@ def notes(scores: Sequence[Scored]) -> list[str]:
         "half": "has seen train and the half of the test images that is not judged",
         "all": "has seen all images, the judged ones too",
     }[about["train_on"]]
+    if about.get("judge_epochs") == 0:
+        seen = "was taken as it was given (judge.epochs: 0)"
     lines = [
         f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}. R-precision is in percent, exact, with"
         f" 95 % bootstrap intervals over images; {about['candidates']} candidates; ties"

@@ -16,7 +16,7 @@ import numpy as np
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic_folder, write_json
+from workflow_scripts.common.io import atomic_folder, read_json, write_json
 from workflow_scripts.judge.tokens import cut_texts, say_cut
 from workflow_scripts.score import embed, scores
 from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
@@ -69,9 +69,11 @@ def main(options: argparse.Namespace) -> None:
             )
         truncated = len(cut_texts(embedder.judge.tokenizer, captions))
     say_cut(truncated, len(captions))
+    about = options.judge / "manifest.json"
     summary = scores.head(options, inputs) | {
         "judge": embedder.judge.name,
         "judge_hash": embedder.judge.hash,
+        "judge_epochs": read_json(about).get("epochs") if about.is_file() else None,
         "captions": len(captions),
         "truncated_captions": truncated,
     }

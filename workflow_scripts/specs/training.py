@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
-from spacy.lang.en.stop_words import STOP_WORDS
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
@@ -40,6 +39,12 @@ from workflow_scripts.specs.stretch import hold_positions
 # Of the log: the loss and its terms.
 TERMS = ("loss", "contrastive", "detail", "negative")
 
+# Words that no image shows or contradicts. Not all that are called stop words: `no`, `two`, `above` tell images apart.
+SAY_NOTHING = frozenset(
+    "a an the this that these those it its he his she her they their there here who which one you we i is are was were"
+    " be been being has have had having can see sees seen also and".split()
+)
+
 # The share of a training's time that checkpoints may take.
 KEEPING = 0.05
 
@@ -52,16 +57,16 @@ Stream = Callable[[int, int], Iterator[Sample]]
 
 
 def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
-    """(n, c) int: equal numbers where chunks say the same by their content words, in whatever order; -1 for no chunk.
+    """(n, c) int: equal numbers where chunks say the same, but for words that say nothing; -1 for no chunk.
 
     `It has a red bill` and `There is a red bill` do, and are no negatives of each other: what tells them apart is not
-    in the image. A chunk of stop words alone is its words.
+    in the image. A chunk of such words alone is its words.
     """
     numbers: dict[tuple[str, ...], int] = {}
 
     def number(chunk: str) -> int:
-        words = sorted(re.findall(r"\w+", chunk.lower()))
-        said = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
+        words = re.findall(r"\w+", chunk.lower())
+        said = tuple(word for word in words if word not in SAY_NOTHING) or tuple(words)
         return numbers.setdefault(said, len(numbers))
 
     rows = [[number(example.text[a:b]) for a, b in pairwise([0, *ends])] for example, ends in samples]

@@ -14,21 +14,16 @@ from workflow_scripts.dataset.sketch.captions import NOUNS, SYNONYMS
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, KINDS, Dice, Scene
 
 # What a description begins with, true of every bird.
-OPENINGS = (
-    "This is a drawing of a bird.",
-    "This is a picture of a bird.",
-    "It is a drawing of a bird.",
-    "Here is a picture of a bird.",
-)
+OPENING = "This is a drawing of a bird."
 # What is said of a part, in phrases each of which says something of it; {a} is an article where the noun takes one.
 ONE_PHRASE = (
     "It has {a}{adjectives} {noun}.",
-    "It also has {a}{adjectives} {noun}.",
+    "One can see {a}{adjectives} {noun}.",
     "We see {a}{adjectives} {noun}.",
     "You can see {a}{adjectives} {noun}.",
     "There {is} {a}{adjectives} {noun}.",
 )
-# Of a color and a shape.
+# Of a color and a shape, now and then.
 TWO_PHRASES = (
     "It has {a}{color} {noun} that {is} {shape}.",
     "We see {a}{color} {noun} which {is} {shape}.",
@@ -77,7 +72,7 @@ def describe(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[Sentenc
 
     A wrong value is drawn as often as birds have it: by chance, and not for being rare, is it out of place.
     """
-    return [Sentence(dice.pick(OPENINGS)), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
+    return [Sentence(OPENING), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
 
 
 def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
@@ -104,7 +99,7 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
     # Where no bird of the data set has another value, any other is wrong.
     others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
     wrong = dice.weighted(list(others), list(accumulate(others.values())))
-    forms = TWO_PHRASES if len(values) > 1 and dice.chance(0.4) else ONE_PHRASE
+    forms = TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE
     form = dice.pick(forms)
     options = NOUNS[part]
     noun, plural, _ = dice.weighted(options, list(accumulate(weight for *_, weight in options)))
