@@ -6,7 +6,7 @@ CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: run paper specs test lint bench seeds dvc schema picture report unlock lock
+.PHONY: run paper specs compun test lint bench seeds dvc schema picture report unlock lock
 
 .venv/ready: requirements.txt constraints.txt requirements-model.txt
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -29,6 +29,11 @@ paper: .venv/ready
 specs: .venv/ready
 	@python -m workflow_scripts.workflow.run --config presets/specs/config.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
+
+# Compound nouns, drawn: two small CLIPs, one of which was taught them; of preset compun, this alone.
+compun: .venv/ready
+	@python -m workflow_scripts.workflow.run --config presets/compun/config.yaml --cores $(CORES) \
+	  -- results/presets/compun/compun.html
 
 # What CI runs: linters, then all tests.
 # One process runs the workflow's end-to-end tests, which come first, another all others.

@@ -24,6 +24,11 @@ if CONFIG.specs:
     include: "rules/specs.smk"
 
 
+if CONFIG.compun:
+
+    include: "rules/compun.smk"
+
+
 if CONFIG.human:
 
     include: "rules/human.smk"

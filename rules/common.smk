@@ -1,4 +1,5 @@
 # Everything of the rules that is Python: the checked config, paths, and who depends on what.
+import json
 import os
 import sys
 
@@ -12,6 +13,7 @@ from workflow_scripts.common.config import load_config
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.fingerprint import fingerprint
 from workflow_scripts.common.tables import TESTS
+from workflow_scripts.compun.drawn.world import TRAININGS
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import reads
@@ -353,7 +355,9 @@ def drawn_scenes(wildcards):
 
 # report
 
-SHARED_TEMPLATES = ["layout.html.j2", "macros.html.j2", "long_captions.html.j2", "style.css"]
+SHARED_TEMPLATES = [
+    "layout.html.j2", "macros.html.j2", "long_captions.html.j2", "compun_section.html.j2", "style.css",
+]  # fmt: skip
 ALL_COMPOSITIONS = {"dataset": DATASET, "composition": CONFIG.compositions}
 
 
@@ -436,12 +440,12 @@ def split_outputs():
 def final_outputs(wildcards):
     """What a run is for: the table and the report, or, of captions alone, the splits."""
     if captions_alone():
-        return split_outputs() + split_figures() + specs_outputs()
+        return split_outputs() + split_figures() + specs_outputs() + compun_outputs()
     tables = [f"{RESULTS}/{name}" for name in ("table.csv", "table.md", "table.tex", "comparisons.csv")]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
     pages = expand(rules.draw_examples.output, **ALL_COMPOSITIONS)
     made = split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"]
-    return made + specs_outputs() + human_outputs()
+    return made + specs_outputs() + compun_outputs() + human_outputs()
 
 
 # specs
@@ -546,6 +550,174 @@ def check_specs():
 
 
 check_specs()
+
+# compun
+
+COMPUN_FIGURES = ("accuracy", "examples", "gains", "kinds")
+
+
+def compun_folder():
+    """Where all of it goes."""
+    return f"{RESULTS}/{DATASET}/compun"
+
+
+def drawn_compounds():
+    """Whether the compounds are drawn, and small CLIPs learn from pictures."""
+    return CONFIG.compun.compounds is None
+
+
+def compound_files(wildcards):
+    """The list of compounds; of drawn ones the images too."""
+    if drawn_compounds():
+        return [f"{compun_folder()}/drawn/{name}" for name in ("list.csv", "images")]
+    return [CONFIG.compun.compounds.file] if CONFIG.compun.compounds.file else []
+
+
+def compound_options(wildcards):
+    """The list of compounds and the places of their images."""
+    if drawn_compounds():
+        return ["--file", f"{compun_folder()}/drawn/list.csv", "--images", f"{compun_folder()}/drawn/images"]
+    wanted = CONFIG.compun.compounds
+    images = [wanted.images] if isinstance(wanted.images, str) else wanted.images
+    return [
+        *(["--file", wanted.file] if wanted.file else []),
+        *("--images", *images),
+        *(["--sha256", wanted.sha256] if wanted.sha256 else []),
+    ]
+
+
+def compound_contents(wildcards):
+    """A text that changes when the user's list or images do."""
+    from workflow_scripts.compun.load_compounds import fingerprint
+
+    wanted = CONFIG.compun.compounds
+    return fingerprint(wanted.file, wanted.images) if wanted else ""
+
+
+def compun_texts():
+    """The kinds of texts of compounds that there are."""
+    wanted = {"captions": CONFIG.compun.captions, "descriptions": CONFIG.compun.descriptions}
+    return [kind for kind, texts in wanted.items() if texts or drawn_compounds()]
+
+
+def texts_wanted(kind):
+    """Where the texts of one kind come from; None: from the drawing."""
+    return CONFIG.compun.captions if kind == "captions" else CONFIG.compun.descriptions
+
+
+def text_files(wildcards):
+    """The file that holds such texts."""
+    wanted = texts_wanted(wildcards.kind)
+    if wanted is None:
+        return [f"{compun_folder()}/drawn/{wildcards.kind}.json"]
+    return [wanted.file] if wanted.file else []
+
+
+def text_options(wildcards):
+    """Where a kind of texts comes from: a file, a language model. Of its key, the variable's name alone."""
+    wanted = texts_wanted(wildcards.kind)
+    file = [part for file in text_files(wildcards) for part in ("--file", file)]
+    if wanted is None:
+        return [*file, "--count", 1]
+    if wanted.address is None:
+        return [*file, "--count", wanted.count]
+    asked = {
+        "address": wanted.address, "model": wanted.model, "key": wanted.key, "tries": wanted.tries,
+        "at-once": wanted.at_once, "per-minute": wanted.per_minute, "timeout": wanted.timeout,
+    }  # fmt: skip
+    sent = {"temperature": wanted.temperature, "top-p": wanted.top_p}
+    options = [*file, "--count", wanted.count]
+    options += [part for name, value in asked.items() if value is not None for part in (f"--{name}", value)]
+    return options + [
+        part for name, value in sent.items() for part in (f"--{name}", *([] if value is None else [value]))
+    ]
+
+
+def small_clips(wildcards):
+    """The folders of the CLIPs that learn from drawn pictures, by what they are called."""
+    names = TRAININGS if drawn_compounds() else ()
+    return {name: f"{compun_folder()}/judges/{name}" for name in names}
+
+
+def asked_models(wildcards):
+    """All models, as the JSON that their step reads."""
+    own = [{"name": name, "judge": folder} for name, folder in small_clips(wildcards).items()]
+    return json.dumps(own + [model.model_dump(exclude_none=True) for model in CONFIG.compun.models])
+
+
+def model_files(wildcards):
+    """What models are made of here: the CLIPs that learn from drawn pictures, files and folders of the user's."""
+    return [
+        *small_clips(wildcards).values(),
+        *(str(path) for model in CONFIG.compun.models for path in model.places()),
+    ]
+
+
+def text_tables(wildcards):
+    """The files of all texts."""
+    return [f"{compun_folder()}/{kind}.json" for kind in compun_texts()]
+
+
+def text_table_options(wildcards):
+    """The options that name them."""
+    return [part for kind in compun_texts() for part in (f"--{kind}", f"{compun_folder()}/{kind}.json")]
+
+
+def small_clip_gpus():
+    """How many GPUs their training asks a scheduler for."""
+    return 0 if CONFIG.compun.judge.device == "cpu" else CONFIG.compun.judge.gpus
+
+
+def compun_gpus():
+    """How many GPUs a scheduler is asked for; a machine without one does all the same."""
+    return 0 if CONFIG.compun.device == "cpu" else 1
+
+
+def people_answered():
+    """What people say of the compounds, where the config names their answers."""
+    asked = CONFIG.compun.human
+    return [f"{compun_folder()}/human/people.json"] if asked and asked.answers else []
+
+
+def people_options(wildcards):
+    """The options of a sample of tasks for people."""
+    asked = CONFIG.compun.human
+    return [
+        *("--kinds", *asked.kinds, "--batch", asked.batch, "--gold", asked.gold, "--repeats", asked.repeats),
+        *("--workers", asked.workers, "--pay", asked.pay, "--seconds", asked.seconds),
+    ]
+
+
+def compun_figures():
+    """The figures of compound nouns, by the names that their rule gives them."""
+    return {
+        name: report(
+            f"{RESULTS}/figures/{DATASET}_compun_{name}.svg",
+            caption="../workflow_scripts/report/captions/compun.rst",
+            category="Compound nouns",
+            labels={"figure": name},
+        )
+        for name in COMPUN_FIGURES
+    }
+
+
+def compun_page_reads():
+    """What a page that tells of compound nouns reads."""
+    if CONFIG.compun is None:
+        return []
+    figures = [f"{RESULTS}/figures/{DATASET}_compun_{name}.svg" for name in COMPUN_FIGURES]
+    read = ["analysis", "choices", "compounds.parquet", "images.parquet", "images"]
+    read += ["drawn/drawn.json"] if drawn_compounds() else []
+    return [*figures, *(f"{compun_folder()}/{name}" for name in read)]
+
+
+def compun_outputs():
+    """What asking models of compound nouns is for, and pages to ask people where the config has them."""
+    if CONFIG.compun is None:
+        return []
+    asked = [f"{compun_folder()}/human/pages"] if CONFIG.compun.human else []
+    return [f"{RESULTS}/compun.md", f"{RESULTS}/compun.html", *asked]
+
 
 # human
 

@@ -207,6 +207,7 @@ rule make_page:
         ),
         fid=all_fids(),
         specs=specs_page_reads(),
+        compun=compun_page_reads(),
         templates=expand("workflow_scripts/report/templates/{name}", name=["report.html.j2", *SHARED_TEMPLATES]),
     output:
         report(
@@ -233,14 +234,14 @@ rule make_page:
         fid=fid_generators(),
         examples=CONFIG.report.examples,
         method=CONFIG.split.method,
-        specs="--specs" if CONFIG.specs else "",
+        sections=[*(["--specs"] if CONFIG.specs else []), *(["--compun"] if CONFIG.compun else [])],
         settings=shown_settings,
         seed=CONFIG.seed,
         results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --fid {params.fid:q} --method {params.method} {params.specs} --examples {params.examples}"
+        " --fid {params.fid:q} --method {params.method} {params.sections} --examples {params.examples}"
         " --settings {params.settings:q} --seed {params.seed} --log {log:q}"
 
 
@@ -306,3 +307,59 @@ if CONFIG.specs:
         shell:
             "python -m workflow_scripts.report.make_specs_page --results {params.results:q} --dataset {params.dataset:q}"
             " --settings {params.settings:q} --log {log:q}"
+
+
+if CONFIG.compun:
+
+    rule draw_compun:
+        """Draw how often each model is right of compound nouns, by prompt and by kind, beside the paper's figures."""
+        input:
+            analysis=f"{compun_folder()}/analysis",
+        output:
+            **compun_figures(),
+            text="<results>/compun.md",
+        log:
+            "<logs>/draw_compun.log",
+        benchmark:
+            "<logs>/draw_compun.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.report.draw_compun"),
+        shell:
+            "python -m workflow_scripts.report.draw_compun --analysis {input.analysis:q} --text {output.text:q}"
+            " --accuracy {output.accuracy:q} --examples {output.examples:q} --gains {output.gains:q}"
+            " --kinds {output.kinds:q} --log {log:q}"
+
+    rule make_compun_page:
+        """Write the page of compound nouns alone: one file."""
+        input:
+            compun_page_reads(),
+            templates=expand("workflow_scripts/report/templates/{name}", name=["compun.html.j2", *SHARED_TEMPLATES]),
+        output:
+            report(
+                "<results>/compun.html",
+                caption="../workflow_scripts/report/captions/compun.rst",
+                category="Compound nouns",
+                labels={"table": "the page to read"},
+            ),
+        log:
+            "<logs>/make_compun_page.log",
+        benchmark:
+            "<logs>/make_compun_page.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.report.make_compun_page"),
+            dataset=DATASET,
+            settings=CONFIG.model_dump_json(include={"seed", "dataset", "compun"}),
+            results=results_folder,
+        shell:
+            "python -m workflow_scripts.report.make_compun_page --results {params.results:q}"
+            " --dataset {params.dataset:q} --settings {params.settings:q} --log {log:q}"

@@ -244,7 +244,7 @@ def test_models_of_every_kind(tmp_path: Path) -> None:
         list(choices["model"].unique()) == ["judge", "tiny", "BLIP", "ALIGN"] == [m["model"] for m in about["loaded"]]
     )
     assert [one["model"] for one in about["not_loaded"]] == ["ALBEF", "lost"]
-    assert "LAVIS" in about["not_loaded"][0]["reason"] and "model.json" in about["not_loaded"][1]["reason"]
+    assert "LAVIS" in about["not_loaded"][0]["reason"] and "not a judge's folder" in about["not_loaded"][1]["reason"]
     assert set(choices.groupby("model").size()) == {32} and len(ranks) == len(choices)
     # Two names of one model: the same answers. Two models: others.
     of = {name: part["similarity_compound"].tolist() for name, part in choices.groupby("model")}

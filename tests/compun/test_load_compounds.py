@@ -331,10 +331,7 @@ def test_an_error_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_config(tmp_path: Path) -> None:
-    default = CompunConfig()
-    assert (ROOT / default.compounds.file) == COMPUN
-    with pytest.raises(ValidationError, match="give file, images, or both"):
-        Compounds(file=None)
+    assert (ROOT / Compounds().file) == COMPUN and Compounds().images in PUBLISHED
     with pytest.raises(ValidationError, match="extra"):
         CompunConfig(compound={})
     with pytest.raises(ValidationError):

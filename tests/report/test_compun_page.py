@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.compun.made_up import DATASET, HOSTILE, make_place
-from tests.report.test_make_page import Page
+from tests.report.test_make_page import Page, write_page
 from workflow_scripts.compun import analyze_choices
 from workflow_scripts.report import draw_compun, make_compun_page
 from workflow_scripts.report.compun_results import FIGURES, beside_lines, p_value, prompt_words, read_analysis
@@ -24,6 +25,7 @@ def make_page(results: Path, *, kinds: bool = True, pictures: bool = True) -> st
     }.items() if file]  # fmt: skip
     analyze_choices.main(analyze_choices.arguments().parse_args([*options, "--bootstrap=60"]))
     drawn = [f"--{name}={results / 'figures' / f'{DATASET}_compun_{name}.svg'}" for name in FIGURES]
+    drawn.append(f"--text={results / 'compun.md'}")
     draw_compun.main(draw_compun.arguments().parse_args([f"--analysis={place / 'analysis'}", *drawn]))
     page = [f"--results={results}", f"--dataset={DATASET}", '--settings={"seed": 7}']
     make_compun_page.main(make_compun_page.arguments().parse_args(page))
@@ -69,6 +71,16 @@ def test_each_line_says_whose_it_is(text: str, results: Path) -> None:
     ends = f"[{100 * own['low']:.1f}, {100 * own['high']:.1f}]"
     assert ["drawn, template", f"{100 * own['accuracy']:.1f}{ends}", "here", "59"] in rows
     assert any(row[0] == "ALBEF (not loaded: no <i>maintained</i> library)" for row in rows)
+
+
+def test_the_table_has_the_numbers_of_the_usual_prompts(results: Path) -> None:
+    lines = [line.strip("| ").split(" | ") for line in (results / "compun.md").read_text().splitlines()]
+    accuracy = pd.read_csv(results / DATASET / "compun" / "analysis" / "accuracy.csv")
+    shown = [row for row in lines if len(row) == 4][2:]
+    assert len(shown) == len(accuracy[~accuracy["prompt"].isin(["examples_1", "examples_3"])])
+    own = accuracy[(accuracy["model"] == "drawn") & (accuracy["prompt"] == "reversed")].iloc[0]
+    ends = f"[{100 * own['low']:.1f}, {100 * own['high']:.1f}]"
+    assert ["drawn", "nouns reversed", f"{100 * own['accuracy']:.1f} {ends}", "59"] in shown
 
 
 def test_what_the_page_says(text: str) -> None:
@@ -119,3 +131,12 @@ def test_a_share_that_400_compounds_cannot_give_is_named(results: Path) -> None:
     tables, _ = read_analysis(results / DATASET / "compun" / "analysis")
     names = [line["name"] for line in beside_lines(tables["beside"], "1")]
     assert names[:3] == ["people", "chance", "ALBEF, template"]
+
+
+def test_the_report_has_the_same_section(make: Callable[..., Path], tmp_path: Path, text: str) -> None:
+    folder = make(tmp_path / "results")
+    assert "Compound nouns" not in write_page(folder, 1)
+    make_page(folder)
+    report = write_page(folder, 1, compun=True)
+    sections = [re.search(r'<section id="compound-nouns">.*?</section>', page, re.S)[0] for page in (report, text)]
+    assert sections[0] == sections[1] and '<a href="#compound-nouns">' in report

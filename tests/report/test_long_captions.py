@@ -45,7 +45,7 @@ def results(tmp_path: Path) -> Path:
         (place / "stretched" / "manifest.json").write_text(json.dumps(about))
         (place / "specs" / "manifest.json").write_text(json.dumps({"examples": 1234, "steps": 56}))
         steps = [
-            (f"{image}.png", "0", step, f"It & <is>{' red.' * step}", None if not step else "no", 0.1 * step, 0.05, judge)
+            (f"{image}.png", "0", step, f"It & <is>{' red.' * step}", "no" if step else None, 0.1 * step, 0.05, judge)
             for judge in VALUES
             for image in "ab"
             for step in range(4)

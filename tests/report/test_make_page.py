@@ -58,7 +58,9 @@ class Page(HTMLParser):
         return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
 
 
-def write_page(results: Path, examples: int = 12, fid: Sequence[str] = (), method: str = "pairs") -> str:
+def write_page(
+    results: Path, examples: int = 12, fid: Sequence[str] = (), method: str = "pairs", *, compun: bool = False
+) -> str:
     # Of each step that draws.
     if not all((results / "figures" / f"tiny_color_{name}.svg").is_file() for name in ("nouns", "loss", "division")):
         given = argparse.Namespace(results=results, dataset="tiny", composition="color", dominant=1, ratio=1.25, seed=0)
@@ -76,6 +78,7 @@ def write_page(results: Path, examples: int = 12, fid: Sequence[str] = (), metho
             fid=fid,
             method=method,
             specs=False,
+            compun=compun,
             examples=examples,
             settings='{"judge": {"train_on": "half", "model": "</pre><script>"}}',
             seed=0,

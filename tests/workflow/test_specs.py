@@ -82,7 +82,7 @@ def test_captions_of_ones_own(project: Project, long: Path) -> None:
     """A judge that is there, a table to train on and one to test on: nothing is drawn or described."""
     place, images = "long/sketch/specs/3", "long/sketch/images"
     (project.root / "own.yaml").write_text(
-        "results: own\ncache: .cache_own\ndataset: {source: table, table: {captions: captions.csv}}\nspecs:\n"
+        "results: own\ncache: .cache_own\ndataset: {source: table, table: {file: captions.csv}}\nspecs:\n"
         f"  data: {{examples: {place}/examples.parquet, images: {images}, increments: {place}/steps.parquet,"
         f" increment_images: {images}}}\n"
         f"  base: {{model: {place}/base/model.json, pretrained: {place}/base/weights.safetensors, epochs: 0}}\n"
@@ -98,7 +98,7 @@ def test_captions_of_ones_own(project: Project, long: Path) -> None:
 
 def test_sketches_alone_can_be_described(project: Project) -> None:
     (project.root / "bad.yaml").write_text(
-        "dataset: {source: table, table: {captions: captions.csv}}\nspecs: {seeds: [0]}\n"
+        "dataset: {source: table, table: {file: captions.csv}}\nspecs: {seeds: [0]}\n"
     )
     failed = project.snakemake("bad.yaml", "--dry-run", check=False)
     said = failed.stdout + failed.stderr

@@ -15,7 +15,8 @@ from workflow_scripts.common import cli
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import write_text
-from workflow_scripts.common.section import Section
+from workflow_scripts.common.section import SECRET, Section
+from workflow_scripts.compun.config import CompunConfig
 from workflow_scripts.dataset.config import DatasetConfig
 from workflow_scripts.divergence.config import DivergenceConfig
 from workflow_scripts.generate.config import GenerateConfig
@@ -47,6 +48,7 @@ class Config(Section):
     score: ScoreConfig = Field(default_factory=ScoreConfig)
     report: ReportConfig = Field(default_factory=ReportConfig)
     specs: SpecsConfig | None = Field(None, description="null: no training with long captions")
+    compun: CompunConfig | None = Field(None, description="null: no compound nouns")
     human: HumanConfig | None = Field(None, description="null: nobody is asked")
 
     @field_validator("compositions")
@@ -85,6 +87,8 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
             allowed = ", ".join(_fields(Config, location[:-1]))
             raise UserError(f"{where}: {key}: unknown key; allowed: {allowed}") from error
         message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == SECRET:
+            raise UserError(f"{where}: {key}: {message}") from None
         raise UserError(f"{where}: {key}: {message}; it is {first['input']!r}") from error
 
 

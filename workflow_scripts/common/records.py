@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -91,14 +92,38 @@ def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
     return table.column_names, rows
 
 
-def _text(path: Path, suffix: str) -> tuple[list[str], Iterator[Row]]:
+def decode(path: Path) -> str:
+    """A file's text, less a byte order mark. Raises UserError that names the line which is not UTF-8."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UserError(
             f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8"
         ) from error
+
+
+def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not empty, each with the number of its first line.
+
+    Raises UserError where a quote does not close, or closes within a value: no later row can be trusted.
+    """
+    csv.field_size_limit(sys.maxsize)  # not of csv's own 128 KiB
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise UserError(f"{path}: from line {line}: {error}: mend the quotes there") from error
+        if row:
+            yield line, row
+
+
+def _text(path: Path, suffix: str) -> tuple[list[str], Iterator[Row]]:
+    text = decode(path)
     if suffix in (".csv", ".tsv"):
         return _csv(path, text, "\t" if suffix == ".tsv" else ",")
     rows = _json(path, text) if suffix == ".json" else _json_lines(text)
@@ -106,28 +131,18 @@ def _text(path: Path, suffix: str) -> tuple[list[str], Iterator[Row]]:
 
 
 def _csv(path: Path, text: str, delimiter: str) -> tuple[list[str], Iterator[Row]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-    except csv.Error as error:
-        raise UserError(f"{path}: line 1: {error}") from error
+    lines = csv_rows(path, text, delimiter)
+    _, first = next(lines, (1, []))
+    header = [name.strip() for name in first]
     twice = [name for name in header if header.count(name) > 1]
     if twice:
         raise UserError(f"{path}: column {twice[0]!r} stands twice: keep one")
 
     def rows() -> Iterator[Row]:
-        while True:
-            line = reader.line_num + 1
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                # Where a quote does not close, no later row can be trusted.
-                raise UserError(f"{path}: from line {line}: {error}: mend the quotes there") from error
+        for line, row in lines:
             if len(row) == len(header):
                 yield f"line {line}", dict(zip(header, row, strict=True))
-            elif row:
+            else:
                 yield f"line {line}", f"{len(row)} values, the header has {len(header)} columns"
 
     return header, rows()

@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict
 
 # What may be a folder in results/ and a wildcard of a rule.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
+# The type of an error (``PydanticCustomError``) at a value that is not to be shown: it may be a key.
+SECRET = "secret"
 
 
 class Section(BaseModel):

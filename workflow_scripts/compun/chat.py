@@ -7,7 +7,6 @@ cleared of it before anybody reads it, so that no error, log, cache or artifact 
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import urllib3
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
+from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, endpoint
 
 # Failures in a row of one question, while no other is answered.
 ATTEMPTS = 6
@@ -28,7 +28,6 @@ LONGEST_WAIT = 600
 _PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 # Of those with 429, the ones that waiting does not mend.
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 # What a user may set for a server that wants no key ("none", "EMPTY") is no secret, and may stand in any caption.
 _SECRET = 8
 
@@ -66,31 +65,12 @@ def read_key(variable: str) -> str | None:
 
     Raises UserError, which never holds the value, for a name that is none (somebody's key) and for a broken key.
     """
-    if not _VARIABLE.fullmatch(variable):
-        raise UserError(
-            "the name of the key's environment variable has capitals, digits and _ alone, as OPENAI_API_KEY: "
-            "give the name, never the key itself"
-        )
+    if not VARIABLE.fullmatch(variable):
+        raise UserError(NOT_A_VARIABLE)
     key = os.environ.get(variable, "").strip()
     if not all("!" <= character <= "~" for character in key):
         raise UserError(f"environment variable {variable}: holds a character that no key has: export it again")
     return key or None
-
-
-def endpoint(address: str) -> str:
-    """Where questions go to, below an address as ``https://api.openai.com/v1``; UserError for what is none."""
-    remedy = "give it as http://127.0.0.1:8080/v1, and a key by the environment alone"
-    try:
-        parts = urlsplit(address)
-        host = parts.hostname
-    except ValueError:
-        raise UserError(f"the language model's address is none: {remedy}") from None
-    if parts.username is not None or parts.query or parts.fragment:
-        # Not quoted: it may hold a key.
-        raise UserError(f"the language model's address holds more than a host and a path: {remedy}")
-    if parts.scheme not in ("http", "https") or not host:
-        raise UserError(f"{address}: no address of a language model: {remedy}")
-    return address.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
 
 
 class Chat:

@@ -155,15 +155,27 @@ def shown_compounds(
     return {"model": first["model"], "prompt": prompt_words(first["prompt"]), "compounds": shown}
 
 
+def text_table(accuracy: pd.DataFrame) -> str:
+    """How often each model is right, by the usual prompts, as a Markdown table. accuracy: of ``analyze_choices``."""
+    rows = [["model", "prompt", "right, %", "compounds"], ["---"] * 4]
+    for row in accuracy[accuracy["prompt"].isin(usual_prompts(list(accuracy["prompt"].unique())))].itertuples():
+        value = f"{percent(row.accuracy)} {interval(row.low, row.high)}".strip()
+        rows.append([row.model, prompt_words(row.prompt), value, f"{row.n:,}"])
+    said = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    return f"{said}\n\nBy chance a third; a tie is not right. 95 % intervals over compounds.\n"
+
+
 def read_compun(results: Path, dataset: str) -> dict[str, Any]:
     """What the page says: template ``compun_section.html.j2``."""
     place = results / dataset / "compun"
     tables, summary = read_analysis(place / "analysis")
     beside = tables["beside"]
     drawn = [results / "figures" / f"{dataset}_compun_{name}.svg" for name in FIGURES]
+    drawing = place / "drawn" / "drawn.json"
     uneven = [line for line in published.TABLE_1 if line.prompt and not published.is_share(line.accuracy)]
     return {
         "summary": summary,
+        "drawn": read_json(drawing) if drawing.is_file() else None,
         "table_1": beside_lines(beside, "1"),
         "table_2": beside_lines(beside, "2"),
         "retrieval": beside_lines(beside, "retrieval"),

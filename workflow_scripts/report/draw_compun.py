@@ -17,10 +17,11 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.io import write_text
 from workflow_scripts.common.tables import NOUNS_SEEN
 from workflow_scripts.compun.analyze_choices import OURS, PAPER, read_prompt, usual_prompts
 from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
-from workflow_scripts.report.compun_results import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis
+from workflow_scripts.report.compun_results import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis, text_table
 from workflow_scripts.report.drawing import WIDTH, empty, name_rows, note, save, size, style
 
 # By what a prompt is made of, ensembles hollow; told apart by mark too.
@@ -250,6 +251,7 @@ def main(options: argparse.Namespace) -> None:
         }  # fmt: skip
         for name, (figure, title, told) in figures.items():
             save(figure, getattr(options, name), title, told)
+    write_text(text_table(accuracy), options.text)
     log.info("%s: %d figures of %d compounds", options.analysis, len(figures), summary["judged"])
 
 
@@ -258,6 +260,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--analysis", type=Path, required=True, metavar="FOLDER", help="what compun.analyze_choices wrote"
     )
+    parser.add_argument("--text", type=Path, required=True, help="Markdown table to write")
     for name in FIGURES:
         parser.add_argument(f"--{name}", type=Path, required=True, help="SVG to write")
     return parser

@@ -30,6 +30,7 @@ from workflow_scripts.common.tables import (
     SWAPPED,
     TESTS,
 )
+from workflow_scripts.report.compun_results import read_compun
 from workflow_scripts.report.divergences import COLUMNS, SYMBOLS, divergence_lines, measured, read_divergences
 from workflow_scripts.report.examples import PER_PAGE, read_examples
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
@@ -430,6 +431,7 @@ def main(options: argparse.Namespace) -> None:
         {
             "dataset": options.dataset,
             "long_captions": read_long_captions(options.results, options.dataset) if options.specs else None,
+            "compun": read_compun(options.results, options.dataset) if options.compun else None,
             "compositions": compositions,
             "score_columns": [title for title, _, _ in SCORE_COLUMNS],
             "test_columns": [SPLIT_NAMES[split] for split in TESTS],
@@ -453,6 +455,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
     result.add_argument("--method", choices=("pairs", "divergence"), default="pairs", help="split.method")
     result.add_argument("--specs", action="store_true", help="with what stage specs found")
+    result.add_argument("--compun", action="store_true", help="with what stage compun found")
     result.add_argument("--examples", type=int, default=24, help="swapped captions to show (default: %(default)s)")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
     result.add_argument("--seed", type=int, default=0)

@@ -63,7 +63,7 @@ def main(options: argparse.Namespace) -> None:
         raise UserError("another run is at work in this checkout: wait until it ends") from error
     if code:
         raise UserError(f"the workflow stopped (exit {code}): the first error above says why, logs/ says more")
-    for name, page in (("table", "report"), ("specs", "specs")):
+    for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
         table = Path(settings.results) / f"{name}.md"
         if table.is_file():
             print(table.read_text(encoding="utf-8"))

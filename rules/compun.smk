@@ -1,0 +1,290 @@
+# compun: compound nouns.
+# Needs a list of compounds with three images of each, of one's own or drawn here. Gives which of the three each model
+# chooses, by every prompt, what that amounts to, and pages to ask people the same. Included where the config has a
+# section compun.
+
+COMPUN = "<results>/{dataset}/compun"
+
+
+wildcard_constraints:
+    kind="captions|descriptions",
+    training="|".join(TRAININGS),
+
+
+if drawn_compounds():
+
+    rule draw_compounds:
+        """Draw compounds, their images and what is said of them, and pictures to train small CLIPs on."""
+        output:
+            listed=f"{COMPUN}/drawn/list.csv",
+            images=directory(f"{COMPUN}/drawn/images"),
+            captions=f"{COMPUN}/drawn/captions.json",
+            descriptions=f"{COMPUN}/drawn/descriptions.json",
+            summary=f"{COMPUN}/drawn/drawn.json",
+            pictures=directory(f"{COMPUN}/drawn/training/images"),
+            training=expand(
+                "<results>/{{dataset}}/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]
+            ),
+        log:
+            "<logs>/{dataset}/compun/draw_compounds.log",
+        benchmark:
+            "<logs>/{dataset}/compun/draw_compounds.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.compun.draw_compounds"),
+            drawn=CONFIG.compun.drawn.model_dump(),
+            seed=CONFIG.seed,
+            results=results_folder,
+            folder=lambda wildcards: f"{compun_folder()}/drawn",
+        shell:
+            "python -m workflow_scripts.compun.draw_compounds --tested {params.drawn[tested]} --others {params.drawn[others]}"
+            " --things {params.drawn[things]} --pairs {params.drawn[pairs]} --each {params.drawn[each]} --seed {params.seed}"
+            " --results {params.results:q} --output {params.folder:q} --log {log:q}"
+
+    rule train_small_clip:
+        """Train a small CLIP on drawn pictures, with the tested compounds or without, as stage judge does."""
+        input:
+            captions=f"{COMPUN}/drawn/training/captions.parquet",
+            images=f"{COMPUN}/drawn/training/images.parquet",
+            folder=f"{COMPUN}/drawn/training/images",
+            splits=f"{COMPUN}/drawn/training/{{training}}.parquet",
+            files=CONFIG.compun.judge.files(),
+        output:
+            judge=directory(f"{COMPUN}/judges/{{training}}"),
+        log:
+            "<logs>/{dataset}/compun/train_small_clip_{training}.log",
+        benchmark:
+            "<logs>/{dataset}/compun/train_small_clip_{training}.benchmark.tsv"
+        conda:
+            "../envs/torch.yaml"
+        threads: CONFIG.threads
+        resources:
+            mem_mb=8000,
+            torch=torch_slots(),
+            gpu=small_clip_gpus(),
+        params:
+            code=code_hash("workflow_scripts.judge.train_judge"),
+            launch=launch(CONFIG.compun.judge.gpus),
+            settings=CONFIG.compun.judge.model_dump_json(),
+            seed=CONFIG.seed,
+            results=results_folder,
+            cache=CONFIG.cache,
+            torch_threads=CONFIG.threads,
+        shell:
+            "{params.launch} workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
+            " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q} --seed {params.seed}"
+            " --threads {params.torch_threads} --cache {params.cache:q} --folder {output.judge:q} --log {log:q}"
+
+
+rule load_compounds:
+    """Read the compounds and the three images of each, and count those that are not complete."""
+    input:
+        compound_files,
+    output:
+        compounds=f"{COMPUN}/compounds.parquet",
+        images=f"{COMPUN}/images.parquet",
+        files=directory(f"{COMPUN}/images"),
+        summary=f"{COMPUN}/compounds.json",
+    log:
+        "<logs>/{dataset}/compun/load_compounds.log",
+    benchmark:
+        "<logs>/{dataset}/compun/load_compounds.benchmark.tsv"
+    conda:
+        "../envs/compun.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        code=code_hash("workflow_scripts.compun.load_compounds"),
+        options=compound_options,
+        contents=compound_contents,
+        cache=CONFIG.cache,
+        folder=lambda wildcards: compun_folder(),
+    shell:
+        "python -m workflow_scripts.compun.load_compounds {params.options:q} --cache {params.cache:q}"
+        " --output {params.folder:q} --log {log:q}"
+
+
+rule ask_captions:
+    """Gather example captions or descriptions: from a file, and what it lacks of a language model."""
+    input:
+        compounds=f"{COMPUN}/compounds.parquet",
+        file=text_files,
+    output:
+        texts=f"{COMPUN}/{{kind}}.json",
+        summary=f"{COMPUN}/{{kind}}_summary.json",
+    log:
+        "<logs>/{dataset}/compun/ask_captions_{kind}.log",
+    benchmark:
+        "<logs>/{dataset}/compun/ask_captions_{kind}.benchmark.tsv"
+    conda:
+        "../envs/compun.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        code=code_hash("workflow_scripts.compun.ask_captions"),
+        options=text_options,
+        cache=CONFIG.cache,
+    shell:
+        "python -m workflow_scripts.compun.ask_captions --kind {wildcards.kind} --compounds {input.compounds:q}"
+        " {params.options:q} --cache {params.cache:q} --output {output.texts:q} --summary {output.summary:q} --log {log:q}"
+
+
+rule classify:
+    """Ask every model, by every prompt, which of its three images shows a compound."""
+    input:
+        compounds=f"{COMPUN}/compounds.parquet",
+        images=f"{COMPUN}/images.parquet",
+        folder=f"{COMPUN}/images",
+        texts=text_tables,
+        models=model_files,
+    output:
+        choices=directory(f"{COMPUN}/choices"),
+    log:
+        "<logs>/{dataset}/compun/classify.log",
+    benchmark:
+        "<logs>/{dataset}/compun/classify.benchmark.tsv"
+    conda:
+        "../envs/compun.yaml"
+    threads: CONFIG.threads
+    resources:
+        mem_mb=8000,
+        torch=torch_slots(),
+        gpu=compun_gpus(),
+    params:
+        code=code_hash("workflow_scripts.compun.classify"),
+        texts=text_table_options,
+        models=asked_models,
+        examples=CONFIG.compun.examples,
+        templates=CONFIG.compun.templates,
+        batch=CONFIG.compun.batch,
+        device=CONFIG.compun.device,
+        cache=CONFIG.cache,
+        torch_threads=CONFIG.threads,
+    shell:
+        "python -m workflow_scripts.compun.classify --compounds {input.compounds:q} --images {input.images:q}"
+        " --folder {input.folder:q} {params.texts:q} --examples {params.examples} --templates {params.templates:q}"
+        " --models {params.models:q} --batch {params.batch} --threads {params.torch_threads} --device {params.device}"
+        " --cache {params.cache:q} --output {output.choices:q} --log {log:q}"
+
+
+rule analyze_choices:
+    """Say how often each model is right, by which prompt, and test the differences."""
+    input:
+        compounds=f"{COMPUN}/compounds.parquet",
+        choices=f"{COMPUN}/choices",
+        people=people_answered(),
+    output:
+        analysis=directory(f"{COMPUN}/analysis"),
+    log:
+        "<logs>/{dataset}/compun/analyze_choices.log",
+    benchmark:
+        "<logs>/{dataset}/compun/analyze_choices.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        code=code_hash("workflow_scripts.compun.analyze_choices"),
+        people=["--people", *people_answered()] if people_answered() else [],
+        bootstrap=CONFIG.compun.bootstrap,
+        seed=CONFIG.seed,
+    shell:
+        "python -m workflow_scripts.compun.analyze_choices --compounds {input.compounds:q}"
+        " --choices {input.choices:q}/choices.parquet --retrieval {input.choices:q}/retrieval.parquet"
+        " --models {input.choices:q}/models.json {params.people:q} --bootstrap {params.bootstrap} --seed {params.seed}"
+        " --output {output.analysis:q} --log {log:q}"
+
+
+if CONFIG.compun.human:
+
+    rule sample_compun_tasks:
+        """Make of each compound a task for people, and say what asking them will cost."""
+        input:
+            compounds=f"{COMPUN}/compounds.parquet",
+            images=f"{COMPUN}/images.parquet",
+            folder=f"{COMPUN}/images",
+        output:
+            tasks=f"{COMPUN}/human/tasks.parquet",
+            pictures=directory(f"{COMPUN}/human/pictures"),
+            summary=f"{COMPUN}/human/tasks.json",
+        log:
+            "<logs>/{dataset}/compun/sample_compun_tasks.log",
+        benchmark:
+            "<logs>/{dataset}/compun/sample_compun_tasks.benchmark.tsv"
+        conda:
+            "../envs/torch.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.compun.sample_compun_tasks"),
+            options=people_options,
+            seed=CONFIG.seed,
+        shell:
+            "python -m workflow_scripts.compun.sample_compun_tasks --compounds {input.compounds:q} --images {input.images:q}"
+            " --folder {input.folder:q} {params.options:q} --seed {params.seed} --output {output.tasks:q}"
+            " --pictures {output.pictures:q} --summary {output.summary:q} --log {log:q}"
+
+    rule write_compun_pages:
+        """Write the tasks as pages that need nothing but a browser, as stage human does."""
+        input:
+            tasks=f"{COMPUN}/human/tasks.parquet",
+            pictures=f"{COMPUN}/human/pictures",
+            templates=expand(
+                "workflow_scripts/human/templates/{name}",
+                name=["page.html.j2", "index.html.j2", "page.css", "page.js"],
+            ),
+        output:
+            pages=directory(f"{COMPUN}/human/pages"),
+        log:
+            "<logs>/{dataset}/compun/write_compun_pages.log",
+        benchmark:
+            "<logs>/{dataset}/compun/write_compun_pages.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+        params:
+            code=code_hash("workflow_scripts.human.write_pages"),
+        shell:
+            "python -m workflow_scripts.human.write_pages --tasks {input.tasks:q} --pictures {input.pictures:q}"
+            " --output {output.pages:q} --log {log:q}"
+
+
+if CONFIG.compun.human and CONFIG.compun.human.answers:
+
+    rule analyze_people:
+        """Say how often people are right, how far they agree, and which compounds confuse them."""
+        input:
+            tasks=f"{COMPUN}/human/tasks.parquet",
+            answers=CONFIG.compun.human.answers,
+        output:
+            people=f"{COMPUN}/human/people.json",
+            by_compound=f"{COMPUN}/human/items.csv",
+            by_worker=f"{COMPUN}/human/workers.csv",
+        log:
+            "<logs>/{dataset}/compun/analyze_people.log",
+        benchmark:
+            "<logs>/{dataset}/compun/analyze_people.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        threads: 1
+        resources:
+            mem_mb=1000,
+        params:
+            code=code_hash("workflow_scripts.compun.analyze_people"),
+            keep=CONFIG.compun.human.keep,
+            bootstrap=CONFIG.compun.bootstrap,
+            seed=CONFIG.seed,
+            folder=lambda wildcards: f"{compun_folder()}/human",
+        shell:
+            "python -m workflow_scripts.compun.analyze_people --tasks {input.tasks:q} --answers {input.answers:q}"
+            " --keep {params.keep} --bootstrap {params.bootstrap} --seed {params.seed} --output {params.folder:q} --log {log:q}"

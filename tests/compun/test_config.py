@@ -1,0 +1,63 @@
+"""The config's section: what is refused, in one line, and a key never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workflow_scripts.common.config import load_config
+from workflow_scripts.common.errors import UserError
+
+KEY = "sk-" + "secret" * 4
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"compounds": {}}, "compun: compounds of one's own, and no models to ask: name some"),
+        ({"judge": {"epochs": 0}}, "judge.epochs must be at least 1"),
+        ({"models": [{"judge": "a", "name": "taught"}]}, "compun.models: two are called 'taught'"),
+        ({"models": [{"open_clip": "RN50"}]}, "open_clip without pretrained would have random weights"),
+        ({"drawn": {"tested": 1}}, "compun.drawn.tested: Input should be greater than or equal to 6; it is 1"),
+        ({"captions": {"count": 5}}, "compun.captions: give file, address, or both"),
+        (
+            {"captions": {"file": "a.json", "count": 8}},
+            "compun.captions.count: Input should be less than or equal to 7",
+        ),
+        ({"captions": {"address": "http://a/v1"}}, "compun.captions: address and model go together"),
+        ({"captions": {"address": "a/v1", "model": "m"}}, "a/v1: no address of a language model"),
+        ({"human": {"kinds": ["looks"]}}, "compun.human.kinds.0: Input should be 'compound' or 'confusing'"),
+    ],
+)
+def test_what_cannot_be_is_one_line(section: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as raised:
+        load_config({"compun": section})
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["captions", "descriptions"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"file": "a.json", "key": KEY},
+        {"file": "a.json", "key": [KEY]},
+        {"file": "a.json", "api_key": KEY},
+        {"address": f"http://me:{KEY}@a/v1", "model": "m"},
+        {"address": f"https://a/v1?key={KEY}", "model": "m"},
+    ],
+)
+def test_a_key_is_refused_and_not_shown(kind: str, texts: dict[str, Any]) -> None:
+    with pytest.raises(UserError) as raised:
+        load_config({"compun": {kind: texts}})
+    assert f"compun.{kind}." in str(raised.value) and KEY not in str(raised.value)
+
+
+def test_published_settings_are_the_defaults() -> None:
+    config = load_config({"compun": {"captions": {"file": "a.json"}, "descriptions": {"file": "b.json"}}}).compun
+    for texts in (config.captions, config.descriptions):
+        assert (texts.temperature, texts.top_p, texts.count) == (0.1, 1.0, 5)
+    assert config.compounds is None and config.examples == 7
+    with_own = load_config({"compun": {"compounds": {}, "models": [{"open_clip": "RN50", "pretrained": "openai"}]}})
+    assert with_own.compun.compounds.images == "compun"
+    assert with_own.compun.compounds.file == "lexicons/compounds/compun.csv"

@@ -1,0 +1,1 @@
+"""Drawn compounds: things and what compounds of their names show, pictures of them, captions that are true of them."""
