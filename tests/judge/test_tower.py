@@ -93,6 +93,20 @@ def test_weights_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"evil\.pth: not a readable weights file"):
         read_weights(str(tmp_path / "evil.pth"))
     assert not (tmp_path / "touched").exists()
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "model.pt")
+    (tmp_path / "text.pt").write_text("hello there\n" * 9)
+    (tmp_path / "image.pt").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+    (tmp_path / "empty.pt").write_bytes(b"")
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "jit.pt")
+    for name, reason in {
+        "model.pt": r"it would build torch\.nn\.modules\.linear\.Linear: save its state dict alone",
+        "text.pt": "no file of tensors by torch",
+        "image.pt": "no file of tensors by torch",
+        "empty.pt": "no file of tensors by torch",
+        "jit.pt": "a TorchScript program: save its state dict alone",
+    }.items():
+        with pytest.raises(UserError, match=rf"{name}: not a readable weights file \({reason}\)$"):
+            read_weights(str(tmp_path / name))
     (tmp_path / "broken.safetensors").write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"broken\.safetensors: not a readable weights file"):
         read_weights(str(tmp_path / "broken.safetensors"))

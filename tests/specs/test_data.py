@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
 import tarfile
 import tracemalloc
 from pathlib import Path
@@ -186,6 +187,68 @@ def test_an_image_that_was_mended_is_taken_in(tmp_path):
     lost.rename(images / "coco/train/3.png")
     after = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     assert len(after) == len(before) + 1 == len(TEXTS) and after.identity != before.identity
+
+
+def rewrite(image: Path, content: bytes) -> None:
+    """At a later time, whatever the clock's steps are."""
+    before = image.stat().st_mtime_ns
+    image.write_bytes(content)
+    os.utime(image, ns=(before + 10**9,) * 2)
+
+
+def test_other_pictures_are_another_training(tmp_path):
+    """Under the same names and of the same size; the same bytes written anew, or elsewhere, are the same."""
+    source, images = write_json(tmp_path, TEXTS)
+    before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
+    assert len(png(5)) == len(png(3))
+    rewrite(images / "coco/train/3.png", png(5))
+    after = open_examples(source, images, MODEL, tmp_path / "cache", 1)
+    assert shade(after[3][0]) == 5 and len(after) == len(before) and after.identity != before.identity
+    rewrite(images / "coco/train/3.png", png(3))
+    assert open_examples(source, images, MODEL, tmp_path / "cache", 1).identity == before.identity
+    (tmp_path / "there").mkdir()
+    elsewhere = open_examples(*write_json(tmp_path / "there", TEXTS), MODEL, tmp_path / "cache", 1)
+    assert elsewhere.folder != before.folder and elsewhere.identity == before.identity
+
+
+def test_other_pictures_in_a_shard(tmp_path):
+    source, _ = write_tars(tmp_path, TEXTS)
+    before = open_examples(source, None, MODEL, tmp_path / "cache", 1)
+    shard = max(source.glob("*.tar"))
+    image = before[len(before) - 1][0].image
+    rewrite(shard, shard.read_bytes().replace(image, png(9)))
+    after = open_examples(source, None, MODEL, tmp_path / "cache", 1)
+    assert shade(after[len(after) - 1][0]) == 9 and after.identity != before.identity
+
+
+@pytest.mark.parametrize("fault", ["gone", "broken"])
+def test_an_image_that_is_lost_later_is_left_out(tmp_path, fault):
+    source, images = write_json(tmp_path, TEXTS)
+    before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
+    if fault == "gone":
+        (images / "coco/train/3.png").unlink()
+    else:
+        rewrite(images / "coco/train/3.png", b"no image")
+    after = open_examples(source, images, MODEL, tmp_path / "cache", 1)
+    assert len(after) == len(before) - 1 and after.summary["left_out"]["count"] == 1
+    assert after.identity != before.identity
+
+
+def test_an_index_without_its_times_is_made_anew(tmp_path, monkeypatch):
+    """As of a run that was killed between the two."""
+    source, images = write_json(tmp_path, TEXTS)
+    before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
+    (times,) = (tmp_path / "cache" / "specs").glob("times_*.npy")
+    kept = times.read_bytes()
+    looked = []
+    real = data.look
+    monkeypatch.setattr(data, "look", lambda *arguments: (looked.append(1), real(*arguments))[1])
+    times.unlink()
+    assert open_examples(source, images, MODEL, tmp_path / "cache", 1).identity == before.identity
+    assert looked == [1] and times.read_bytes() == kept
+    np.save(times, np.zeros(3, np.int64))
+    open_examples(source, images, MODEL, tmp_path / "cache", 1)
+    assert looked == [1, 1] and times.read_bytes() == kept
 
 
 def test_a_source_that_changed_is_read_anew(tmp_path):

@@ -231,11 +231,43 @@ def test_missing_images_are_named(
     found, _ = run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch)
     assert found["left_out"] == {"images missing": {"count": 1, "names": ["b.png"]}}
     assert found["judges"][0]["pos"]["n"] == 2
+    assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
     assert any("images missing: 1, the first is b.png" in record.getMessage() for record in caplog.records)
     for name in SHOWN:
         (tmp_path / name).unlink(missing_ok=True)
     message = refused(lambda: run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch))
     assert message.startswith("none of 3 images can be read: ") and "a.png" in message
+
+
+def test_captions_of_one_increment_measure_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_table(tmp_path)
+    said = "has more than one increment, over which the measures are: give captions of three texts or more"
+    # Of c.png's one caption there are two texts.
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).unlink()
+    message = refused(lambda: run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch))
+    assert message == f"{path}: none of 1 captions whose images can be read {said}"
+    rows = [row for row in path.read_text().splitlines() if json.loads(row)["step"] < 2]
+    path.write_text("\n".join(rows))
+    # Before any judge is read.
+    message = refused(lambda: run(intrinsic, tmp_path, "--data", path, "--judge", "none"))
+    assert message == f"{path}: none of 4 captions {said}"
+
+
+@pytest.mark.parametrize("number", ["0", "-5"])
+def test_resamples_are_some(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--data", "d", "--judge", "j", "--output", "o", "--bootstrap", number]
+    with pytest.raises(SystemExit):
+        intrinsic.arguments().parse_args(words)
+    assert f"argument --bootstrap: at least 1, not {number}" in capsys.readouterr().err
+
+
+def test_no_judge(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "gone"):
+        arguments = ["--data", write_table(tmp_path), "--judge", tmp_path / folder]
+        message = refused(lambda arguments=arguments: run(intrinsic, tmp_path, *arguments))
+        assert f"{folder}: not a judge's folder: make one with workflow_scripts.specs.stretch" in message
 
 
 HEADER = "image,caption_id,step,text,negative\n"

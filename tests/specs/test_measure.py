@@ -10,6 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.specs.evaluated import picture, real_judge
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.judge.model import load_judge
 from workflow_scripts.judge.tokens import get_tokenizer
 from workflow_scripts.specs.measure import SpecsScore, cosine, specs  # first, for it makes torchvision's import work
 
@@ -103,3 +106,29 @@ def test_with_a_judge() -> None:
     assert score.compute().item() == pytest.approx(0.75) and score.cut == 0
     score.update([(Path("0.png"), None)] * 2, ["0 red birds fly"] * 2)
     assert score.compute().item() == pytest.approx(0.875) and score.cut == 2
+
+
+def test_files_by_their_paths(tmp_path: Path) -> None:
+    """Of a real judge: strings, paths and items are one; what is bad is named, and its batch leaves no trace."""
+    judge = load_judge(real_judge(tmp_path / "judge"), 1, "cpu")
+    files = [tmp_path / f"{number}.png" for number in range(3)]
+    for number, file in enumerate(files):
+        picture(file, (90 * number, 30, 200 - 60 * number))
+    texts = ["a red bird", "a blue bill", " ".join(["a green tail"] * 9)]
+    scores = []
+    for images in (files, [str(file) for file in files], [(file, None) for file in files]):
+        score = SpecsScore(judge, batch=2)
+        score.update(images, texts)
+        scores.append(score.compute().item())
+    assert scores[0] == scores[1] == scores[2] and score.cut == 1
+    (tmp_path / "bad.png").write_bytes(files[0].read_bytes()[:60])
+    for image, said in ((tmp_path / "bad.png", "unreadable image"), (tmp_path / "gone.png", "no such image file")):
+        with pytest.raises(UserError, match=rf"{image.name}: {said}.*: leave the pair out"):
+            score.update([files[0], str(image)], texts[1:])
+    with pytest.raises(UserError, match="gone.png: .*1 more are bad"):
+        score.update([tmp_path / "gone.png", tmp_path / "bad.png"], texts[1:])
+    with pytest.raises(UserError, match="text 1 of 2 is empty"):
+        score.update(files[:2], ["a bird", " "])
+    with pytest.raises(ValueError, match="3 images and 2 texts"):
+        score.update(files, texts[:2])
+    assert (score.pairs, score.cut, score.compute().item()) == (3, 1, scores[0])

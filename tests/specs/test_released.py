@@ -160,6 +160,15 @@ def test_no_program_is_run(tmp_path: Path) -> None:
         read_released(str(tmp_path / "evil.pt"))
 
 
+def test_the_checkpoint_is_not_written_over(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    name = saved(state, tmp_path / "spec.pt")
+    for output, said in ((tmp_path, "would be lost"), (Path(name), "would be lost"), (tmp_path / "f", "is a file")):
+        (tmp_path / "f").write_text("mine")
+        with pytest.raises(UserError, match=f"--output {output}: .*{said}"):
+            released.main(released.arguments().parse_args([name, "--output", str(output)]))
+    assert Path(name).is_file() and (tmp_path / "f").read_text() == "mine"
+
+
 def test_hub_names(state: dict[str, torch.Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(state, tmp_path / "fetched.pt")
     asked = []

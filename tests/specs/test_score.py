@@ -255,6 +255,8 @@ def test_the_command(
         ("image,text\n", "no pairs below its first line"),
         ("image,text,image\n0.png,a,b\n", "column 'image': rename it, for two have it"),
         ("image,text,specs\n0.png,a,1\n", "column 'specs': rename it, for it is added"),
+        ('image,text\n0.png,"a dog\n1.png,a cat\n', "from line 2: unexpected end of data: mend the quotes there"),
+        ('image,text\n0.png,a dog\n1.png,"a cat" here\n', "from line 3: .*: mend the quotes there"),
     ],
 )
 def test_what_is_no_table_of_pairs(tmp_path: Path, content: str, message: str) -> None:
@@ -266,7 +268,7 @@ def test_what_is_no_table_of_pairs(tmp_path: Path, content: str, message: str) -
 
 def test_other_files_for_the_table_and_the_judge(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_bytes("image,text\n0.png,Vögel\n".encode("latin-1"))
-    with pytest.raises(UserError, match=r"pairs\.csv: not UTF-8 \(.* at byte \d+\): save it as UTF-8"):
+    with pytest.raises(UserError, match=r"pairs\.csv: line 2: byte 0xf6 is not UTF-8: save the file as UTF-8"):
         read_pairs(tmp_path / "pairs.csv")
     pairs = write(tmp_path / "p.csv", [["image", "text"], ["0.png", "a bird"]])
     with pytest.raises(UserError, match="not a judge's folder: make one with workflow_scripts.specs.stretch"):
@@ -300,3 +302,19 @@ def test_what_was_there_stays_where_scoring_fails(
         )
     assert (folder / "kept.specs.csv").read_bytes() == before
     assert not [path for path in folder.iterdir() if path.name.startswith(".kept")]
+
+
+def test_a_text_of_many_lines_and_more_than_csvs_own_limit(tmp_path: Path) -> None:
+    text = "a bird, " * 50_000 + "\nand a wing"
+    rows = [["image", "text"], ["0.png", text], [], ["1.png", 'said "so"']]
+    assert read_pairs(write(tmp_path / "p.csv", rows)) == (rows[0], [rows[1], rows[3]])
+
+
+@pytest.mark.parametrize("option", ["--batch", "--threads"])
+@pytest.mark.parametrize("number", ["0", "-1", "two"])
+def test_numbers_that_count_nothing(option: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        step.arguments().parse_args(["--judge", "j", "--pairs", "p.csv", option, number])
+    said = capsys.readouterr().err
+    expected = "invalid positive value: 'two'" if number == "two" else f"at least 1, not {number}"
+    assert caught.value.code == 2 and f"argument {option}: {expected}" in said

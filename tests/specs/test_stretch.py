@@ -199,7 +199,7 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     assert (tmp_path / "once" / "weights.safetensors").read_bytes() == (
         tmp_path / "longer" / "weights.safetensors"
     ).read_bytes()
-    assert judge.name == "tiny-77-248" and judge.tokenizer.context_length == 248
+    assert judge.name == "tiny-248" and judge.tokenizer.context_length == 248
     manifest = read_json(tmp_path / "longer" / "manifest.json")
     assert manifest["stretched_from"] == plain.hash and manifest["judge_hash"] == judge.hash
     assert str(tmp_path) not in json.dumps(manifest)
@@ -221,12 +221,18 @@ def test_another_judge_in_its_place(tmp_path: Path) -> None:
 
 
 def test_what_is_no_judge(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="unknown 'ViT-Z'"):
+    with pytest.raises(UserError, match="^--judge: unknown 'ViT-Z'"):
         step.main(command("--judge", "ViT-Z", "--output", str(tmp_path / "j")))
     with pytest.raises(UserError, match=f"{tmp_path}: not a judge's folder"):
         step.main(command("--judge", str(tmp_path), "--output", str(tmp_path / "j")))
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    step.main(command("--judge", str(tmp_path / "tiny.json"), "--output", str(tmp_path / "j")))
+    with pytest.raises(UserError, match="^--pretrained: 'gone.pt' is no file"):
+        model = ["--judge", str(tmp_path / "tiny.json"), "--pretrained", "gone.pt"]
+        step.main(command(*model, "--output", str(tmp_path / "j")))
+    (tmp_path / "odd.json").write_text(json.dumps(TINY | {"text_cfg": {"depth": 3}}))
+    with pytest.raises(UserError, match="^--judge: its config makes no model"):
+        step.main(command("--judge", str(tmp_path / "odd.json"), "--output", str(tmp_path / "j")))
+    step.main(command("--judge", str(tmp_path / "tiny.json"), "--length", "77", "--output", str(tmp_path / "j")))
     with pytest.raises(UserError, match="is a judge with weights of its own"):
         step.main(command("--judge", str(tmp_path / "j"), "--pretrained", "openai", "--output", str(tmp_path / "k")))
     # A checkpoint of another width.
@@ -234,4 +240,105 @@ def test_what_is_no_judge(tmp_path: Path) -> None:
     settings["model_cfg"]["text_cfg"] |= {"width": 32}
     write_json(settings, tmp_path / "j" / "model.json")
     with pytest.raises(UserError, match=r"j: \S+ is \(248, 16\) where the tower has \(248, 32\)"):
-        step.main(command("--judge", str(tmp_path / "j"), "--length", "248", "--output", str(tmp_path / "k")))
+        step.main(command("--judge", str(tmp_path / "j"), "--output", str(tmp_path / "k")))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A judge of 77 positions, beside a file."""
+    (tmp_path / "tiny.json").write_text(json.dumps(TINY))
+    made = ["--judge", str(tmp_path / "tiny.json"), "--length", "77", "--output", str(tmp_path / "judges" / "plain")]
+    step.main(command(*made))
+    (tmp_path / "judges" / "notes.txt").write_text("mine")
+    return tmp_path / "judges"
+
+
+def all_files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("judges", "plain would be lost"),
+        ("judges/plain", "plain would be lost"),
+        ("judges/plain/../plain", "plain would be lost"),
+        ("judges/notes.txt", "is a file: name a folder"),
+        ("pictures", r"holds a\.png, which would be lost"),
+        ("half", r"holds model\.json, which would be lost"),
+        ("other", r"holds notes\.txt, which would be lost"),
+        ("link", r"holds a\.png, which would be lost"),
+        (".", "the folder that this runs in would be lost"),
+    ],
+)
+def test_nothing_else_is_written_over(tiny: Path, output: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tiny.parent
+    (root / "pictures").mkdir()
+    (root / "pictures" / "a.png").write_text("a picture")
+    (root / "link").symlink_to(root / "pictures")
+    (root / "half").mkdir()
+    write_json({}, root / "half" / "model.json")
+    step.main(command("--judge", str(root / "tiny.json"), "--output", str(root / "other")))
+    (root / "other" / "notes.txt").write_text("mine too")
+    (root / "empty").mkdir()
+    monkeypatch.chdir(root / "empty")
+    before = all_files(root)
+    # Before any weights are read.
+    monkeypatch.setattr(step, "read_weights", None)
+    whole = Path(output) if output == "." else root / output
+    with pytest.raises(UserError, match=rf"^--output {whole}: .*{said}"):
+        step.main(command("--judge", str(tiny / "plain"), "--output", str(whole)))
+    assert all_files(root) == before
+
+
+def test_what_may_be_written_over(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing at all, what Snakemake leaves, another judge, and the place that a link names."""
+    empty, log = tiny / "empty", tiny / "log"
+    empty.mkdir()
+    (empty / ".snakemake_timestamp").touch()
+    for _ in range(2):
+        step.main(command("--judge", str(tiny / "plain"), "--output", str(empty)))
+        (empty / "log.csv").touch()
+        (empty / ".snakemake_timestamp").touch()
+    log.symlink_to(empty)
+    step.main(command("--judge", str(tiny / "plain"), "--output", str(log)))
+    assert log.is_symlink() and load_judge(log, 1, "cpu").name == "tiny-248"
+    monkeypatch.chdir(tiny)
+    step.main(command("--judge", "plain", "--output", "new/deep"))
+    assert (tiny / "new" / "deep" / "model.json").is_file() and (tiny / "notes.txt").read_text() == "mine"
+
+
+def test_the_file_it_reads_is_not_written_over(tiny: Path) -> None:
+    """Nor is the judge of which it takes the config or the weights alone."""
+    plain = tiny / "plain"
+    weights = ["--pretrained", str(plain / "weights.safetensors")]
+    for source in (["--judge", str(plain / "model.json")], ["--judge", str(tiny.parent / "tiny.json"), *weights]):
+        with pytest.raises(UserError, match="would be lost: name another folder"):
+            step.main(command(*source, "--output", str(plain)))
+
+
+def test_stretched_twice(tiny: Path) -> None:
+    step.main(command("--judge", str(tiny / "plain"), "--output", str(tiny / "long")))
+    with pytest.raises(UserError, match="long: reads 248 tokens already"):
+        step.main(command("--judge", str(tiny / "long"), "--output", str(tiny / "longer")))
+    step.main(command("--judge", str(tiny / "long"), "--length", "476", "--output", str(tiny / "longer")))
+    assert read_json(tiny / "longer" / "model.json")["name"] == "tiny-476"
+
+
+def test_a_judges_own_config(tiny: Path) -> None:
+    """Named as the judge, not as the file."""
+    source = [
+        "--judge",
+        str(tiny / "plain" / "model.json"),
+        "--pretrained",
+        str(tiny / "plain" / "weights.safetensors"),
+    ]
+    step.main(command(*source, "--output", str(tiny / "long")))
+    assert read_json(tiny / "long" / "model.json")["name"] == "tiny-248"
+    assert read_json(tiny / "long" / "manifest.json")["model"] == "tiny-248"
+
+
+def test_more_positions_to_hold_than_there_are() -> None:
+    with pytest.raises(UserError, match="keep 500: the model has 77 positions"):
+        hold_positions(model_of(TINY), 500)
+    hold_positions(model_of(TINY), 77)

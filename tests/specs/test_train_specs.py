@@ -438,6 +438,15 @@ def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
     [
         ({"settings": '{"lr": -1}'}, r"--settings: lr: "),
         ({"settings": '{"rate": 1}'}, r"--settings: rate: "),
+        ({"settings": '{"lr": Infinity}'}, r"--settings: lr: "),
+        ({"settings": '{"weight_decay": Infinity}'}, r"--settings: weight_decay: "),
+        ({"settings": '{"warmup": NaN}'}, r"--settings: warmup: "),
+        ({"settings": '{"margin": Infinity}'}, r"--settings: margin: "),
+        ({"settings": '{"weights": [-1, -8, -1]}'}, r"--settings: weights: .*none is below 0, and one is above it"),
+        ({"settings": '{"weights": [0, 0, 0]}'}, r"--settings: weights: .*none is below 0, and one is above it"),
+        ({"settings": '{"weights": [1, NaN, 1]}'}, r"--settings: weights: .*none is below 0, and one is above it"),
+        ({"settings": '{"weights": [1, Infinity, 1]}'}, r"--settings: weights: .*none is below 0"),
+        ({"judge": Path("nowhere")}, "nowhere: not a judge's folder: make one with workflow_scripts.specs.stretch"),
         ({"settings": '{"precision": "amp_fp16"}'}, r"^--settings: precision: amp_fp16 needs a GPU"),
         ({"device": "cuda"}, "--device: cuda, but torch sees no GPU"),
     ],
@@ -451,8 +460,27 @@ def test_bad_options(
 
 
 def test_the_judge_it_starts_from_is_not_overwritten(places: Path) -> None:
-    with pytest.raises(UserError, match="is --judge, which would be lost"):
-        train_specs.main(argparse.Namespace(**options(places, places / "judge")))
+    for output in (places / "judge", places):
+        with pytest.raises(UserError, match=f"--output {output}: {places / 'judge'} would be lost"):
+            train_specs.main(argparse.Namespace(**options(places, output, cache=places.parent / "none")))
+    assert not (places.parent / "none").exists() and load_judge(places / "judge", 1).name == "small"
+
+
+def test_more_positions_kept_than_there_are(run: Run) -> None:
+    with pytest.raises(UserError, match="keep 500: the model has 44 positions"):
+        run("judge", keep=500)
+
+
+def test_a_warm_up_longer_than_the_training(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(train_specs.log, "propagate", True)
+    said = "the training has 4 steps, in all of which its rate climbs, to 50 % of lr: lower warmup (8)"
+    for warmup, warned in ((8, True), (4, False), (0.25, False)):
+        caplog.clear()
+        changes = {"settings": json.dumps({**SETTINGS, "warmup": warmup}), "cache": tmp_path / "cache"}
+        train_specs.main(argparse.Namespace(**options(places, tmp_path / f"w{warmup}", **changes)))
+        assert (said in caplog.text) == warned
 
 
 def test_the_published_settings() -> None:

@@ -22,6 +22,13 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return result
 
 
+def positive(text: str) -> int:
+    """The ``type`` of an option that is a whole number from 1: so many threads, say."""
+    if (value := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"at least 1, not {value}")
+    return value
+
+
 def start_logging(log_file: Path | None) -> None:
     """Plain lines on standard error, the same with times in the log file."""
     # On a full disk the log's own failure must not bury the step's.

@@ -292,9 +292,14 @@ def fold_norms(model: nn.Module) -> None:
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
     """A judge as it was saved, to be trained further: its model, name and crop.
 
-    Raises UserError where its files do not belong together.
+    Raises UserError for a folder of no judge, and where its files do not belong together.
     """
     folder = Path(folder)
+    if not (folder / MODEL).is_file():
+        raise UserError(
+            f"{folder}: not a judge's folder: make one with workflow_scripts.specs.stretch (of an open_clip model),"
+            " workflow_scripts.specs.released (of a checkpoint of Long-CLIP or SPECS) or stage judge"
+        )
     settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
     built = assemble(settings["model_cfg"], read_weights(weights), settings["preprocess_cfg"], vocabulary, weights)
     return built, settings["name"], settings["crop"]
@@ -303,7 +308,7 @@ def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
 def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
     """The judge of a folder that ``train_judge`` wrote, to judge by: its batch norms are folded.
 
-    Raises UserError where its files do not belong together.
+    Raises UserError as ``read_judge``.
     """
     folder = Path(folder)
     settle(threads)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import pickle
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,13 +41,29 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
     try:
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise UserError(f"{name}: not a readable weights file ({' '.join(str(error).split())[:200]})") from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a TorchScript program, which is refused
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # as many kinds as a pickle can be damaged in ways
+        raise UserError(f"{name}: not a readable weights file ({_reason(error)})") from error
     content = content.get("state_dict", content) if isinstance(content, Mapping) else content
     if not isinstance(content, Mapping) or not all(isinstance(v, torch.Tensor) for v in content.values()):
         raise UserError(f"{name}: must hold tensors by name (a state dict)")
     return dict(content)
+
+
+def _reason(error: Exception) -> str:
+    """Without torch's advice to read the file by a pickle that may run anything."""
+    text = " ".join(str(error).split())
+    if built := re.search(r"GLOBAL (\S+) was not an allowed", text):
+        return f"it would build {built[1]}: save its state dict alone"
+    if "TorchScript" in text:
+        return "a TorchScript program: save its state dict alone"
+    if isinstance(error, SafetensorError | RuntimeError):
+        return text[:200]
+    return "no file of tensors by torch"
 
 
 def read_table(path: str | Path) -> list[tuple[re.Pattern[str], str]]:

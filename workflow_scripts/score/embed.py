@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from workflow_scripts.common import cli
 from workflow_scripts.common.cache import Cache, key
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import code_hash
@@ -91,8 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that encoding by a judge has."""
     parser.add_argument("--judge", type=Path, required=True, help="folder of the judge")
     parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder that keeps embeddings between runs")
-    parser.add_argument("--batch", type=int, default=256, help="items encoded at once; another number, other last bits")
-    parser.add_argument("--threads", type=int, default=2, help="another number, other last bits")
+    parser.add_argument(
+        "--batch", type=cli.positive, default=256, help="items encoded at once; other numbers, other last bits"
+    )
+    parser.add_argument("--threads", type=cli.positive, default=2, help="another number, other last bits")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
 
 

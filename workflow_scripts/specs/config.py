@@ -25,7 +25,9 @@ class Training(Section):
     accumulation: int = Field(4, ge=1, description="batches whose gradients make a step")
     lr: float = Field(1e-5, gt=0, allow_inf_nan=False)
     weight_decay: float = Field(1e-2, ge=0, allow_inf_nan=False)
-    warmup: float = Field(40, ge=0, allow_inf_nan=False, description="steps in which the rate climbs; below 1, their share of all")
+    warmup: float = Field(
+        40, ge=0, allow_inf_nan=False, description="steps in which the rate climbs; below 1, their share of all"
+    )
     weights: tuple[float, float, float] = Field(SPECS, description="of the contrastive term, details, negatives")
     margin: float = Field(0.0, ge=0, allow_inf_nan=False, description="of both hinges, in logits; 0 lets it adapt")
     keep: int = Field(KEEP, ge=0, description="first positions, which stay as they are")

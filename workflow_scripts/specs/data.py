@@ -10,6 +10,8 @@ What has no caption or no readable image is left out, named and counted.
 
 from __future__ import annotations
 
+import os
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -33,7 +35,7 @@ from workflow_scripts.specs.chunks import chunk_all, context
 from workflow_scripts.specs.sources import (
     WHOLE,
     Entry,
-    file_size,
+    file_state,
     folder_of,
     look,
     read_entries,
@@ -46,8 +48,9 @@ BATCH = 1024
 # Names of examples that were left out in a summary.
 NAMED = 100
 
+# But for the times, which are of one machine; what is made from the entries is the same on another one.
 ENTRIES = arrow.schema(
-    [(field, arrow.int64() if field in ("offset", "size") else arrow.string()) for field in Entry._fields]
+    [(field, arrow.int64() if field in ("offset", "size") else arrow.string()) for field in Entry._fields[:-1]]
 )
 ENDS = arrow.schema([("ends", arrow.list_(arrow.int32()))])
 
@@ -81,7 +84,7 @@ class Examples:
     """The usable examples of a source by number; their captions stay on the disk.
 
     Attributes:
-        identity: of all that a training sees of them, but for the images' pixels: one that goes on must find the same
+        identity: of all that a training sees of them, their images too: one that goes on must find the same
         summary: how many there are, how many were left out, why, and the first hundred of these
     """
 
@@ -123,20 +126,31 @@ class Examples:
 def open_examples(source: Path, images: Path | None, model: str, cache: Path, processes: int) -> Examples:
     """The examples of a source; what was found of them is kept in the folder ``cache``.
 
-    model: the spaCy pipeline that cuts the captions. The source is read anew where it has changed, and where an image
-    that was left out is another one now. Raises UserError as ``read_examples``, and where no example can be used.
+    model: the spaCy pipeline that cuts the captions. The source is read anew where it has changed, and where any
+    of its images is of another size or time, gone, or there at last. Raises UserError as ``read_examples``, and where
+    no example can be used.
     """
     folder, files, kept = folder_of(source, images), source_files(source), cache / "specs"
     # Times and absolute paths: of what lies on this machine alone.
     stamps = [str((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns)) for file in files]
     name = key(code_hash("workflow_scripts.specs.sources"), str(folder.resolve()), *stamps).hex()
-    entries = kept / f"entries_{name}.arrow"
-    if not entries.is_file() or _mended(entries, folder):
+    entries, times = kept / f"entries_{name}.arrow", kept / f"times_{name}.npy"
+    if not (entries.is_file() and times.is_file()) or _changed(entries, np.load(times), folder):
         size = sum(file.stat().st_size for file in files)
         log.info("%s: %.0f MB; all captions and images are read once, some hundred images a second", source, size / 1e6)
-        with atomic(entries) as temporary:
-            seen = (entry for entry, _ in look(read_entries(source), folder))
-            _write(temporary, ENTRIES, track(seen, None, "examples"))
+        modified = array("q")
+
+        def seen() -> Iterator[tuple]:
+            for entry, _ in look(read_entries(source), folder):
+                modified.append(entry.modified)
+                yield entry[:-1]
+
+        # The times take their place last: with those of before, a run that was killed in between begins again.
+        with atomic(times) as own:
+            with atomic(entries) as temporary:
+                _write(temporary, ENTRIES, track(seen(), None, "examples"))
+            with own.open("wb") as file:
+                np.save(file, np.asarray(modified))
     table = _mapped(entries)
     ends = kept / f"ends_{key(context(model), fingerprint(entries)).hex()}.arrow"
     if not ends.is_file():
@@ -164,12 +178,17 @@ def _rows(table: arrow.Table) -> Iterator[dict[str, Any]]:
     return (row for batch in table.to_batches(BATCH) for row in batch.to_pylist())
 
 
-def _mended(entries: Path, folder: Path) -> bool:
-    """Whether a file of an image that could not be used is another one now."""
-    table = _mapped(entries).select(["file", "offset", "size", "fault"])
-    bad = table.filter(compute.not_equal(table["fault"], ""))
-    files = ((folder / row["file"], row["size"]) for row in _rows(bad) if row["file"] and row["offset"] == WHOLE)
-    return any(file_size(file) != size for file, size in files)
+def _changed(entries: Path, times: np.ndarray, folder: Path) -> bool:
+    """Whether a file of an image is another one now; shards are looked at by ``open_examples``."""
+    table = _mapped(entries).select(["file", "offset", "size"])
+    if len(times) != len(table):
+        return True
+    files = zip(_rows(table), times.tolist(), strict=True)
+    return any(
+        file_state(os.path.join(folder, row["file"])) != (row["size"], modified)
+        for row, modified in files
+        if row["file"] and row["offset"] == WHOLE
+    )
 
 
 def _write(path: Path, schema: arrow.Schema, rows: Iterable[tuple]) -> None:

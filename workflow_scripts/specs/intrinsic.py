@@ -36,6 +36,7 @@ the share of its negatives that beat the true text) / 2. A tie is neither a rise
 
 MEASURES = ("pos", "neg", "increment_rate")
 STEPS = ["image", "path", "caption_id", "step", "text", "negative"]
+SHORT = "has more than one increment, over which the measures are: give captions of three texts or more"
 UNFIT, NAMELESS = "captions whose negatives do not fit", "captions without an image"
 # Texts, and as many negatives, that are compared at once: what is held in memory.
 HELD = 50_000
@@ -261,6 +262,11 @@ def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame,
     return pd.concat(done, ignore_index=True), left_out
 
 
+def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
+    """How many captions have as many texts, or more."""
+    return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
+
+
 def evaluate(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, pd.DataFrame, LeftOut, int]:
     """By one model, the steps with their similarities, the captions' shares, what it could not see, and how many
     captions it reads but in part."""
@@ -277,7 +283,9 @@ def main(options: argparse.Namespace) -> None:
         steps, left_out = read_table(options.data, options.images)
     if steps.empty:
         raise UserError(f"{options.data}: no caption whose texts are all there")
-    captions = steps.groupby(["image", "caption_id"]).ngroups
+    captions = count_captions(steps)
+    if not count_captions(steps, 3):
+        raise UserError(f"{options.data}: none of {captions} captions {SHORT}")
     log.info("%d images, %d captions, %d texts", steps["image"].nunique(), captions, len(steps))
     judges: list[dict[str, Any]] = []
     scored: list[pd.DataFrame] = []
@@ -285,6 +293,9 @@ def main(options: argparse.Namespace) -> None:
     for folder in [options.judge, *options.against]:
         with open_embedder(argparse.Namespace(**{**vars(options), "judge": folder})) as embedder:
             found_steps, table, unseen, cut = evaluate(steps, embedder)
+            seen = count_captions(found_steps)
+            if table.empty:
+                raise UserError(f"{options.data}: none of {seen} captions whose images can be read {SHORT}")
             left_out |= unseen
             found = summarize(table, options.bootstrap, options.seed)
             judges.append(
@@ -301,7 +312,7 @@ def main(options: argparse.Namespace) -> None:
         log.info("%s less %s: %s", compared[-1]["a"], compared[-1]["b"], line)
     result = evaluation.head(options, DEFINITION) | {
         "captions": captions,
-        "captions_with_one_increment_or_none": captions - len(scored[0]),
+        "captions_with_one_increment_or_none": seen - len(table),
         "left_out": evaluation.say_left_out(left_out, options.data),
         "judges": judges,
         "differences": compared,

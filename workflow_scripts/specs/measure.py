@@ -6,14 +6,17 @@ Source: Chen, Salazar and Kementchedjhieva, "SPECS" (EMNLP 2025), and the README
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
+from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.vision import import_torchvision
 from workflow_scripts.judge.tokens import cut_texts
 from workflow_scripts.score.embed import Encoder, Item
+from workflow_scripts.specs.score import image_faults
 
 import_torchvision()
 
@@ -47,9 +50,10 @@ def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
 class SpecsScore(Metric):
     """The mean SPECS score of all pairs seen, over batches and processes.
 
-    judge: encodes what ``update`` is given, files of images and captions (``judge.model.load_judge``). Without one
-    ``update`` takes the embeddings, (n, d) each. With one, ``cut`` counts captions longer than it reads, which are
-    scored by their beginning.
+    judge: encodes what ``update`` is given, paths of images (or pairs of a path and a bounding box) and captions
+    (``judge.model.load_judge``). Without one ``update`` takes the embeddings, (n, d) each. With one, ``cut`` counts
+    captions longer than it reads, which are scored by their beginning; an image that cannot be read, or an empty text,
+    raises UserError, which names it, and nothing of that batch is counted.
 
     >>> score = SpecsScore()
     >>> score.update(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
@@ -75,15 +79,38 @@ class SpecsScore(Metric):
         self.add_state("pairs", torch.tensor(0), dist_reduce_fx="sum")
         self.add_state("cut", torch.tensor(0), dist_reduce_fx="sum")
 
-    def update(self, images: torch.Tensor | Sequence[Item], texts: torch.Tensor | Sequence[str]) -> None:
+    def update(self, images: torch.Tensor | Sequence[Item | Path | str], texts: torch.Tensor | Sequence[str]) -> None:
+        cut = 0
         if self.judge is not None:
-            longer = cut_texts(self.judge.tokenizer, texts)
-            self.cut += sum(text in longer for text in texts)
-            images = torch.from_numpy(self.judge.encode_images(images, self.batch)).to(self.device)
-            texts = torch.from_numpy(self.judge.encode_texts(texts, self.batch)).to(self.device)
+            images, texts, cut = self._encode(images, texts)
         scores = specs(images, texts)
         self.total += scores.sum(dtype=torch.float64)
         self.pairs += len(scores)
+        self.cut += cut
+
+    def _encode(
+        self, images: Sequence[Item | Path | str], texts: Sequence[str]
+    ) -> tuple[torch.Tensor, torch.Tensor, int]:
+        """The embeddings, and how many texts are cut."""
+        if isinstance(texts, str) or len(images) != len(texts):
+            raise ValueError(f"a text for each image, not {len(images)} images and {len(texts)} texts")
+        for number, text in enumerate(texts):
+            if not text.strip():
+                raise UserError(f"text {number} of {len(texts)} is empty: leave the pair out")
+        items = [(Path(image), None) if isinstance(image, str | Path) else image for image in images]
+        try:
+            shown = self.judge.encode_images(items, self.batch)
+        except Exception as error:
+            faults = image_faults(self.judge, list(dict.fromkeys(path for path, _ in items)))
+            if not faults:
+                raise
+            path, fault = next(iter(faults.items()))
+            more = f" ({len(faults) - 1} more are bad)" if len(faults) > 1 else ""
+            raise UserError(f"{path}: {fault}{more}: leave the pair out") from error
+        longer = cut_texts(self.judge.tokenizer, texts)
+        said = self.judge.encode_texts(texts, self.batch)
+        pair = (torch.from_numpy(part).to(self.device) for part in (shown, said))
+        return (*pair, sum(text in longer for text in texts))
 
     def compute(self) -> torch.Tensor:
         return (self.total / self.pairs).float()

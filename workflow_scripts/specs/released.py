@@ -22,7 +22,7 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.judge.model import PreprocessCfg, assemble, construct
 from workflow_scripts.judge.weights import read_weights
-from workflow_scripts.specs.stretch import KEEP, write_judge
+from workflow_scripts.specs.stretch import KEEP, check_output, write_judge
 
 # The file that a model's name alone stands for.
 HUB = {
@@ -135,6 +135,7 @@ def _some(names: list[str]) -> str:
 
 
 def main(options: argparse.Namespace) -> None:
+    check_output(options.output, options.checkpoint)
     cfg, state = read_released(options.checkpoint)
     preprocess_cfg = asdict(PreprocessCfg(size=cfg["vision_cfg"]["image_size"]))
     built = assemble(cfg, state, preprocess_cfg, None, options.checkpoint)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic
 from workflow_scripts.common.pictures import BrokenImage, image_size
 from workflow_scripts.common.progress import Progress
+from workflow_scripts.common.records import csv_rows, decode
 from workflow_scripts.judge.tokens import cut_texts, say_cut
 from workflow_scripts.score import embed
 from workflow_scripts.score.embed import Embedder, open_embedder
@@ -100,23 +101,23 @@ def embed_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[dict[Path, 
         vectors = embedder.images([(path, None) for path in there])
     except Exception:
         # One bad file stops its batch: only then is each looked at by itself.
-        faults |= image_faults(embedder, there)
+        faults |= image_faults(embedder.judge, there)
         there = [path for path in there if path not in faults]
         vectors = embedder.images([(path, None) for path in there])
     return dict(zip(there, vectors, strict=True)), faults
 
 
-def image_faults(embedder: Embedder, paths: Sequence[Path]) -> dict[Path, str]:
+def image_faults(judge: Any, paths: Sequence[Path]) -> dict[Path, str]:
     """Of distinct files those that the judge cannot read, and why; each is decoded."""
-    return {path: fault for path in paths if (fault := _fault(embedder, path))}
+    return {path: fault for path in paths if (fault := _fault(judge, path))}
 
 
-def _fault(embedder: Embedder, path: Path) -> str | None:
+def _fault(judge: Any, path: Path) -> str | None:
     # Not Path.is_file, which fails at a name that is too long: a caption, say.
     if not os.path.isfile(path):
         return NO_FILE
     try:
-        embedder.judge.preprocess.read([(path, None)])
+        judge.preprocess.read([(path, None)])
     except Exception:  # as many kinds as Pillow has decoders
         try:
             image_size(path)
@@ -131,16 +132,10 @@ def _fault(embedder: Embedder, path: Path) -> str | None:
 def read_pairs(path: Path) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a CSV, as they stand there.
 
-    Raises UserError for a file that is no UTF-8, has no rows, or whose header is not one of pairs.
+    Raises UserError for a file that is no UTF-8, has no rows, has a quote that does not close, or whose header is not
+    one of pairs.
     """
-    csv.field_size_limit(sys.maxsize)
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header, *rows = [row for row in csv.reader(file) if row] or [[]]
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8") from error
-    except csv.Error as error:
-        raise UserError(f"{path}: not a CSV ({error})") from error
+    header, *rows = [row for _, row in csv_rows(path, decode(path))] or [[]]
     missing = [name for name in (IMAGE, TEXT) if name not in header]
     if missing:
         raise UserError(
@@ -182,11 +177,6 @@ def write_scores(header: Sequence[str], rows: Sequence[Sequence[str]], scored: S
 
 
 def main(options: argparse.Namespace) -> None:
-    if not (options.judge / "model.json").is_file():
-        raise UserError(
-            f"{options.judge}: not a judge's folder: make one with workflow_scripts.specs.stretch (of an open_clip"
-            " model) or workflow_scripts.specs.released (of a checkpoint of Long-CLIP or SPECS)"
-        )
     header, rows = read_pairs(options.pairs)
     output = options.output or options.pairs.with_suffix(".specs.csv")
     with open_embedder(options) as embedder:

@@ -13,8 +13,10 @@ Paths are relative to the folder of images. A few entries are held in memory at 
 from __future__ import annotations
 
 import codecs
+import hashlib
 import io
 import os
+import stat
 import tarfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +48,8 @@ class Entry(NamedTuple):
         offset: of the image's bytes in a shard; ``WHOLE`` for a file of its own
         size: of the image in bytes; -1 where there is none
         fault: why it cannot be used, the particulars in brackets; "" where it can
+        digest: of the image's bytes, of an example that can be used
+        modified: the time at which the image's file was written, in ns: of this machine alone; -1 where there is none
     """
 
     name: str
@@ -54,6 +58,8 @@ class Entry(NamedTuple):
     offset: int = WHOLE
     size: int = -1
     fault: str = ""
+    digest: str = ""
+    modified: int = -1
 
 
 def read_entries(source: Path) -> Iterator[Entry]:
@@ -201,7 +207,7 @@ _READERS: dict[str, Callable[[Path], Iterator[Entry]]] = {".json": _json, ".parq
 
 
 def look(entries: Iterable[Entry], folder: Path) -> Iterator[tuple[Entry, Path | bytes]]:
-    """The entries with the faults and sizes of their images, and the images, in order; a few are held at once."""
+    """The entries with what was found of their images, and the images, in order; a few are held at once."""
     coming: deque[Any] = deque()
     with ThreadPoolExecutor(HELD // 2) as pool:
         try:
@@ -219,23 +225,31 @@ def _look_at(entry: Entry, folder: Path) -> tuple[Entry, Path | bytes]:
     if not entry.file:
         return entry, b""
     image = read_image(entry, folder)
-    size = file_size(image)
-    if entry.fault:
-        return entry._replace(size=size), image
-    try:
-        if size < 0:
-            raise BrokenImage("no such file")
-        image_size(_Named(image, entry.name) if isinstance(image, bytes) else image)
-    except BrokenImage as error:
-        return entry._replace(size=size, fault=f"not a readable image ({error})"), image
-    return entry._replace(size=size), image
-
-
-def file_size(image: Path | bytes) -> int:
-    """In bytes; -1 where there is no file."""
     if isinstance(image, bytes):
-        return len(image)
-    return image.stat().st_size if image.is_file() else -1
+        entry = entry._replace(size=len(image))
+    else:
+        size, modified = file_state(image)  # before it is read: what is written meanwhile is seen the next time
+        entry = entry._replace(size=size, modified=modified)
+    if entry.fault:
+        return entry, image
+    try:
+        if entry.size < 0:
+            raise BrokenImage("no such file")
+        raw, name = (image, entry.name) if isinstance(image, bytes) else (image.read_bytes(), image.name)
+        image_size(_Named(raw, name))
+    except (BrokenImage, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        return entry._replace(fault=f"not a readable image ({reason})"), image
+    return entry._replace(digest=hashlib.blake2b(raw, digest_size=16).hexdigest()), image
+
+
+def file_state(path: str | Path) -> tuple[int, int]:
+    """A file's size in bytes and the time at which it was written, in ns; -1 and -1 where there is none."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return -1, -1
+    return (state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else (-1, -1)
 
 
 class _Named(io.BytesIO):

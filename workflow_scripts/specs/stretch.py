@@ -32,6 +32,7 @@ from workflow_scripts.judge.model import (
     assemble,
     build,
     judge_hash,
+    model_name,
     save_judge,
 )
 from workflow_scripts.judge.weights import read_weights
@@ -39,6 +40,9 @@ from workflow_scripts.specs.config import KEEP, LENGTH
 
 # Of open_clip's CLIP, and of its CustomTextCLIP and CoCa.
 POSITIONS = ("positional_embedding", "text.positional_embedding")
+
+# All that a judge's folder holds; another judge may take its place.
+JUDGES_FILES = {WEIGHTS, MODEL, VOCABULARY, MANIFEST, "log.csv", "loss.png"}
 
 
 def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int = KEEP) -> torch.Tensor:
@@ -93,12 +97,16 @@ def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
 
     They get no gradient, and an optimizer's step leaves them their very bytes, where it decays the others too. A
     mask, and no parameter of its own, so that state dicts and checkpoints stay as they are. It holds this model's
-    parameter, not a copy's. Raises UserError for a text tower without positional embeddings of open_clip's names.
+    parameter, not a copy's. Raises UserError for a text tower without positional embeddings of open_clip's names, or
+    with fewer than ``keep``.
     """
     parameters = dict(model.named_parameters())
     parameter = next((parameters[name] for name in POSITIONS if name in parameters), None)
     if parameter is None:
         raise UserError("this text tower has no positional_embedding to hold; take an open_clip transformer")
+
+    if keep > len(parameter):
+        raise UserError(f"keep {keep}: the model has {len(parameter)} positions: lower it")
 
     def mask(gradient: torch.Tensor) -> torch.Tensor:
         masked = gradient.clone()
@@ -128,9 +136,34 @@ def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
         weakref.finalize(parameter, hook.remove)
 
 
+def check_output(folder: Path, *sources: str | Path | None) -> None:
+    """Raises UserError where writing a judge to ``folder`` would cost anything but another judge.
+
+    It may be new, empty or a judge's; not a file, a folder with other files, or one with a source that is there.
+    """
+    whole = folder.resolve()
+    for source in filter(None, sources):
+        if Path(source).exists() and Path(source).resolve().is_relative_to(whole):
+            raise UserError(f"--output {folder}: {source} would be lost: name another folder")
+    if whole.exists() and not whole.is_dir():
+        raise UserError(f"--output {folder}: is a file: name a folder")
+    if Path.cwd().is_relative_to(whole):
+        raise UserError(f"--output {folder}: the folder that this runs in would be lost: name another one")
+    there = {path.name for path in whole.iterdir()} - {".snakemake_timestamp"} if whole.exists() else set()
+    foreign = sorted(there - JUDGES_FILES) or sorted(there if not {MODEL, MANIFEST} <= there else ())
+    if foreign:
+        raise UserError(
+            f"--output {folder}: holds {foreign[0]}, which would be lost: name a new folder, or an empty one"
+        )
+
+
 def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
-    """A judge's folder, whole or not at all, with a manifest of what it was made from."""
-    with atomic_folder(folder) as temporary:
+    """A judge's folder, whole or not at all, with a manifest of what it was made from.
+
+    Raises UserError as ``check_output``, which a long work asks before it begins.
+    """
+    check_output(folder)
+    with atomic_folder(folder.resolve()) as temporary:
         digest = save_judge(built, name, crop, temporary)
         length = built.model_cfg["text_cfg"]["context_length"]
         write_json({"judge_hash": digest, "model": name, "context_length": length, **about}, temporary / MANIFEST)
@@ -139,12 +172,15 @@ def write_judge(built: Built, name: str, crop: float | None, about: dict[str, An
 
 def main(options: argparse.Namespace) -> None:
     source = Path(options.judge)
+    check_output(options.output, options.judge, options.pretrained)
     if (source / MODEL).is_file():
         if options.pretrained is not None:
             raise UserError(f"--pretrained {options.pretrained}: {source} is a judge with weights of its own")
         settings = read_json(source / MODEL)
         name, crop, model_cfg = settings["name"], settings["crop"], settings["model_cfg"]
         preprocess_cfg, vocabulary = settings["preprocess_cfg"], read_json(source / VOCABULARY)
+        if model_cfg["text_cfg"].get("context_length", 77) == options.length:
+            raise UserError(f"{source}: reads {options.length} tokens already: nothing is left to stretch")
         state = read_weights(str(source / WEIGHTS))
         about = {"stretched_from": judge_hash(source)}
     else:
@@ -152,15 +188,26 @@ def main(options: argparse.Namespace) -> None:
             raise UserError(f"{source}: not a judge's folder: it has no {MODEL}")
         if options.pretrained is None:
             log.warning("%s: without --pretrained its weights are random", options.judge)
-        built = build(JudgeConfig(model=options.judge, pretrained=options.pretrained), [], options.seed)
-        name, crop, model_cfg = source.stem if source.suffix == ".json" else options.judge, None, built.model_cfg
+        built = _build(options)
+        name, crop, model_cfg = model_name(options.judge), None, built.model_cfg
         preprocess_cfg, vocabulary, state = built.preprocess_cfg, built.vocabulary, built.model.state_dict()
         about = {"pretrained": options.pretrained and Path(options.pretrained).name}
     cfg, stretched = stretch(model_cfg, state, options.length, options.keep)
     before = model_cfg["text_cfg"].get("context_length", 77)
     positions = {"positions_before": before, "positions_kept": options.keep}
     built = assemble(cfg, stretched, preprocess_cfg, vocabulary, options.judge)
-    write_judge(built, f"{name}-{options.length}", crop, {**about, **positions}, options.output)
+    # Of one that was stretched before, or copied, the length stands once.
+    name = f"{name.removesuffix(f'-{before}')}-{options.length}"
+    write_judge(built, name, crop, {**about, **positions}, options.output)
+
+
+def _build(options: argparse.Namespace) -> Built:
+    """The open_clip model; an error names the command's options, where it names the config's keys."""
+    try:
+        return build(JudgeConfig(model=options.judge, pretrained=options.pretrained), [], options.seed)
+    except UserError as error:
+        said = str(error).replace("judge.model:", "--judge:").replace("judge.pretrained:", "--pretrained:")
+        raise UserError(said) from error
 
 
 def arguments() -> argparse.ArgumentParser:

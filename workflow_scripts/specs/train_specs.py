@@ -32,7 +32,7 @@ from workflow_scripts.judge.precision import check_precision
 from workflow_scripts.judge.tokens import get_tokenizer, say_cut
 from workflow_scripts.judge.training import training_mode
 from workflow_scripts.specs.data import Examples, open_examples
-from workflow_scripts.specs.stretch import write_judge
+from workflow_scripts.specs.stretch import check_output, write_judge
 from workflow_scripts.specs.training import TERMS, Training, train
 
 # What errors of several processes name: the option of torchrun.
@@ -80,11 +80,12 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
 
 def main(options: argparse.Namespace) -> None:
     settings = read_settings(options.settings)
-    if options.output.resolve() == options.judge.resolve():
-        raise UserError(f"--output {options.output}: is --judge, which would be lost: name another folder")
+    check_output(options.output, options.judge)
     settle(options.threads)
     processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says
     device = own_device(find_device(options.device, "--device"), processes, options.device, PROCESSES)
+    if settings.precision == "auto":
+        settings = settings.model_copy(update={"precision": "amp_fp16" if device.type == "cuda" else "fp32"})
     check_precision(settings.precision, device, "--settings: precision")
     with joined(processes, device, PROCESSES, "workflow_scripts.specs.train_specs") as group:
         train_specs(options, settings, device, group)
@@ -109,6 +110,13 @@ def train_specs(options: argparse.Namespace, settings: Training, device: torch.d
         "training %s by %s on %d captions, %d epochs of batches of %d, on %s",
         name, options.loss, len(examples), settings.epochs, settings.batch * group.count, device,
     )  # fmt: skip
+    each = settings.batch * settings.accumulation * group.count
+    steps = len(examples) // each * settings.epochs
+    if 0 < steps < settings.warmup:
+        log.warning(
+            "warning: the training has %d steps, in all of which its rate climbs, to %.0f %% of lr: lower warmup (%g)",
+            steps, 100 * steps / settings.warmup, settings.warmup,
+        )  # fmt: skip
     rows = train(
         judge, lambda epoch, start: examples.stream(options.seed, epoch, start), len(examples), settings,
         options.loss, options.seed, options.cache / "specs" / work / "checkpoint.pt", group,
@@ -145,9 +153,9 @@ if __name__ == "__main__":
     parser.add_argument("--loss", choices=("specs", "contrastive"), default="specs")
     parser.add_argument("--settings", default="{}", help="of the training, as JSON; by default as published")
     parser.add_argument("--model", default="en_core_web_sm", help="spaCy pipeline that cuts captions into chunks")
-    parser.add_argument("--processes", type=int, default=2, help="that parse at once; the result is the same")
+    parser.add_argument("--processes", type=cli.positive, default=2, help="that parse at once; the result is the same")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2, help="other counts give other bytes")
+    parser.add_argument("--threads", type=cli.positive, default=2, help="other counts give other bytes")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--cache", type=Path, default=Path(".cache"), help="for checkpoints and the ends of chunks")
     parser.add_argument("--output", type=Path, required=True, help="folder of the trained judge")
