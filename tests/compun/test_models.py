@@ -244,5 +244,5 @@ def test_models_are_named() -> None:
 def test_without_folders() -> None:
     home = "/home/some one"
     assert without_folders(f"{home}/judge: cut", [Path(home) / "judge"]) == "judge: cut"
-    assert without_folders("in '/root/.cache/hub/x.bin' (see https://a.b/c/d)") == "in 'x.bin' (see https://a.b/c/d)"
+    assert without_folders("in '/data/hub/x.bin' (see https://a.b/c/d)") == "in 'x.bin' (see https://a.b/c/d)"
     assert without_folders("Salesforce/blip, 1/2, ../up/x") == "Salesforce/blip, 1/2, ../up/x"

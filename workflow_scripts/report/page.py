@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from workflow_scripts.common import cli
+from workflow_scripts.common.cli import log
+from workflow_scripts.common.io import write_text
 from workflow_scripts.report.drawing import described
 from workflow_scripts.report.examples import data_uri
 from workflow_scripts.report.labels import interval, percent
@@ -39,3 +44,24 @@ def show_figures(files: Iterable[Path]) -> list[dict[str, str]]:
         alternative = f"{title}: {description}" if description else title
         shown.append({"name": file.stem, "title": title, "alternative": alternative, "source": data_uri(raw)})
     return shown
+
+
+def stage_arguments(description: str | None) -> argparse.ArgumentParser:
+    """The options of a step that writes a stage's own page."""
+    parser = cli.parser(description)
+    parser.add_argument("--results", type=Path, required=True, help="the folder of the artifacts")
+    parser.add_argument("--dataset", required=True)
+    parser.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
+    return parser
+
+
+def write_stage_page(
+    options: argparse.Namespace, stage: str, section: str, read: Callable[[Path, str], dict[str, Any]]
+) -> None:
+    """STAGE.html by its template, which finds as ``section`` what ``read`` finds of the results and the data set."""
+    settings = json.dumps(json.loads(options.settings), indent=2, ensure_ascii=False)
+    found = read(options.results, options.dataset)
+    page = render(f"{stage}.html.j2", {"dataset": options.dataset, section: found, "settings": settings})
+    file = options.results / f"{stage}.html"
+    write_text(page, file)
+    log.info("%s: %.1f MB", file, len(page.encode()) / 1e6)
