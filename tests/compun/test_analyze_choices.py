@@ -24,6 +24,7 @@ from workflow_scripts.compun.analyze_choices import (
     check_choices,
     compare,
     in_order,
+    people_of,
     read_prompt,
     retrieved,
     usual_prompts,
@@ -80,12 +81,36 @@ def test_comparison_is_of_common_compounds(small: pd.DataFrame) -> None:
     assert compare(apart, "prompt", 200, 0).empty
 
 
-def test_holm_is_within_a_model() -> None:
+def test_holms_families() -> None:
+    """Of prompts, all tests of a model; of models, all tests under all prompts."""
     choices, _ = make_choices(make_compounds())
-    table = compare(choices, "prompt", 50, 0)
-    for _, part in table.groupby("model"):
+    prompts, models = (compare(choices, between, 50, 0) for between in ("prompt", "model"))
+    for part in (*(part for _, part in prompts.groupby("model")), models):
         smallest = part.loc[part["p_exact"].idxmin()]
-        assert smallest["p_holm"] == pytest.approx(min(1, smallest["p_exact"] * len(part)))
+        assert len(part) > 2 and smallest["p_holm"] == pytest.approx(min(1, smallest["p_exact"] * len(part)))
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 120])
+def test_where_all_or_none_are_right_the_interval_is_exact(right: bool, n: int) -> None:
+    """Clopper and Pearson's: one end is the share itself, beyond the other such a sample has 2.5 % chance."""
+    rows = [(f"c{i}", model, "template", 0.3 if right else 0.1, 0.2, 0.1) for i in range(n) for model in "ab"]
+    row = accuracies(_choices(rows), 200, 0).iloc[0]
+    chance = row["low"] if right else 1 - row["high"]
+    assert (row["high"] if right else row["low"]) == row["accuracy"] == right
+    assert chance**n == pytest.approx(0.025)
+    kinds = by_kind(_choices(rows), pd.Series({f"c{i}": "both" for i in range(n)}), 200, 0).iloc[0]
+    assert kinds["wrong_high"] - kinds["wrong_low"] == pytest.approx(row["high"] - row["low"])
+    # Neither has more than the other at any compound: no interval of the difference.
+    difference = compare(_choices(rows), "model", 200, 0).iloc[0]
+    assert difference["difference"] == 0 and pd.isna(difference["low"]) and difference["n"] == n
+
+
+def test_people_are_counted() -> None:
+    accuracy = {"value": 0.9, "low": 0.8, "high": 1.0, "n": 5}
+    found = {"accuracy": accuracy, "workers": {"answered": 4, "left_out": 1, "met_no_gold_task": 0}}
+    assert people_of(found) == accuracy | {"note": "3 kept, 1 left out"}
+    assert people_of(found | {"accuracy": None}) is None
 
 
 def test_kinds_by_hand(small: pd.DataFrame) -> None:

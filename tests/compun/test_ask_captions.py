@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 import pytest
@@ -133,6 +134,9 @@ def test_the_question_shows_the_form_that_the_check_takes(kind: str, count: int)
         '```\n["a",\n"b"]```',
         '<think>["x", "y"] perhaps?</think>\n["a", "b"]',
         '["a", "b", "\\u00a0c"]',
+        'Sure! Here you go:\n```json\n{"captions": ["a", "b"]}\n```\nAnything else?',
+        'Here they are:\n```\n["a", "b"]\n```',
+        'Sure: {"captions": ["a", "b"]} I hope that helps.',
     ],
 )
 def test_forms_of_a_right_answer(text: str) -> None:
@@ -155,6 +159,9 @@ def test_forms_of_a_right_answer(text: str) -> None:
         ('["a", "\\ud800"]', "cannot be printed"),
         ('["a", "b\\u0000"]', "cannot be printed"),
         ("[" * 100_000, "not JSON"),
+        ('```json\n["x", "y"]\n```\nor\n```json\n["a", "b"]\n```', "not JSON"),
+        ('{"captions": ["x", "y"]} or {"captions": ["a", "b"]}', "not JSON"),
+        ('["a", "' + "b" * 1001 + '"]', "more than 1,000 characters"),
         ("", "not JSON"),
     ],
 )
@@ -199,7 +206,9 @@ def test_asked_once_and_never_again(tmp_path: Path, server: StubModel, lines: li
     body = next(body for body in server.asked if noun_of(body) == "goldfish")
     assert body["temperature"] == 0.1 and body["top_p"] == 1.0 and body["model"] == "stub"
     assert body["response_format"]["json_schema"]["strict"] is True
-    assert any("6 to ask of stub" in line and "6 requests (at most 18" in line for line in lines)
+    # No file was given.
+    said = "captions of 6 nouns: 0 answered before, 6 to ask of stub"
+    assert any(line.startswith(said) and "6 requests (at most 18" in line for line in lines)
     first = run.output.read_bytes(), run.summary.read_bytes()
     assert run() == found and len(server.asked) == 6
     assert any("6 answered before, 0 to ask" in line for line in lines)
@@ -269,12 +278,15 @@ def test_a_wrong_answer_is_asked_again(tmp_path: Path, server: StubModel, wrong:
         assert roles == ["user", "assistant", "user"] and "1 of 5" in server.asked[1]["messages"][2]["content"]
 
 
-def test_a_noun_without_a_right_answer_is_named_and_the_others_kept(tmp_path: Path, server: StubModel) -> None:
+def test_a_noun_without_a_right_answer_is_named_and_the_others_kept(
+    tmp_path: Path, server: StubModel, lines: list[str]
+) -> None:
     server.answer = lambda body: completion("[]" if noun_of(body) == "lab coat" else good(body))
     run = Run(tmp_path, server)
     with pytest.raises(UserError, match=r"of 1 of 6 nouns, asked 3 times each \('lab coat': 0 of 5\).*--file") as error:
         run()
     assert "\n" not in str(error.value) and not run.output.exists()
+    assert "warning: lab coat: 0 of 5" in lines
     assert server.nouns().count("lab coat") == 3 and len(server.asked) == 5 + 3
     server.answer = lambda body: completion(good(body))
     assert list(run()) == NOUNS and len(server.asked) == 9
@@ -596,6 +608,16 @@ def test_addresses() -> None:
         "https://a/v1?key=sk-secret",
         "https://a/v1#sk-secret",
         "http://[sk-secret",
+        "http://u:sk-secret/b@h/v1",
+        "http://h:sk-secret/v1",
+        "http://h:80:sk-secret/v1",
+        "https://h/sk-secret@x/v1",
+        "https://h/v1;sk-secret",
+        "https://h/v1 sk-secret",
+        " https://h/sk-secret",
+        "https://h/\tsk-secret",
+        "u:sk-secret@h/v1",
+        "ftp://h/sk-secret",
     ):
         with pytest.raises(UserError, match="key by the environment alone") as error:
             endpoint(address)
@@ -603,6 +625,19 @@ def test_addresses() -> None:
     for address in ("localhost:8080/v1", "ftp://a/v1", "v1", "http://"):
         with pytest.raises(UserError, match="no address of a language model"):
             endpoint(address)
+
+
+def test_an_address_that_holds_the_key(monkeypatch: pytest.MonkeyPatch, lines: list[str]) -> None:
+    secret = "sk+" + "s3cret/" * 3
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    for address in (f"http://h/{secret}/v1", f"https://h/{quote(secret, safe='')}/v1"):
+        with pytest.raises(UserError, match="holds the key") as error:
+            Chat(address, "stub", "OPENAI_API_KEY")
+        assert "s3cret" not in str(error.value)
+    assert not lines
+    # What is no secret may stand there.
+    monkeypatch.setenv("OPENAI_API_KEY", "v1")
+    assert Chat("https://h/v1", "stub", "OPENAI_API_KEY").url == "https://h/v1/chat/completions"
 
 
 # Files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,7 +229,7 @@ def painted(path: Path, text: str) -> None:
     picture(path, tuple(np.random.default_rng(list(text.encode())).integers(256, size=3)))
 
 
-def test_models_of_every_kind(tmp_path: Path) -> None:
+def test_models_of_every_kind(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A judge, an open_clip model, BLIP, ALIGN and what cannot be loaded, in one run: a row or a reason for each."""
     words = write(tmp_path, draw=painted)
     judge = real_judge(tmp_path / "judge")
@@ -238,7 +239,9 @@ def test_models_of_every_kind(tmp_path: Path) -> None:
         {"transformers": str(tiny_blip(tmp_path / "blip")), "name": "BLIP"},
         {"transformers": str(tiny_align(tmp_path / "ALIGN"))}, {"judge": str(tmp_path / "none"), "name": "lost"},
     ]  # fmt: skip
+    logging.getLogger("compclip").propagate = True
     options = run(words, models)
+    assert any("2 of 6 models were not asked" in line and "--forcerun classify" in line for line in caplog.messages)
     choices, ranks, about, _ = results(options)
     assert (
         list(choices["model"].unique()) == ["judge", "tiny", "BLIP", "ALIGN"] == [m["model"] for m in about["loaded"]]

@@ -26,7 +26,7 @@ KEY = "sk-" + "secret" * 4
             "compun.captions.count: Input should be less than or equal to 7",
         ),
         ({"captions": {"address": "http://a/v1"}}, "compun.captions: address and model go together"),
-        ({"captions": {"address": "a/v1", "model": "m"}}, "a/v1: no address of a language model"),
+        ({"captions": {"address": "a/v1", "model": "m"}}, "captions.address: no address of a language model"),
         ({"human": {"kinds": ["looks"]}}, "compun.human.kinds.0: Input should be 'compound' or 'confusing'"),
     ],
 )
@@ -45,12 +45,31 @@ def test_what_cannot_be_is_one_line(section: dict[str, Any], said: str) -> None:
         {"file": "a.json", "api_key": KEY},
         {"address": f"http://me:{KEY}@a/v1", "model": "m"},
         {"address": f"https://a/v1?key={KEY}", "model": "m"},
+        {"address": f"http://me:{KEY}/b@h/v1", "model": "m"},
+        {"address": f"http://h:{KEY}/v1", "model": "m"},
+        {"address": f"me:{KEY}@h/v1", "model": "m"},
+        {"address": f"https://h/{KEY}@x/v1", "model": "m"},
+        {"address": f"https://h/v1;{KEY}", "model": "m"},
+        {"address": f"https://h/v1 {KEY}", "model": "m"},
+        # Only who holds the key knows it for one.
+        {"address": f"https://h/{KEY}/v1", "model": "m", "key": "OWN_KEY"},
+        {"address": f"https://h/{KEY}/v1"},
+        {"address": f"https://h/{KEY}/v1", "model": "m", "tries": 0},
     ],
 )
-def test_a_key_is_refused_and_not_shown(kind: str, texts: dict[str, Any]) -> None:
+def test_a_key_is_refused_and_not_shown(kind: str, texts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OWN_KEY", KEY)
     with pytest.raises(UserError) as raised:
         load_config({"compun": {kind: texts}})
-    assert f"compun.{kind}." in str(raised.value) and KEY not in str(raised.value)
+    assert f"compun.{kind}" in str(raised.value) and KEY not in str(raised.value)
+
+
+def test_a_fault_elsewhere_does_not_show_an_address() -> None:
+    texts = {"address": f"https://h/{KEY}/v1", "model": "m"}
+    for section in ({"compounds": {}}, {"judge": {"epochs": 0}}):
+        with pytest.raises(UserError) as raised:
+            load_config({"compun": {"captions": texts, **section}})
+        assert KEY not in str(raised.value)
 
 
 def test_published_settings_are_the_defaults() -> None:

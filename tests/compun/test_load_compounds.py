@@ -50,7 +50,7 @@ def pictures(folder: Path, names: list[str]) -> Path:
 
 def loaded(tmp_path: Path, file: Path | None, places: str | list[str] | None, sha256: str | None = None):
     out = tmp_path / "out"
-    out.mkdir(exist_ok=True)
+    out.mkdir(exist_ok=True, parents=True)
     return load(file, places, sha256=sha256, folder=out, cache=tmp_path / "cache")
 
 
@@ -66,7 +66,7 @@ def test_all_of_the_benchmark_in_its_layout() -> None:
     """As its archive is: flat, in a folder, named as listed; both snow balls."""
     table = read_list(COMPUN)
     names = [f"images/{file}" for name in table["compound"] for file in triple(name, ".png")]
-    compounds, images, notes = match(table, names, "images.zip", "compun.csv")
+    compounds, images, notes = match(table, names, "images.zip", "compun.csv", take_unlisted=True)
     assert list(compounds["compound"]) == list(table["compound"])
     assert len(images) == 1200
     assert images["path"].notna().all()
@@ -81,7 +81,7 @@ def test_all_of_the_benchmark_in_its_layout() -> None:
 def test_the_images_names_are_the_authority(tmp_path: Path) -> None:
     file = listed(tmp_path / "l.csv", "compound,first,second\nGas station,,\nshuttle cork,shuttle,cork\nlab coat,,\n")
     names = triple("gas station") + triple("Shuttlecock") + triple("shuttlecork") + triple("lab_coat", ".webp")
-    compounds, images, notes = match(read_list(file), names, "a.zip", "l.csv")
+    compounds, images, notes = match(read_list(file), names, "a.zip", "l.csv", take_unlisted=True)
     assert list(compounds["compound"]) == ["gas station", "shuttlecork", "lab coat", "Shuttlecock"]
     assert list(compounds["first"]) == ["Gas", "shuttle", "lab", None]
     assert images["path"].notna().all()
@@ -89,7 +89,30 @@ def test_the_images_names_are_the_authority(tmp_path: Path) -> None:
         "count": 2,
         "names": ["Gas station: gas station", "shuttle cork: shuttlecork"],
     }
-    assert notes["compounds_not_listed"] == {"count": 1, "names": ["Shuttlecock"]}
+    assert notes["compounds_not_listed_and_taken"] == {"count": 1, "names": ["Shuttlecock"]}
+    # The spelling is theirs, the choice the list's.
+    compounds, images, notes = match(read_list(file), names, "a.zip", "l.csv")
+    assert list(compounds["compound"]) == ["gas station", "shuttlecork", "lab coat"]
+    assert not images["path"].str.startswith("Shuttlecock").any()
+    assert notes["compounds_not_listed_and_left_out"] == {"count": 1, "names": ["Shuttlecock"]}
+
+
+def test_a_struck_item_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Screening is striking an item from the list: nothing of it is copied, and a line says so."""
+    folder = pictures(tmp_path / "in", triple("goldfish") + triple("lab coat") + ["lamp shade_n1.png"])
+    listed(tmp_path / "l.txt", "goldfish\nlab coat\n")
+    assert loaded(tmp_path / "a", tmp_path / "l.txt", str(folder))[2]["complete"] == 2
+    file = listed(tmp_path / "l.txt", "goldfish\n")
+    compounds, _, summary = loaded(tmp_path / "b", file, str(folder))
+    assert (list(compounds["compound"]), summary["compounds"]) == (["goldfish"], 1)
+    assert sorted(path.name for path in (tmp_path / "b" / "out").iterdir()) == sorted(triple("goldfish"))
+    logging.getLogger("compclip").propagate = True
+    warn(summary)
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
+        "warning: without constituents: 1 (goldfish)",
+        "warning: compounds not listed and left out: 1 (lab coat)",
+        "warning: images that name no listed compound: 1 (lamp shade_n1.png)",
+    ]
 
 
 def test_two_spellings_with_images_of_their_own(tmp_path: Path) -> None:
@@ -106,15 +129,18 @@ def test_two_spellings_with_images_of_their_own(tmp_path: Path) -> None:
     # Which of the two is meant by it alone cannot be known.
     file = listed(tmp_path / "l.txt", "snow ball\nsnowball\ngoldfish\n")
     compounds, _, notes = match(read_list(file), triple("snow-ball") + triple("goldfish"), "a", "l.txt")
-    assert list(compounds["compound"]) == ["snow ball", "snowball", "goldfish", "snow-ball"]
-    assert notes["compounds_not_listed"]["names"] == ["snow-ball"]
+    assert list(compounds["compound"]) == ["snow ball", "snowball", "goldfish"]
+    assert notes["compounds_not_listed_and_left_out"]["names"] == ["snow-ball"]
 
 
-def test_an_image_without_a_compound(tmp_path: Path) -> None:
+@pytest.mark.parametrize("take", [True, False])
+def test_an_image_without_a_compound(tmp_path: Path, take: bool) -> None:
+    """A typing error leaves the listed compound incomplete, and is named."""
     file = listed(tmp_path / "l.txt", "goldfish\nlab coat\n")
-    for stray in ("cover.png", "gldfish_n1.jpg"):
-        with pytest.raises(UserError, match=f"a.zip: '{stray}': an image without a compound: .* not in l.txt"):
-            match(read_list(file), [*triple("goldfish"), stray], "a.zip", "l.txt")
+    names = [*triple("goldfish")[:1], "goldfish_n2.jpg", "cover.png", "gldfish_n1.jpg"]
+    compounds, images, notes = match(read_list(file), names, "a.zip", "l.txt", take)
+    assert named_files(images) == {"goldfish": ["goldfish.jpg", None, "goldfish_n2.jpg"], "lab coat": [None] * 3}
+    assert notes["images_that_name_no_listed_compound"] == {"count": 2, "names": ["cover.png", "gldfish_n1.jpg"]}
     with pytest.raises(UserError, match="a.zip: holds no image of l.txt: looked for 'goldfish'.*example 'cat food'"):
         match(read_list(file), triple("cat food"), "a.zip", "l.txt")
 
@@ -147,13 +173,13 @@ def test_nothing_is_lost_or_invented(names: list[str], data: st.DataObject) -> N
     there = data.draw(st.lists(st.sampled_from(everything), min_size=1, unique=True))
     rows = match(None, everything, "all")[0]
     own = {name for name in names if set(triple(name)) & set(there)}
-    compounds, images, notes = match(rows, there, "some", "list")
+    compounds, images, notes = match(rows, there, "some", "list", data.draw(st.booleans()))
     files = named_files(images)
     assert sorted(path for paths in files.values() for path in paths if path) == sorted(there)
     for name in own:
         assert files[name] == [file if file in there else None for file in triple(name)]
     assert len(compounds) == len(rows) == len(names)
-    assert notes["compounds_not_listed"]["count"] == 0
+    assert not any(note["count"] for name, note in notes.items() if "listed" in name)
 
 
 # By columns
@@ -227,8 +253,11 @@ def test_an_address(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch)
         loaded(tmp_path, None, f"{site.address}/a.zip", "0" * 64)
     # The benchmark's own address is asked for by its name.
     monkeypatch.setitem(PUBLISHED, "compun", type(PUBLISHED["compun"])((f"{site.address}/none.zip",)))
-    with pytest.raises(UserError, match=r"none.zip: the server answers 404"):
+    with pytest.raises(UserError, match=r"none.zip: the server answers 404.*with a browser.*images: FOLDER"):
         open_images("compun", None, tmp_path / "cache")
+    with pytest.raises(UserError) as raised:
+        open_images(f"{site.address}/none.zip", None, tmp_path / "cache")
+    assert "FOLDER" not in str(raised.value)
     # A folder that is here goes before an address.
     folder = pictures(tmp_path / "here", triple("goldfish"))
     assert open_images([f"{site.address}/none.zip", str(folder)], None, tmp_path / "cache") == (folder, None)
@@ -280,8 +309,19 @@ def test_an_image_missing_and_one_broken(tmp_path: Path, caplog: pytest.LogCaptu
     warn(summary)
     said = [record.message for record in caplog.records]
     assert sum("snow ball_n2.jpg" in line and "not a readable image" in line for line in said) == 1
-    assert "two spellings: 1 (snow ball, snowball)" in said
+    assert "warning: two spellings: 1 (snow ball, snowball)" in said
+    assert all(line.startswith("warning: ") for line in said)
     assert not any("\n" in line for line in said)
+
+
+def test_images_of_the_same_bytes_are_named(tmp_path: Path) -> None:
+    folder = pictures(tmp_path / "in", triple("goldfish") + triple("lab coat"))
+    (folder / "goldfish_n2.jpg").write_bytes((folder / "goldfish.jpg").read_bytes())
+    # A distractor that two compounds share is no fault.
+    (folder / "lab coat_n1.jpg").write_bytes((folder / "goldfish_n1.jpg").read_bytes())
+    summary = loaded(tmp_path, None, str(folder))[2]
+    found = {"count": 1, "names": ["goldfish: compound, n2"]}
+    assert summary["images_of_a_compound_with_the_same_bytes"] == found
 
 
 def test_nothing_whole_is_an_error(tmp_path: Path) -> None:
@@ -320,6 +360,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert run("--file", COMPUN, "--images", folder, "--output", tmp_path / "b").returncode == 0
     for name in ("compounds.parquet", "images.parquet", "compounds.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_command_takes_unlisted_compounds_if_told(tmp_path: Path) -> None:
+    folder = pictures(tmp_path / "in", triple("snow ball") + triple("no such compound"))
+    for options, said in (([], "400 compounds, 1 complete"), (["--take-unlisted"], "401 compounds, 2 complete")):
+        done = run("--file", COMPUN, "--images", folder, "--output", tmp_path / "a", *options)
+        assert done.returncode == 0 and said in done.stderr
 
 
 def test_an_error_is_one_line(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
 from workflow_scripts.compun.models import (
     CannotLoad,
+    _short,
     keep_open_clip,
     load_transformers,
     open_model,
+    own_keys,
     read_models,
     without_folders,
 )
@@ -188,7 +191,8 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
     assert "no file, and ViT-B-32 has the tags: openai" in reason(
         NamedModel(open_clip="ViT-B-32", pretrained="none"), tmp_path
     )
-    assert "unknown 'ViT-X'" in reason(NamedModel(open_clip="ViT-X", pretrained="openai"), tmp_path)
+    # In the keys that a user writes.
+    assert reason(NamedModel(open_clip="ViT-X", pretrained="openai"), tmp_path).startswith("open_clip: unknown 'ViT-X'")
 
     def offline(*_: Any, **__: Any) -> None:
         raise OSError(f"cannot reach https://huggingface.co/api/x; nothing in {Path.home()}/.cache/huggingface/hub")
@@ -239,6 +243,16 @@ def test_models_are_named() -> None:
     assert "two are called 'a'" in refused(lambda: read_models('[{"judge": "a"}, {"judge": "b", "name": "a"}]'))
     assert "names none" in refused(lambda: read_models("[]"))
     assert "--models: " in refused(lambda: read_models("ViT-L-14"))
+
+
+def test_own_keys() -> None:
+    said = "judge.pretrained: none (judge.model: x); `python -m workflow_scripts.judge.model` lists"
+    assert own_keys(said) == "pretrained: none (open_clip: x); `python -m workflow_scripts.judge.model` lists"
+
+
+def test_a_long_reason_is_cut_at_a_word() -> None:
+    said = _short(OSError("cannot be reached " * 20))
+    assert said.startswith("OSError: cannot") and len(said) <= 209 and re.search(r"(cannot|be|reached) …$", said)
 
 
 def test_without_folders() -> None:

@@ -187,6 +187,8 @@ def test_part_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -
     write_answers(tmp_path / "a.jsonl", one, {"p": careful(set(), set())})
     found = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
     assert found["accuracy"]["value"] == 1 and found["kinds"]["compound"]["answered"] == 5
+    # All five are right: Clopper and Pearson's interval of five.
+    assert found["accuracy"]["low"] ** 5 == pytest.approx(0.025, rel=1e-4) and found["accuracy"]["high"] == 1
     assert found["kinds"]["compound"]["tasks"] == 59 and found["kinds"]["confusing"]["answered"] == 0
     assert found["kinds"]["compound"]["agreement"]["alpha"] is None
 

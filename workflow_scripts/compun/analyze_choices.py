@@ -1,9 +1,10 @@
 """How often is the compound's image chosen, by which model and prompt, and what do the wrong answers have in common?
 
 Writes tables (CSV): accuracy, a row a model and prompt, with a bootstrap interval over compounds; comparisons, of
-two prompts of a model and of two models under a prompt, on the compounds that both have (McNemar, Holm's correction
-within each model or prompt); kinds, by what the compound's picture shows of its nouns, if the list says so;
-retrieval, among all images; and beside, the paper's figures and ours, each line saying whose it is.
+two prompts of a model and of two models under a prompt, on the compounds that both have (McNemar; Holm's correction
+within each model for prompts, over all prompts for models); kinds, by what the compound's picture shows of its nouns,
+if the list says so; retrieval, among all images; and beside, the paper's figures and ours, each line saying whose it
+is.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3, 5, 6, A.1.
 """
@@ -30,6 +31,7 @@ from workflow_scripts.compun import published
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.paired import holm, mcnemar
 from workflow_scripts.compun.retrieval import found
+from workflow_scripts.compun.share import share
 from workflow_scripts.dataset.source import named
 from workflow_scripts.score import interval
 from workflow_scripts.score.scores import DIGITS
@@ -79,8 +81,14 @@ def usual_prompts(prompts: Sequence[str]) -> list[str]:
 def estimate(
     table: pd.DataFrame, values: np.ndarray, resamples: int, seed: int, *keys: str | int
 ) -> dict[str, float | None]:
-    """``value``, ``low``, ``high`` of the mean of ``values`` (n >= 1), its compounds resampled."""
-    own = interval.mean(table["compound"].to_numpy(str), values, np.ones(len(table)), resamples, rng(seed, *keys))
+    """``value``, ``low``, ``high`` of the mean of ``values`` (n >= 1), its compounds resampled.
+
+    Of truths it is the share that is true (``share``). No ends where all values are the same numbers.
+    """
+    of = share if values.dtype == bool else interval.mean
+    own = of(table["compound"].to_numpy(str), values, np.ones(len(table)), resamples, rng(seed, *keys))
+    if values.dtype != bool and len(np.unique(values)) == 1:
+        return {"value": own.value, "low": None, "high": None}
     return {"value": own.value, "low": own.low, "high": own.high}
 
 
@@ -92,7 +100,7 @@ def accuracies(choices: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame
     rows = []
     for (model, prompt), own in choices.groupby(["model", "prompt"], sort=False):
         right = own["right"].to_numpy(bool)
-        about = estimate(own, right.astype(float), resamples, seed, "accuracy", model, prompt)
+        about = estimate(own, right, resamples, seed, "accuracy", model, prompt)
         tied = is_tied(own)
         wrong = own.loc[~right & ~tied, "answer"].value_counts()
         rows.append(
@@ -115,14 +123,13 @@ COMPARED = [
 def compare(choices: pd.DataFrame, between: str, resamples: int, seed: int) -> pd.DataFrame:
     """Every two prompts of each model (between: prompt), or every two models under each prompt (model): COMPARED.
 
-    A row is a minus b on the compounds that both answered, with the paired interval; p_holm corrects p_exact for the
-    tests of the same model, or of the same prompt. a is the later of the two: against the template, what one gains.
-    Two that have no compound in common are left out.
+    A row is a minus b on the compounds that both answered, with the paired interval. p_holm corrects p_exact: of two
+    prompts, for all tests of the same model; of two models, for all tests under all prompts. a is the later of the two:
+    against the template, what one gains. Two that have no compound in common are left out.
     """
     within = {"prompt": "model", "model": "prompt"}[between]
     rows = []
     for fixed, part in choices.groupby(within, sort=False):
-        own: list[dict[str, Any]] = []
         of = {name: rows.set_index("compound")["right"] for name, rows in part.groupby(between, sort=False)}
         for b, a in combinations(of, 2):
             both = pd.concat([of[a], of[b]], axis=1, join="inner", keys=["a", "b"]).reset_index()
@@ -132,10 +139,13 @@ def compare(choices: pd.DataFrame, between: str, resamples: int, seed: int) -> p
             about = estimate(both, values.to_numpy(), resamples, seed, "comparison", between, fixed, a, b)
             test = vars(mcnemar(both["a"].to_numpy(), both["b"].to_numpy()))
             row = {"between": between, "model": None, "prompt": None, within: fixed, "a": a, "b": b, "n": len(both)}
-            own.append(row | {"difference": about["value"], "low": about["low"], "high": about["high"]} | test)
-        for row, adjusted in zip(own, holm([row["p_exact"] for row in own]), strict=True):
-            rows.append(row | {"p_holm": adjusted})
-    return pd.DataFrame(rows, columns=COMPARED)
+            rows.append(row | {"difference": about["value"], "low": about["low"], "high": about["high"]} | test)
+    table = pd.DataFrame(rows, columns=COMPARED)
+    if between == "prompt":
+        table["p_holm"] = table.groupby("model")["p_exact"].transform(holm)
+    else:
+        table["p_holm"] = holm(table["p_exact"])
+    return table
 
 
 OF_KINDS = ["model", "prompt", "kind", "n", "wrong", "wrong_share", "wrong_low", "wrong_high", "right", "similarity",
@@ -156,7 +166,7 @@ def by_kind(choices: pd.DataFrame, kinds: pd.Series, resamples: int, seed: int) 
             if part.empty:
                 continue
             right = part[part["right"]]
-            share = estimate(part, (~part["right"]).to_numpy(float), resamples, seed, "wrong", model, prompt, kind)
+            share = estimate(part, (~part["right"]).to_numpy(bool), resamples, seed, "wrong", model, prompt, kind)
             mean: dict[str, float | None] = {"value": None, "low": None, "high": None}
             if len(right):
                 values = right["similarity_compound"].to_numpy(float)
@@ -179,7 +189,7 @@ def retrieved(table: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
     """RETRIEVED: how often the compound's image is the first of all images. table: columns of ``RETRIEVAL``."""
     rows = []
     for (model, prompt), own in table.groupby(["model", "prompt"], sort=False):
-        about = estimate(own, found(own).astype(float), resamples, seed, "retrieval", model, prompt)
+        about = estimate(own, found(own), resamples, seed, "retrieval", model, prompt)
         rows.append(
             {
                 "model": model, "prompt": prompt, "found": about["value"], "low": about["low"], "high": about["high"],
@@ -201,7 +211,8 @@ def beside(
 ) -> pd.DataFrame:
     """BESIDE: the lines of the paper's tables 1 and 2 and of its retrieval, then ours; whose: PAPER or OURS.
 
-    people: ``value``, ``low``, ``high``, ``n`` of human accuracy here. failed: why a model could not be loaded.
+    people: ``value``, ``low``, ``high``, ``n`` and ``note`` of human accuracy here. failed: why a model could not be
+    loaded.
     """
     rows: list[dict[str, Any]] = []
 
@@ -230,6 +241,13 @@ def beside(
     for row in ranks[ranks["prompt"].isin(usual)].itertuples():
         add("retrieval", OURS, row.model, row.prompt, **of(row, "found"))
     return pd.DataFrame(rows, columns=BESIDE).astype({"n": "Int64"})
+
+
+def people_of(found: dict[str, Any]) -> dict[str, Any] | None:
+    """Of what ``analyze_people`` found, accuracy and how many people it is of; None where nobody chose a picture."""
+    workers = found["workers"]
+    kept = workers["answered"] - workers["left_out"]
+    return found["accuracy"] and found["accuracy"] | {"note": f"{kept} kept, {workers['left_out']} left out"}
 
 
 def check_choices(choices: pd.DataFrame, compounds: pd.DataFrame, where: Path) -> None:
@@ -297,7 +315,7 @@ def main(options: argparse.Namespace) -> None:
         compounds,
         choices,
         read_table(options.retrieval, RETRIEVAL) if options.retrieval else None,
-        read_json(options.people)["accuracy"] if options.people else None,
+        people_of(read_json(options.people)) if options.people else None,
         failed,
         resamples=options.bootstrap,
         seed=options.seed,
@@ -311,8 +329,10 @@ def main(options: argparse.Namespace) -> None:
     for model, reason in failed.items():
         log.warning("warning: %s was not loaded: %s", model, reason)
     for row in tables["accuracy"].itertuples():
-        ends = "" if row.low is None else f" [{100 * row.low:.1f}, {100 * row.high:.1f}]"
-        log.info("%s, %s: %.1f %%%s of %d", row.model, row.prompt, 100 * row.accuracy, ends, row.n)
+        log.info(
+            "%s, %s: %.1f %% [%.1f, %.1f] of %d",
+            *(row.model, row.prompt, 100 * row.accuracy, 100 * row.low, 100 * row.high, row.n),
+        )
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -35,6 +35,8 @@ from workflow_scripts.compun.compounds import key as fold
 
 # Names that one line of an error holds.
 SHOWN = 5
+# Characters of a text beyond which it is no caption.
+LONGEST = 1000
 # Of English text, roughly.
 CHARACTERS_A_TOKEN = 4
 TOKENS_A_TEXT = 15
@@ -157,22 +159,33 @@ def check_texts(texts: Any, count: int) -> list[str]:
 def read_answer(text: str, kind: Kind, count: int) -> list[str]:
     """The first ``count`` texts of a model's answer: JSON, ``{"captions": […]}`` or the bare list.
 
-    What a model thinks aloud before, and a code fence around it, are passed over. Raises BadAnswer.
+    What a model thinks aloud before is passed over, and prose around the only fenced block, or the only object.
+    Raises BadAnswer.
     """
-    text = text.rpartition("</think>")[2].strip()
-    fenced = re.fullmatch(r"```\w*\n(.*?)\n?```", text, flags=re.DOTALL)
-    try:
-        content = json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError):
-        raise BadAnswer(f"not JSON: {text[:60]!r}") from None
+    content = _json_in(text.rpartition("</think>")[2].strip())
     if isinstance(content, dict):
         if kind.many not in content:
             raise BadAnswer(f"without the key {kind.many!r}")
         content = content[kind.many]
     try:
-        return check_texts(content, count)[:count]
+        texts = check_texts(content, count)[:count]
     except ValueError as error:
         raise BadAnswer(str(error)) from None
+    if any(len(line) > LONGEST for line in texts):
+        raise BadAnswer(f"a {kind.one} of more than {LONGEST:,} characters")
+    return texts
+
+
+def _json_in(text: str) -> Any:
+    """All of ``text`` as JSON, else its only fenced block, else what stands between its outermost braces."""
+    fenced = re.findall(r"```\w*\s(.*?)```", text, flags=re.DOTALL)
+    braced = re.search(r"\{.*\}", text, flags=re.DOTALL)
+    for part in (text, *(fenced if len(fenced) == 1 else []), *([braced[0]] if braced else [])):
+        try:
+            return json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+    raise BadAnswer(f"not JSON: {text[:60]!r}")
 
 
 def mentions(text: str, noun: str) -> bool:
@@ -331,7 +344,7 @@ def ask_all(
             return
         except BadAnswer as fault:
             faults[noun] = str(fault)
-            log.warning("%s: %s", noun, fault)
+            log.warning("warning: %s: %s", noun, fault)
         except UserError as error:
             fatal.append(error)
             stop()
@@ -435,7 +448,8 @@ def obtain(
     with Cache(cache_folder / "compun" / "answers.sqlite") as cache:
         answers = kept_answers(cache, chat, lacking, kind, count)
         asked = [noun for noun in lacking if noun not in answers]
-        known = f"{len(given.texts)} from {file or 'a file'}, {len(answers)} answered before"
+        from_file = f"{len(given.texts)} from {file}, " if file else ""
+        known = f"{from_file}{len(answers)} answered before"
         price = f": {cost(asked, kind, count, tries)}" if asked else ""
         log.info(
             "%s of %d nouns: %s, %d to ask of %s at %s%s",

@@ -18,7 +18,7 @@ import urllib3
 
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, endpoint
+from workflow_scripts.compun.address import NOT_A_VARIABLE, SECRET_LENGTH, VARIABLE, check_without, endpoint
 
 # Failures in a row of one question, while no other is answered.
 ATTEMPTS = 6
@@ -28,8 +28,6 @@ LONGEST_WAIT = 600
 _PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 # Of those with 429, the ones that waiting does not mend.
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
-# What a user may set for a server that wants no key ("none", "EMPTY") is no secret, and may stand in any caption.
-_SECRET = 8
 
 
 class BadAnswer(Exception):
@@ -93,6 +91,7 @@ class Chat:
         self.address, self.url, self.model = address, endpoint(address), model
         self.settings, self.timeout, self.pause = settings or {}, timeout, pause
         self.variable, self._key = variable, read_key(variable)
+        check_without(address, self._key)
         self._interval = 60 / per_minute if per_minute else 0.0
         self._next = 0.0  # the time before which no request begins
         self._lock = threading.Lock()
@@ -109,7 +108,7 @@ class Chat:
 
     def clean(self, text: str) -> str:
         """``text`` without the key."""
-        return text.replace(self._key, "***") if self._key and len(self._key) >= _SECRET else text
+        return text.replace(self._key, "***") if self._key and len(self._key) >= SECRET_LENGTH else text
 
     def ask(self, messages: list[dict[str, str]], schema: dict[str, Any]) -> Reply:
         """The model's answer to ``messages``; ``schema``: the JSON schema that it must follow, where it can.

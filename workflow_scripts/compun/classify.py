@@ -181,6 +181,11 @@ def main(options: argparse.Namespace) -> None:
         ranks += own[1]
     if not choices:
         raise UserError(f"none of {len(models)} models could be asked: {models[0].title}: {failed[0]['reason']}")
+    if failed:
+        log.warning(
+            "warning: %d of %d models were not asked, and a rerun does not try them again by itself: once they can be"
+            " had, snakemake --forcerun classify", len(failed), len(models),
+        )  # fmt: skip
 
     table = pd.concat(choices, ignore_index=True)
     for prompt, names in lacking.items():

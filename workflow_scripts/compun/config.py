@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -9,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.section import SECRET, Section
-from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, endpoint
+from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, check_without, endpoint
 from workflow_scripts.compun.drawn.world import TRAININGS
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.dataset.origins import SHA256, Names
@@ -73,15 +74,20 @@ class Texts(Section):
             if value is not None:
                 endpoint(str(value))
         except UserError as error:
-            raise PydanticCustomError(SECRET, str(error).replace("{", "{{").replace("}", "}}")) from None
+            raise PydanticCustomError(SECRET, str(error)) from None
         return value
 
     @model_validator(mode="after")
     def _from_somewhere(self) -> Texts:
+        # SECRET: what is wrong is all of it, and an address may hold a key.
         if self.file is None and self.address is None:
-            raise ValueError("give file, address, or both")
+            raise PydanticCustomError(SECRET, "give file, address, or both")
         if (self.address is None) != (self.model is None):
-            raise ValueError("address and model go together")
+            raise PydanticCustomError(SECRET, "address and model go together")
+        try:
+            check_without(self.address or "", os.environ.get(self.key))
+        except UserError as error:
+            raise PydanticCustomError(SECRET, str(error)) from None
         return self
 
 
@@ -140,7 +146,9 @@ class CompunConfig(Section):
     @model_validator(mode="after")
     def _has_models(self) -> CompunConfig:
         if self.compounds and not self.models:
-            raise ValueError("compounds of one's own, and no models to ask: name some")
+            raise PydanticCustomError(SECRET, "compounds of one's own, and no models to ask: name some")
         if not self.compounds and not self.judge.epochs:
-            raise ValueError("judge.epochs must be at least 1: a model that is not trained stands in models")
+            raise PydanticCustomError(
+                SECRET, "judge.epochs must be at least 1: a model that is not trained stands in models"
+            )
         return self

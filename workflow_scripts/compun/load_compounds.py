@@ -1,9 +1,10 @@
 """Read compound nouns and the three images of each: of the compound, and of what its two nouns are by themselves.
 
 The images lie in a folder or an archive, here or at an address, named by the compound (``snow ball.jpg``), with the
-endings ``_n1`` and ``_n2`` for the two nouns, whatever the image's format; or where the list's columns say. Their names
-are the authority where a list is given too: a compound is called what its images are, and one that has all three
-images and is not listed is taken. Without a list the images' names are the list.
+endings ``_n1`` and ``_n2`` for the two nouns, whatever the image's format; or where the list's columns say. The list
+selects: images of other compounds are left out, counted and named. A compound is called what its images are. Without a
+list the images' names are the list; with --take-unlisted they are its authority, and a compound that has all three
+images and is not listed is taken (the benchmark's own archive).
 
 Writes compounds.parquet, images.parquet (paths relative to images/), images/ and compounds.json to the output folder.
 A compound that lacks an image, or one of whose images cannot be read, is not complete; it is counted and named.
@@ -35,7 +36,7 @@ from workflow_scripts.common.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEE
 from workflow_scripts.compun.compounds import COLUMNS, PATHS, joined, key, plain, read_list, split_open, two_spellings
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents, unpack
-from workflow_scripts.dataset.download import is_remote, local_path
+from workflow_scripts.dataset.download import is_remote, local_path, sha256_of
 from workflow_scripts.dataset.origins import Obtained, Published, candidates, obtain
 from workflow_scripts.dataset.source import named
 
@@ -48,13 +49,14 @@ DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
 
 
 def match(
-    compounds: pd.DataFrame | None, names: Sequence[str], where: str, listed_in: str = ""
+    compounds: pd.DataFrame | None, names: Sequence[str], where: str, listed_in: str = "", take_unlisted: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """The compounds, called as their images are; the name of each image that is there; what was found by the way.
 
     compounds: columns of ``read_list``, or None to take them from the images' names. names: of the files there;
     ``where`` they are and what the list is called stand in errors. images: compound, role, path (None: missing), three
-    rows a compound. Raises UserError for an image that names no compound of the list, and where no image is of it.
+    rows a compound. take_unlisted: compounds that are whole and not listed are taken too. Raises UserError where no
+    image is of the list.
     """
     if compounds is not None and compounds[[*PATHS.values()]].notna().any(axis=None):
         return compounds, *_stated(compounds, names, where, listed_in)
@@ -63,7 +65,7 @@ def match(
         compounds, notes = _rows([_spelling(files) for files in found.values()]), {}
         owner = dict(zip(found, range(len(found)), strict=True))
     else:
-        compounds, owner, notes = _reconcile(compounds, found, where, listed_in)
+        compounds, owner, notes = _reconcile(compounds, found, where, listed_in, take_unlisted)
     paths = {place: found[k] for k, place in owner.items()}
     images = [
         (name, role, paths.get(place, {}).get(role))
@@ -75,9 +77,9 @@ def match(
 
 
 def _reconcile(
-    compounds: pd.DataFrame, found: dict[str, dict[str, str]], where: str, listed_in: str
+    compounds: pd.DataFrame, found: dict[str, dict[str, str]], where: str, listed_in: str, take_unlisted: bool
 ) -> tuple[pd.DataFrame, dict[str, int], dict[str, Any]]:
-    """The list, called as its images are and with those that are whole and not listed; each key's place in it."""
+    """The list, called as its images are, perhaps with those that are whole and not listed; each key's place in it."""
     owner = _owners(compounds["compound"], found)
     if not owner:
         raise UserError(
@@ -85,21 +87,21 @@ def _reconcile(
             f" ending; it holds those of {len(found)} others, for example {_spelling(next(iter(found.values())))!r}"
         )
     lost = [k for k in found if k not in owner]
-    strays = [k for k in lost if set(found[k]) != set(ROLES)]
-    if strays:
-        name = next(iter(found[strays[0]].values()))
-        raise UserError(
-            f"{where}: {name!r}: an image without a compound: {_spelling(found[strays[0]])!r} is not in {listed_in}"
-            f" and has not all three images ({len(strays)} such): list it, or take the image out"
-        )
-    new = [_spelling(found[k]) for k in lost]
-    owner |= {k: len(compounds) + place for place, k in enumerate(lost)}
+    strays = [name for k in lost if set(found[k]) != set(ROLES) for name in found[k].values()]
+    whole = [k for k in lost if set(found[k]) == set(ROLES)]
+    unlisted = [_spelling(found[k]) for k in whole]
+    new = unlisted if take_unlisted else []
+    owner |= {k: len(compounds) + place for place, k in enumerate(whole) if take_unlisted}
     called = {place: _spelling(found[k]) for k, place in owner.items()}
     compounds = pd.concat([compounds, _rows(new)], ignore_index=True)
     listed = compounds["compound"]
     compounds = compounds.assign(compound=[called.get(place, name) for place, name in enumerate(listed)])
     changed = [f"{a}: {b}" for a, b in zip(listed, compounds["compound"], strict=True) if a != b]
-    return compounds, owner, {"compounds_not_listed": named(new), "compounds_called_as_their_images": named(changed)}
+    return compounds, owner, {
+        f"compounds_not_listed_and_{'taken' if take_unlisted else 'left_out'}": named(unlisted),
+        "images_that_name_no_listed_compound": named(strays),
+        "compounds_called_as_their_images": named(changed),
+    }  # fmt: skip
 
 
 def _by_name(names: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
@@ -202,7 +204,14 @@ def open_images(places: str | list[str], sha256: str | None, cache: Path) -> tup
             if sha256 is not None:
                 raise UserError(f"{place}: a folder has no sha256: give the archive, or no sum")
             return local_path(place), None
-    obtained = obtain(candidates(places, None, sha256, PUBLISHED), cache)
+    try:
+        obtained = obtain(candidates(places, None, sha256, PUBLISHED), cache)
+    except UserError as error:
+        if PUBLISHED.keys().isdisjoint([places] if isinstance(places, str) else places):
+            raise
+        raise UserError(
+            f"{error}; or fetch it with a browser and name what you got, images: FOLDER (by hand --images FOLDER)"
+        ) from error
     return obtained.path, obtained
 
 
@@ -244,16 +253,31 @@ def remove_broken(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, lis
     return images.assign(path=images["path"].where(~images["path"].isin(broken), None)), list(broken.values())
 
 
+def same_bytes(images: pd.DataFrame, folder: Path) -> list[str]:
+    """Of compounds two of whose three images hold the same bytes, which: ``snow ball: compound, n1``."""
+    digest = {path: sha256_of(folder / path) for path in images["path"].dropna().unique()}
+    there = images[images["path"].notna()].assign(digest=images["path"].map(digest))
+    alike = there[there.duplicated(["compound", "digest"], keep=False)]
+    return [f"{name}: {', '.join(part['role'])}" for name, part in alike.groupby("compound", sort=False)]
+
+
 # The step
 
 
 def load(
-    file: Path | None, places: str | list[str] | None, *, sha256: str | None, folder: Path, cache: Path
+    file: Path | None,
+    places: str | list[str] | None,
+    *,
+    sha256: str | None,
+    folder: Path,
+    cache: Path,
+    take_unlisted: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """The compounds of a list, of images, or both: tables ``COMPOUNDS`` and ``COMPOUND_IMAGES``, and the summary.
 
-    The images are copied to ``folder``. Without images no compound is complete. Raises UserError as ``read_list`` and
-    ``match``, for neither list nor images, and where images are given and no compound is complete.
+    take_unlisted: as in ``match``. The images are copied to ``folder``. Without images no compound is complete. Raises
+    UserError as ``read_list`` and ``match``, for neither list nor images, and where images are given and no compound is
+    complete.
     """
     if file is None and places is None:
         raise UserError("no compounds: give a list, images, or both")
@@ -265,10 +289,11 @@ def load(
     else:
         source, obtained = open_images(places, sha256, cache)
         found = sizes(source)
-        compounds, images, notes = match(compounds, list(found), str(source), str(file or ""))
+        compounds, images, notes = match(compounds, list(found), str(source), str(file or ""), take_unlisted)
         copy(source, {name: found[name] for name in images["path"].dropna().unique()}, folder)
         images, broken = remove_broken(images, folder)
         notes["images_broken"] = named(broken)
+        notes["images_of_a_compound_with_the_same_bytes"] = named(same_bytes(images, folder))
         if obtained is not None:
             obtained.read_well()
             summary["archive"] = obtained.summary
@@ -307,18 +332,19 @@ def fingerprint(file: str | None, places: str | list[str] | None) -> str:
 def warn(summary: dict[str, Any]) -> None:
     """One line for each thing that is wrong; each broken image has its own."""
     for line in summary.get("images_broken", {}).get("names", []):
-        log.warning("%s: not a readable image: its compound is left out: get it again", line)
+        log.warning("warning: %s: not a readable image: its compound is left out: get it again", line)
     for name, value in summary.items():
         if isinstance(value, dict) and value.get("count") and name != "images_broken":
             first, more = "; ".join(value["names"][:3]), "; …" * (value["count"] > 3)
-            log.warning("%s: %d (%s%s)", name.replace("_", " "), value["count"], first, more)
+            log.warning("warning: %s: %d (%s%s)", name.replace("_", " "), value["count"], first, more)
 
 
 def main(options: argparse.Namespace) -> None:
     with atomic_folder(options.output / "images") as folder:
         compounds, images, summary = load(
-            options.file, options.images, sha256=options.sha256, folder=folder, cache=options.cache
-        )
+            options.file, options.images, sha256=options.sha256, folder=folder, cache=options.cache,
+            take_unlisted=options.take_unlisted,
+        )  # fmt: skip
     warn(summary)
     write_table(compounds, options.output / "compounds.parquet", COMPOUNDS)
     write_table(images, options.output / "images.parquet", COMPOUND_IMAGES)
@@ -336,6 +362,9 @@ if __name__ == "__main__":
         help="folder, archive or address, the first that is there; compun: the benchmark's; none: the list alone",
     )
     parser.add_argument("--sha256", help="of the archive")
+    parser.add_argument(
+        "--take-unlisted", action="store_true", help="compounds with all three images that the list lacks too"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for the tables and images/")
     parser.add_argument("--cache", type=Path, default=Path(".cache"), metavar="FOLDER", help="keeps downloads")
     cli.run(main, parser)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -51,6 +52,8 @@ ALBEF = (
 )
 # The folders of a path that is not an address's.
 FOLDERS = re.compile(r"(?<![\w:/.~-])(?:/[^/\s'\",:()]+)+/")
+# Keys of stage judge in its messages, and what is written here in their place.
+JUDGE_KEYS = {"judge.model": "open_clip", "judge.pretrained": "pretrained"}
 
 
 class CannotLoad(Exception):
@@ -83,7 +86,7 @@ def open_model(model: NamedModel, options: argparse.Namespace) -> Iterator[Embed
             opened = _open_transformers(model, options) if model.transformers else _open_judge(model, options)
             embedder = stack.enter_context(opened)
         except (UserError, OSError) as error:
-            raise CannotLoad(without_folders(one_line(error), model.places())) from error
+            raise CannotLoad(own_keys(without_folders(one_line(error), model.places()))) from error
         yield embedder
 
 
@@ -116,6 +119,11 @@ def without_folders(text: str, places: Sequence[Path] = ()) -> str:
     for place in sorted({str(place) for place in places}, key=len, reverse=True):
         text = text.replace(place, Path(place).name)
     return FOLDERS.sub("", text)
+
+
+def own_keys(text: str) -> str:
+    """``text`` of stage judge, with the keys that a user writes here."""
+    return re.sub(r"(?<![\w.])judge\.(model|pretrained)\b", lambda found: JUDGE_KEYS[found[0]], text)
 
 
 # BLIP and ALIGN
@@ -195,7 +203,7 @@ def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> 
         raise UserError(ALBEF)
     library = _library()
     settle(threads)
-    folder, files = _fetch(model)
+    folder, files = fetch_transformers(model)
     try:
         config = library.AutoConfig.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # the library raises nearly anything where a file is damaged or of another kind
@@ -237,8 +245,8 @@ def _library() -> Any:
     return transformers
 
 
-def _fetch(model: NamedModel) -> tuple[Path, list[Path]]:
-    """The model's folder, and the files in it that decide an embedding."""
+def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
+    """The model's folder, and the files in it that decide an embedding; UserError where it is not to be had."""
     folder = Path(model.transformers or "")
     if not folder.is_dir():
         from huggingface_hub import snapshot_download
@@ -270,4 +278,5 @@ def _digest(files: Sequence[Path]) -> str:
 
 def _short(error: Exception) -> str:
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].strip()[:200]}" if lines else type(error).__name__
+    line = textwrap.shorten(lines[0], 200, placeholder=" …") if lines else ""
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__

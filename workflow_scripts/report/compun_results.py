@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, 
 from workflow_scripts.compun import published
 from workflow_scripts.compun.analyze_choices import OURS, PAPER, in_order, read_prompt, usual_prompts
 from workflow_scripts.report.examples import thumbnail
-from workflow_scripts.report.labels import interval, percent
+from workflow_scripts.report.labels import interval, number, percent
 from workflow_scripts.report.page import show_figures
 
 WHOSE = {PAPER: "the paper", OURS: "here"}
@@ -23,6 +24,8 @@ KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of th
 FIGURES = ("accuracy", "examples", "gains", "kinds")
 # Compounds that the page shows, half of them wrong if there are as many.
 SHOWN = 12
+# Characters of the reason why a model was not loaded, in the text table.
+REASON = 100
 # A test below this, corrected for several, is bold.
 ALPHA = 0.05
 
@@ -68,7 +71,8 @@ def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
     lines = []
     for row in beside[beside["table"].astype(str) == table].itertuples():
         name = row.model if pd.isna(row.prompt) else f"{row.model}, {prompt_words(row.prompt)}"
-        note = "" if pd.isna(row.note) else row.note
+        # The reason why a model was not loaded stands below the table.
+        note = "" if pd.isna(row.note) else row.note.partition(":")[0]
         ours = row.whose == OURS
         # The paper's own digits.
         value = cell(row.value, row.low, row.high, bold=ours, digits=1 if ours else 2)
@@ -80,30 +84,30 @@ def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
 def p_value(value: float | None) -> str:
     if value is None or pd.isna(value):
         return "–"
-    return "<\u00a00.0001" if value < 1e-4 else f"{value:.4f}"
+    return "<\u202f0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-def comparison_lines(comparisons: pd.DataFrame, between: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Of two prompts of each model, or of two models under each prompt: difference, who alone is right, both tests."""
-    groups = []
-    fixed = "model" if between == "prompt" else "prompt"
-    say = prompt_words if between == "prompt" else str
-    for name, part in comparisons[comparisons["between"] == between].groupby(fixed, sort=False):
-        lines = [
-            {
-                "name": f"{say(row.a)} − {say(row.b)}",
-                "cells": [
-                    cell(row.difference, row.low, row.high, bold=row.p_holm < ALPHA),
-                    words(f"{row.a_only} : {row.b_only}"),
-                    words(p_value(row.p_exact)),
-                    words(p_value(row.p_holm)),
-                    words(p_value(row.p_chi_square)),
-                ],
-            }
-            for row in part.itertuples()
+def comparison_lines(comparisons: pd.DataFrame) -> list[tuple[str, list[dict[str, Any]]]]:
+    """A table a family of tests: of two prompts, for each model; of two models, under all prompts. Of each test the
+    difference, of how many compounds, who alone is right, both p-values."""
+
+    def line(row: Any, name: str) -> dict[str, Any]:
+        cells = [
+            cell(row.difference, row.low, row.high, bold=row.p_holm < ALPHA),
+            {**words(f"{row.a_only}\u202f:\u202f{row.b_only}"), "interval": f"of {row.n:,}"},
+            {**words(p_value(row.p_exact)), "interval": f"χ²\u00a0{p_value(row.p_chi_square)}"},
+            words(p_value(row.p_holm)),
         ]
-        groups.append((name if between == "prompt" else prompt_words(name), lines))
-    return groups
+        return {"name": name, "cells": cells}
+
+    of_prompts = comparisons[comparisons["between"] == "prompt"].groupby("model", sort=False)
+    groups = [
+        (model, [line(row, f"{prompt_words(row.a)} − {prompt_words(row.b)}") for row in part.itertuples()])
+        for model, part in of_prompts
+    ]
+    of_models = comparisons[comparisons["between"] == "model"]
+    lines = [line(row, f"{row.a} − {row.b}: {prompt_words(row.prompt)}") for row in of_models.itertuples()]
+    return groups + ([("models, under each prompt", lines)] if lines else [])
 
 
 def kind_lines(kinds: pd.DataFrame) -> list[dict[str, Any]]:
@@ -144,7 +148,7 @@ def shown_compounds(
                 {
                     "file": thumbnail(folder / paths[row.compound, role]),
                     "title": nouns[role] if isinstance(nouns[role], str) else role,
-                    "verdict": f"{getattr(row, f'similarity_{role}'):.3f}",
+                    "verdict": number(getattr(row, f"similarity_{role}"), 3),
                     "chosen": chosen,
                     "right": role == "compound",
                 }
@@ -155,14 +159,23 @@ def shown_compounds(
     return {"model": first["model"], "prompt": prompt_words(first["prompt"]), "compounds": shown}
 
 
-def text_table(accuracy: pd.DataFrame) -> str:
-    """How often each model is right, by the usual prompts, as a Markdown table. accuracy: of ``analyze_choices``."""
+def text_table(accuracy: pd.DataFrame, failed: dict[str, str]) -> str:
+    """How often each model is right, by the usual prompts, as a Markdown table; and which were not loaded, and why.
+
+    accuracy: of ``analyze_choices``. failed: the reasons, by model.
+    """
     rows = [["model", "prompt", "right, %", "compounds"], ["---"] * 4]
     for row in accuracy[accuracy["prompt"].isin(usual_prompts(list(accuracy["prompt"].unique())))].itertuples():
         value = f"{percent(row.accuracy)} {interval(row.low, row.high)}".strip()
         rows.append([row.model, prompt_words(row.prompt), value, f"{row.n:,}"])
-    said = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
-    return f"{said}\n\nBy chance a third; a tie is not right. 95 % intervals over compounds.\n"
+    for model, reason in failed.items():
+        rows.append([model, "–", f"not loaded: {textwrap.shorten(reason, REASON, placeholder=' …')}", "–"])
+    said = "\n".join(f"| {' | '.join(text.replace('|', '&#124;') for text in cells)} |" for cells in rows)
+    return (
+        f"{said}\n\nRight: of three images the compound’s own is the nearest to the prompt; a tie is not right. By "
+        "chance a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s where all or none "
+        "are right.\n"
+    )
 
 
 def read_compun(results: Path, dataset: str) -> dict[str, Any]:
@@ -188,8 +201,7 @@ def read_compun(results: Path, dataset: str) -> dict[str, Any]:
             "kinds": {KIND_NAMES[kind]: n for kind, n in published.KINDS.items()},
             "uneven": [f"{line.model} {percent(line.accuracy, 2)}" for line in uneven],
         },
-        "prompts": comparison_lines(tables["comparisons"], "prompt"),
-        "models": comparison_lines(tables["comparisons"], "model"),
+        "tests": comparison_lines(tables["comparisons"]),
         "alpha": ALPHA,
         "shown": shown_compounds(
             read_table(place / "choices" / "choices.parquet", CHOICES),

@@ -23,6 +23,7 @@ from workflow_scripts.compun.analyze_choices import OURS, PAPER, read_prompt, us
 from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
 from workflow_scripts.report.compun_results import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis, text_table
 from workflow_scripts.report.drawing import WIDTH, empty, name_rows, note, save, size, style
+from workflow_scripts.report.labels import percent
 
 # By what a prompt is made of, ensembles hollow; told apart by mark too.
 COLORS = {"template": "#555555", "reversed": "#CC79A7", "descriptions": "#0072B2", "examples": "#D55E00"}
@@ -180,9 +181,13 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
     lines: list[tuple[str, str | None, str]] = []
     for model, part in kinds.groupby("model", sort=False):
         lines.append((model, None, ""))
-        sizes = part.drop_duplicates("kind").set_index("kind")["n"]
-        lines += [(model, kind, f"{KIND_NAMES[kind]}, n = {sizes[kind]}") for kind in NOUNS_SEEN if kind in sizes]
-    figure = Figure(figsize=size(len(lines), 0.42, 1.6))
+        sizes = part[part["prompt"].isin(prompts)].groupby("kind")["n"].agg(["min", "max"])
+        lines += [
+            (model, kind, f"{KIND_NAMES[kind]}, n = {_range(*sizes.loc[kind])}")
+            for kind in NOUNS_SEEN
+            if kind in sizes.index
+        ]
+    figure = Figure(figsize=size(len(lines), 0.5, 1.6))
     panels = figure.subplots(1, 2, sharey=True)
     for axes, column in zip(panels, ("wrong", "similarity"), strict=True):
         value = "wrong_share" if column == "wrong" else column
@@ -194,8 +199,14 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
                 row = own.iloc[0]
                 values = {"value": row[value], "low": row[f"{column}_low"], "high": row[f"{column}_high"]}
                 base = read_prompt(prompt).base
-                at = y + (place - (len(prompts) - 1) / 2) * 0.18
-                _dot(axes, at, values, COLORS[base], MARKS[base], hollow=False)
+                at = y + (place - (len(prompts) - 1) / 2) * 0.2
+                alone = column == "similarity" and row["right"] == 1
+                _dot(axes, at, values, COLORS[base], MARKS[base], hollow=alone)
+                if column == "similarity":
+                    axes.text(
+                        1.03, at, f"{row['right']}", transform=axes.get_yaxis_transform(), color=COLORS[base],
+                        fontsize=6.5, va="center",
+                    )  # fmt: skip
         _name_groups(
             axes,
             [(words if kind else model, {} if kind else None) for model, kind, words in lines],
@@ -213,8 +224,8 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
     figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.3, columnspacing=1)
     note(
         figure,
-        "line: 95 % interval. Which of its nouns a compound's picture shows. The paper's figures 3 and 4\n"
-        "show this of CLIP, in pictures without numbers",
+        "line: 95 % interval; at the right: how many answers are right (hollow: one alone). Which of\n"
+        "its nouns a compound's picture shows: as the paper's figures 3 and 4, which have no numbers",
     )
     return figure
 
@@ -224,13 +235,16 @@ def _name(row: dict) -> str:
 
 
 def _count(n: pd.Series) -> str:
-    low, high = int(n.min()), int(n.max())
-    return f"n = {low:,} compounds" if low == high else f"n = {low:,} to {high:,} compounds"
+    return f"n = {_range(n.min(), n.max())} compounds"
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _tell(table: pd.DataFrame, value: str) -> str:
     return "; ".join(
-        f"{row['model']}, {prompt_words(row['prompt'])}: {100 * row[value]:.1f}" for row in table.to_dict("records")
+        f"{row['model']}, {prompt_words(row['prompt'])}: {percent(row[value])}" for row in table.to_dict("records")
     )
 
 
@@ -251,7 +265,7 @@ def main(options: argparse.Namespace) -> None:
         }  # fmt: skip
         for name, (figure, title, told) in figures.items():
             save(figure, getattr(options, name), title, told)
-    write_text(text_table(accuracy), options.text)
+    write_text(text_table(accuracy, summary["not_loaded"]), options.text)
     log.info("%s: %d figures of %d compounds", options.analysis, len(figures), summary["judged"])
 
 

@@ -37,10 +37,13 @@ def swatch(word: str) -> str | None:
 
 def percent(value: float | None, digits: int = 1) -> str:
     """0.1234 as ``12.3``; a dash where there is no value."""
-    if value is None or math.isnan(value):
-        return "–"
+    return "–" if value is None or math.isnan(value) else number(100 * value, digits)
+
+
+def number(value: float, digits: int) -> str:
+    """-0.1234 as ``−0.123``; never ``−0.000``."""
     # Adding 0 turns -0.0 into 0.0.
-    return f"{round(100 * value, digits) + 0.0:.{digits}f}".replace("-", "−")
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def interval(low: float | None, high: float | None, digits: int = 1) -> str:
