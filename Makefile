@@ -6,7 +6,8 @@ CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: run paper specs compun test lint bench seeds dvc schema picture report unlock lock
+.PHONY: run paper specs compun test test-cluster lint bench seeds scale faults prefetch dvc record container schema picture report \
+  unlock lock
 
 .venv/ready: requirements.txt constraints.txt requirements-model.txt
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -19,11 +20,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 run: .venv/ready
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
 
-# The published benchmark: birds, then flowers. Needs a GPU.
+# The published benchmark, birds and flowers. Needs a GPU.
 paper: .venv/ready
-	@for preset in paper paper_flowers; do \
-	  python -m workflow_scripts.workflow.run --config presets/$$preset/config.yaml --cores $(CORES) || exit 1; \
-	done
+	@python -m workflow_scripts.workflow.run --config presets/published/config.yaml --cores $(CORES)
 
 # Training with long captions, on drawn birds, for three seeds; of preset specs, this alone.
 specs: .venv/ready
@@ -40,6 +39,10 @@ compun: .venv/ready
 test: lint
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+# The workflow through a Slurm of one node, which the tests start and stop: as root, with Debian's slurm-wlm and munge.
+test-cluster: .venv/ready
+	python -m pytest tests/cluster
+
 lint: .venv/ready
 	ruff check .
 	ruff format --check .
@@ -54,9 +57,31 @@ bench: .venv/ready
 seeds: .venv/ready
 	python -m workflow_scripts.workflow.seeds
 
+# The figures of docs/scale.md: results/scale.json. An hour and 10 GB of disk; REAL=…/cub_captions.zip adds real captions.
+scale: .venv/ready
+	python -m workflow_scripts.workflow.scale $(if $(REAL),--real '$(REAL)')
+
+# Kills at random moments, each followed by another run: the tables of docs/faults.md. MOMENTS, SEED; CONFIG: another
+# run than the small one.
+faults: .venv/ready
+	python -m tests.workflow.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
+	  $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
+
+# What a config's run would download, fetched now: for a machine without internet.
+prefetch: .venv/ready
+	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
+
 # dvc.yaml of a config, from the workflow's own graph.
 dvc: .venv/ready
 	python -m workflow_scripts.workflow.make_dvc --config '$(CONFIG)'
+
+# A finished run that DVC did not start, a cluster's say, recorded as dvc repro would have.
+record: .venv/ready
+	@python -m workflow_scripts.workflow.record --config '$(CONFIG)'
+
+# envs/Dockerfile, from the environments.
+container: .venv/ready
+	python -m workflow_scripts.workflow.container
 
 schema: .venv/ready
 	python -m workflow_scripts.common.config --write
@@ -69,7 +94,7 @@ report: .venv/ready
 	snakemake --configfile '$(CONFIG)' --report snakemake-report.html
 
 unlock: .venv/ready
-	snakemake --unlock --configfile '$(CONFIG)'
+	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
 
 # Pin anew what requirements.txt needs in turn.
 lock: .venv/ready

@@ -8,30 +8,34 @@ min_version("9.27")
 configfile: "config.yaml"
 
 
-include: "rules/common.smk"
-include: "rules/dataset.smk"
-include: "rules/pairs.smk"
-include: "rules/split.smk"
-include: "rules/divergence.smk"
-include: "rules/judge.smk"
-include: "rules/generate.smk"
-include: "rules/score.smk"
-include: "rules/report.smk"
+if config.get("runs"):
 
+    # Several runs in one: this file, once for each.
+    include: "rules/runs.smk"
 
-if CONFIG.specs:
+else:
 
-    include: "rules/specs.smk"
+    include: "rules/common.smk"
+    include: "rules/dataset.smk"
+    include: "rules/pairs.smk"
+    include: "rules/split.smk"
+    include: "rules/divergence.smk"
+    include: "rules/judge.smk"
+    include: "rules/generate.smk"
+    include: "rules/score.smk"
+    include: "rules/report.smk"
 
+    if CONFIG.specs:
 
-if CONFIG.compun:
+        include: "rules/specs.smk"
 
-    include: "rules/compun.smk"
+    if CONFIG.compun:
 
+        include: "rules/compun.smk"
 
-if CONFIG.human:
+    if CONFIG.human:
 
-    include: "rules/human.smk"
+        include: "rules/human.smk"
 
 
 rule all:

@@ -2,6 +2,7 @@
 import json
 import os
 import sys
+from functools import cache
 
 # Torch's threads otherwise spin while they wait, and on shared cores a step takes ten times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -19,6 +20,7 @@ from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import reads
 from workflow_scripts.report.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
 from workflow_scripts.score.config import Fid
+from workflow_scripts.workflow.storage import follow_constraints
 
 try:
     CONFIG = load_config(config)
@@ -37,6 +39,11 @@ pathvars:
     logs=LOGS,
 
 
+if CONFIG.container:
+
+    containerized: CONFIG.container
+
+
 wildcard_constraints:
     composition="|".join(CONFIG.compositions),
     generator="|".join(GENERATORS),
@@ -48,14 +55,61 @@ def torch_slots():
     return 1 if CONFIG.threads > 1 else 0
 
 
+def growing(amount):
+    """The megabytes or minutes that a scheduler is asked for: ``amount``, and as much again for each retry."""
+    return lambda wildcards, attempt: amount * attempt
+
+
+# object storage
+
+follow_constraints(workflow.storage_registry.default_storage_provider)
+
+
+def of_project(*paths):
+    """Files that are read and not made: with a default storage they stay where they are."""
+    return [local(path) for path in paths]
+
+
+def on_disk(path):
+    """Where a step finds what the workflow makes as ``path``: with a default storage, in Snakemake's local copy."""
+    if workflow.storage_settings.default_storage_provider is None:
+        return path
+    return str(workflow.modifier.path_modifier.apply_default_storage(path))
+
+
+def stored(settings):
+    """Every s3:// address in a section of the config, for the input of the rule that reads it."""
+    if isinstance(settings, str):
+        return [storage(settings)] if settings.startswith("s3://") else []
+    parts = settings.values() if isinstance(settings, dict) else settings if isinstance(settings, list) else []
+    return [address for part in parts for address in stored(part)]
+
+
+def retrieved(settings):
+    """The section with the place of the local copy instead of each s3:// address."""
+    if isinstance(settings, dict):
+        return {key: retrieved(part) for key, part in settings.items()}
+    if isinstance(settings, list):
+        return [retrieved(part) for part in settings]
+    return str(storage(settings)) if stored(settings) else settings
+
+
+# dataset
+
+
 def results_folder(wildcards):
     """The folder that the paths inside artifacts are relative to."""
-    return RESULTS
+    return on_disk(RESULTS)
 
 
-def source_settings():
-    """The settings of the chosen source alone, as the JSON that its step reads."""
-    return getattr(CONFIG.dataset, CONFIG.dataset.source).model_dump_json()
+def source_section():
+    """The settings of the chosen source alone."""
+    return getattr(CONFIG.dataset, CONFIG.dataset.source).model_dump(mode="json")
+
+
+def source_settings(wildcards):
+    """The same as the JSON that its step reads."""
+    return json.dumps(retrieved(source_section()), separators=(",", ":"), ensure_ascii=False)
 
 
 def captions_alone():
@@ -83,12 +137,12 @@ def source_contents(wildcards):
 def adjective_lexicons(wildcards):
     """The lexicon of one composition, or of all where the rule knows none."""
     names = [wildcards.composition] if hasattr(wildcards, "composition") else CONFIG.compositions
-    return [f"lexicons/adjectives/{name}.yaml" for name in names]
+    return of_project(*(f"lexicons/adjectives/{name}.yaml" for name in names))
 
 
 def noun_lexicon(wildcards):
     """The noun lexicon, or nothing where any noun goes."""
-    return [f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml"] if CONFIG.pairs.nouns else []
+    return of_project(f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml") if CONFIG.pairs.nouns else []
 
 
 # split
@@ -180,7 +234,7 @@ def divergence_tables(wildcards):
 
 def all_adjective_lexicons(wildcards):
     """The lexicons with which all captions were parsed."""
-    return [f"lexicons/adjectives/{name}.yaml" for name in CONFIG.compositions]
+    return of_project(*(f"lexicons/adjectives/{name}.yaml" for name in CONFIG.compositions))
 
 
 def subgraph_options(wildcards):
@@ -194,30 +248,40 @@ def subgraph_options(wildcards):
 
 def judge_files():
     """The files, outside installed packages, that decide what the judge starts from."""
-    return CONFIG.judge.files()
+    return of_project(*CONFIG.judge.files())
 
 
-def judge_gpus():
-    """How many GPUs a scheduler is asked for; a machine without one trains all the same."""
-    return 0 if CONFIG.judge.device == "cpu" else CONFIG.judge.gpus
+def training_resources(judge):
+    """What a scheduler is asked for to train ``judge``; a machine without a GPU trains all the same.
+
+    Of several hosts in the words of the plugin for Slurm, of which `mpi` leaves it to the step to start on each; GPUs
+    are then of each host, as `gres`, for `gpu` counts those of all.
+    """
+    gpus = 0 if judge.device == "cpu" else judge.gpus
+    if judge.hosts == 1:
+        return {"gpu": gpus}
+    hosts = {"nodes": judge.hosts, "tasks": judge.hosts, "tasks_per_gpu": 0, "mpi": "srun"}
+    return {**hosts, "gres": f"gpu:{gpus}"} if gpus else hosts
 
 
-def judge_launch():
-    """What starts the training: several GPUs want a process each. Without -- torchrun would take its --log."""
-    return launch(CONFIG.judge.gpus)
+def judge_gpu():
+    """How many GPUs a step asks for that runs the trained judge, or another model on its device: one is enough."""
+    return 0 if CONFIG.judge.device == "cpu" else 1
 
 
-def launch(gpus):
-    """What starts a module on so many GPUs."""
-    return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node {gpus} -m --"
+def launch(judge):
+    """What starts a training: several GPUs want a process each."""
+    if judge.processes == 1:
+        return "python -m"
+    return f"python -m workflow_scripts.judge.launch --hosts {judge.hosts} --gpus {judge.gpus} --"
 
 
 # generate
 
 
 def one_of(names):
-    """A pattern of these names alone; of nothing where there are none."""
-    return "|".join(names) or "(?!)"
+    """A pattern of these names alone; of nothing where there are none, without the ? that ends an address's path."""
+    return "|".join(names) or "$."
 
 
 def kind_of(generator):
@@ -256,7 +320,13 @@ def checked_options(generator):
 
 def generator_settings(wildcards):
     """The settings of the generator's kind, as the JSON that its step reads."""
-    return checked_options(wildcards.generator).model_dump_json()
+    settings = retrieved(checked_options(wildcards.generator).model_dump(mode="json"))
+    return json.dumps(settings, separators=(",", ":"), ensure_ascii=False)
+
+
+def generator_stored(wildcards):
+    """What of it lies on object storage."""
+    return stored(checked_options(wildcards.generator).model_dump(mode="json"))
 
 
 def generator_compute(wildcards):
@@ -272,8 +342,14 @@ def generator_gpus(wildcards):
 
 def generator_contents(wildcards):
     """A text that changes when the files of the user's that the generator reads do."""
-    kind = kind_of(wildcards.generator)
-    return kind.fingerprint(checked_options(wildcards.generator)) if hasattr(kind, "fingerprint") else ""
+    return contents_of(wildcards.generator)
+
+
+@cache
+def contents_of(generator):
+    """The same by name: one folder may hold a million images, and serve all compositions."""
+    kind = kind_of(generator)
+    return kind.fingerprint(checked_options(generator)) if hasattr(kind, "fingerprint") else ""
 
 
 def check_generators():
@@ -313,6 +389,13 @@ def score_options(wildcards):
         f" --chunking {score.chunking} --dominant {dominant_pairs(wildcards)} --ratio {score.balance.ratio}"
         f" --seed {CONFIG.seed}"
     )
+
+
+def image_shards(wildcards):
+    """The shards of a generator's embeddings; none where scoring embeds its images itself."""
+    shards = CONFIG.score.shards
+    folder = f"{RESULTS}/{wildcards.dataset}/{wildcards.composition}/embeddings/{wildcards.generator}"
+    return [f"{folder}/{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)] if shards > 1 else []
 
 
 def fid_options(wildcards):
@@ -358,6 +441,13 @@ def drawn_scenes(wildcards):
 SHARED_TEMPLATES = [
     "layout.html.j2", "macros.html.j2", "long_captions.html.j2", "compun_section.html.j2", "style.css",
 ]  # fmt: skip
+
+
+def page_templates(name):
+    """The template of a page, and what all pages share."""
+    return of_project(*(f"workflow_scripts/report/templates/{name}" for name in [name, *SHARED_TEMPLATES]))
+
+
 ALL_COMPOSITIONS = {"dataset": DATASET, "composition": CONFIG.compositions}
 
 
@@ -384,6 +474,10 @@ PAGE_READS_OF_COMPOSITION = [
 PAGE_READS_OF_GENERATOR = [*EXAMPLES_READ_OF_GENERATOR, "generated/{generator}/summary.json"]
 
 
+SPLIT_FIGURES = ("adjectives", "nouns", "swapped_pairs")
+SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", "loss")
+
+
 def figure(name, caption=None):
     """A figure of a composition, shown in Snakemake's report too, with the words of its own or of ``caption``."""
     return report(
@@ -393,6 +487,11 @@ def figure(name, caption=None):
         subcategory="{composition}",
         labels={"figure": name.replace("_", " ")},
     )
+
+
+def figures(names):
+    """The same of several, by their names."""
+    return {name: figure(name) for name in names}
 
 
 def distribution_figures():
@@ -416,14 +515,20 @@ def division_figures():
     return [figure("division")] if by_divergence() else []
 
 
+def of_all_compositions(drawn):
+    """The files of these figures, as plain paths."""
+    return expand(list(map(str, drawn)), **ALL_COMPOSITIONS)
+
+
 def split_figures():
     """The figures of what the splits hold: there are no images in them."""
-    return expand([*rules.draw_splits.output, *rules.draw_divergence.output], **ALL_COMPOSITIONS)
+    drawn = [*figures(SPLIT_FIGURES).values(), *distribution_figures(), *divergence_figures(), *division_figures()]
+    return of_all_compositions(drawn)
 
 
 def shown_figures(wildcards):
     """Every figure of every composition that stands on the page."""
-    return split_figures() + expand(rules.draw_scores.output, **ALL_COMPOSITIONS)
+    return split_figures() + of_all_compositions(figures(SCORE_FIGURES).values())
 
 
 def shown_settings(wildcards):
@@ -441,9 +546,10 @@ def final_outputs(wildcards):
     """What a run is for: the table and the report, or, of captions alone, the splits."""
     if captions_alone():
         return split_outputs() + split_figures() + specs_outputs() + compun_outputs()
-    tables = [f"{RESULTS}/{name}" for name in ("table.csv", "table.md", "table.tex", "comparisons.csv")]
+    names = ("table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json")
+    tables = [f"{RESULTS}/{name}" for name in names]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
-    pages = expand(rules.draw_examples.output, **ALL_COMPOSITIONS)
+    pages = expand(f"{RESULTS}/figures/{{dataset}}_{{composition}}_examples.pdf", **ALL_COMPOSITIONS)
     made = split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"]
     return made + specs_outputs() + compun_outputs() + human_outputs()
 
@@ -456,52 +562,47 @@ def specs_folder(wildcards):
     return f"{RESULTS}/{wildcards.dataset}/specs/{wildcards.seed}"
 
 
-def specs_gpus():
-    """How many GPUs a scheduler is asked for; a machine without one trains all the same."""
-    return 0 if CONFIG.specs.base.device == "cpu" else CONFIG.specs.base.gpus
-
-
-def specs_launch():
-    """What starts a training of stage specs."""
-    return launch(CONFIG.specs.base.gpus)
+def specs_gpu():
+    """How many GPUs measuring asks a scheduler for; a machine without one does all the same."""
+    return 0 if CONFIG.specs.base.device == "cpu" else 1
 
 
 def stretched_base(wildcards):
     """The judge that is stretched, or the files of the user's that it is made from."""
     base = CONFIG.specs.base
-    return [f"{specs_folder(wildcards)}/base"] if base.epochs else base.files()
+    return [f"{specs_folder(wildcards)}/base"] if base.epochs else of_project(*base.files())
 
 
 def stretch_options(wildcards):
     """What is stretched: the judge that was trained, or a pretrained model."""
     base = CONFIG.specs.base
     if base.epochs:
-        return ["--judge", f"{specs_folder(wildcards)}/base"]
+        return ["--judge", on_disk(f"{specs_folder(wildcards)}/base")]
     return ["--judge", base.model, *(["--pretrained", base.pretrained] if base.pretrained else [])]
 
 
 def long_examples(wildcards):
     """The long captions to train on."""
     data = CONFIG.specs.data
-    return data.examples if data else f"{specs_folder(wildcards)}/examples.parquet"
+    return local(data.examples) if data else f"{specs_folder(wildcards)}/examples.parquet"
 
 
 def long_steps(wildcards):
     """The growing captions to test on."""
     data = CONFIG.specs.data
-    return data.increments if data else f"{specs_folder(wildcards)}/steps.parquet"
+    return local(data.increments) if data else f"{specs_folder(wildcards)}/steps.parquet"
 
 
 def long_images(wildcards):
     """The folder that the paths of the images to train on are relative to."""
     data = CONFIG.specs.data
-    return (data.images or folder_beside(data.examples)) if data else f"{RESULTS}/{DATASET}/images"
+    return local(data.images or folder_beside(data.examples)) if data else f"{RESULTS}/{DATASET}/images"
 
 
 def step_images(wildcards):
     """The same of the images to test on."""
     data = CONFIG.specs.data
-    return (data.increment_images or folder_beside(data.increments)) if data else long_images(wildcards)
+    return local(data.increment_images or folder_beside(data.increments)) if data else long_images(wildcards)
 
 
 def folder_beside(path):
@@ -570,18 +671,21 @@ def compound_files(wildcards):
     """The list of compounds; of drawn ones the images too."""
     if drawn_compounds():
         return [f"{compun_folder()}/drawn/{name}" for name in ("list.csv", "images")]
-    return [CONFIG.compun.compounds.file] if CONFIG.compun.compounds.file else []
+    return of_project(CONFIG.compun.compounds.file) if CONFIG.compun.compounds.file else []
 
 
 def compound_options(wildcards):
     """The list of compounds and the places of their images."""
     if drawn_compounds():
-        return ["--file", f"{compun_folder()}/drawn/list.csv", "--images", f"{compun_folder()}/drawn/images"]
+        listed, images = map(on_disk, compound_files(wildcards))
+        return ["--file", listed, "--images", images]
     wanted = CONFIG.compun.compounds
     images = [wanted.images] if isinstance(wanted.images, str) else wanted.images
     return [
         *(["--file", wanted.file] if wanted.file else []),
         *("--images", *images),
+        # The names in the benchmark's own archive are the authority; of any other, the list selects.
+        *(["--take-unlisted"] if "compun" in images else []),
         *(["--sha256", wanted.sha256] if wanted.sha256 else []),
     ]
 
@@ -610,15 +714,15 @@ def text_files(wildcards):
     wanted = texts_wanted(wildcards.kind)
     if wanted is None:
         return [f"{compun_folder()}/drawn/{wildcards.kind}.json"]
-    return [wanted.file] if wanted.file else []
+    return of_project(wanted.file) if wanted.file else []
 
 
 def text_options(wildcards):
     """Where a kind of texts comes from: a file, a language model. Of its key, the variable's name alone."""
     wanted = texts_wanted(wildcards.kind)
-    file = [part for file in text_files(wildcards) for part in ("--file", file)]
     if wanted is None:
-        return [*file, "--count", 1]
+        return ["--file", *map(on_disk, text_files(wildcards)), "--count", 1]
+    file = [part for file in text_files(wildcards) for part in ("--file", file)]
     if wanted.address is None:
         return [*file, "--count", wanted.count]
     asked = {
@@ -641,7 +745,7 @@ def small_clips(wildcards):
 
 def asked_models(wildcards):
     """All models, as the JSON that their step reads."""
-    own = [{"name": name, "judge": folder} for name, folder in small_clips(wildcards).items()]
+    own = [{"name": name, "judge": on_disk(folder)} for name, folder in small_clips(wildcards).items()]
     return json.dumps(own + [model.model_dump(exclude_none=True) for model in CONFIG.compun.models])
 
 
@@ -649,7 +753,7 @@ def model_files(wildcards):
     """What models are made of here: the CLIPs that learn from drawn pictures, files and folders of the user's."""
     return [
         *small_clips(wildcards).values(),
-        *(str(path) for model in CONFIG.compun.models for path in model.places()),
+        *of_project(*(str(path) for model in CONFIG.compun.models for path in model.places())),
     ]
 
 
@@ -660,12 +764,7 @@ def text_tables(wildcards):
 
 def text_table_options(wildcards):
     """The options that name them."""
-    return [part for kind in compun_texts() for part in (f"--{kind}", f"{compun_folder()}/{kind}.json")]
-
-
-def small_clip_gpus():
-    """How many GPUs their training asks a scheduler for."""
-    return 0 if CONFIG.compun.judge.device == "cpu" else CONFIG.compun.judge.gpus
+    return [part for kind in compun_texts() for part in (f"--{kind}", on_disk(f"{compun_folder()}/{kind}.json"))]
 
 
 def compun_gpus():
@@ -720,6 +819,11 @@ def compun_outputs():
 
 
 # human
+
+# Of the pages that ask people, of pictures and of compounds.
+PAGE_TEMPLATES = of_project(
+    *(f"workflow_scripts/human/templates/{name}" for name in ("page.html.j2", "index.html.j2", "page.css", "page.js"))
+)
 
 
 def shown_generators():

@@ -33,13 +33,14 @@ if drawn_compounds():
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(1000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.compun.draw_compounds"),
             drawn=CONFIG.compun.drawn.model_dump(),
             seed=CONFIG.seed,
             results=results_folder,
-            folder=lambda wildcards: f"{compun_folder()}/drawn",
+            folder=lambda wildcards: on_disk(f"{compun_folder()}/drawn"),
         shell:
             "python -m workflow_scripts.compun.draw_compounds --tested {params.drawn[tested]} --others {params.drawn[others]}"
             " --things {params.drawn[things]} --pairs {params.drawn[pairs]} --each {params.drawn[each]} --seed {params.seed}"
@@ -52,7 +53,7 @@ if drawn_compounds():
             images=f"{COMPUN}/drawn/training/images.parquet",
             folder=f"{COMPUN}/drawn/training/images",
             splits=f"{COMPUN}/drawn/training/{{training}}.parquet",
-            files=CONFIG.compun.judge.files(),
+            files=of_project(*CONFIG.compun.judge.files()),
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:
@@ -63,12 +64,13 @@ if drawn_compounds():
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            mem_mb=8000,
+            **training_resources(CONFIG.compun.judge),
+            mem_mb=growing(4000),
+            runtime=growing(120),
             torch=torch_slots(),
-            gpu=small_clip_gpus(),
         params:
             code=code_hash("workflow_scripts.judge.train_judge"),
-            launch=launch(CONFIG.compun.judge.gpus),
+            launch=launch(CONFIG.compun.judge),
             settings=CONFIG.compun.judge.model_dump_json(),
             seed=CONFIG.seed,
             results=results_folder,
@@ -97,13 +99,14 @@ rule load_compounds:
         "../envs/compun.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         code=code_hash("workflow_scripts.compun.load_compounds"),
         options=compound_options,
         contents=compound_contents,
         cache=CONFIG.cache,
-        folder=lambda wildcards: compun_folder(),
+        folder=lambda wildcards: on_disk(compun_folder()),
     shell:
         "python -m workflow_scripts.compun.load_compounds {params.options:q} --cache {params.cache:q}"
         " --output {params.folder:q} --log {log:q}"
@@ -125,7 +128,8 @@ rule ask_captions:
         "../envs/compun.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=growing(1000),
+        runtime=growing(240),
     params:
         code=code_hash("workflow_scripts.compun.ask_captions"),
         options=text_options,
@@ -153,7 +157,8 @@ rule classify:
         "../envs/compun.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=8000,
+        mem_mb=growing(8000),
+        runtime=growing(120),
         torch=torch_slots(),
         gpu=compun_gpus(),
     params:
@@ -189,10 +194,11 @@ rule analyze_choices:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.compun.analyze_choices"),
-        people=["--people", *people_answered()] if people_answered() else [],
+        people=["--people", *map(on_disk, people_answered())] if people_answered() else [],
         bootstrap=CONFIG.compun.bootstrap,
         seed=CONFIG.seed,
     shell:
@@ -222,7 +228,8 @@ if CONFIG.compun.human:
             "../envs/torch.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(2000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.compun.sample_compun_tasks"),
             options=people_options,
@@ -237,10 +244,7 @@ if CONFIG.compun.human:
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
             pictures=f"{COMPUN}/human/pictures",
-            templates=expand(
-                "workflow_scripts/human/templates/{name}",
-                name=["page.html.j2", "index.html.j2", "page.css", "page.js"],
-            ),
+            templates=PAGE_TEMPLATES,
         output:
             pages=directory(f"{COMPUN}/human/pages"),
         log:
@@ -251,7 +255,8 @@ if CONFIG.compun.human:
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(1000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.human.write_pages"),
         shell:
@@ -265,7 +270,7 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
         """Say how often people are right, how far they agree, and which compounds confuse them."""
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
-            answers=CONFIG.compun.human.answers,
+            answers=of_project(*CONFIG.compun.human.answers),
         output:
             people=f"{COMPUN}/human/people.json",
             by_compound=f"{COMPUN}/human/items.csv",
@@ -278,13 +283,14 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=1000,
+            mem_mb=growing(1000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.compun.analyze_people"),
             keep=CONFIG.compun.human.keep,
             bootstrap=CONFIG.compun.bootstrap,
             seed=CONFIG.seed,
-            folder=lambda wildcards: f"{compun_folder()}/human",
+            folder=lambda wildcards: on_disk(f"{compun_folder()}/human"),
         shell:
             "python -m workflow_scripts.compun.analyze_people --tasks {input.tasks:q} --answers {input.answers:q}"
             " --keep {params.keep} --bootstrap {params.bootstrap} --seed {params.seed} --output {params.folder:q} --log {log:q}"

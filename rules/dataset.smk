@@ -4,6 +4,8 @@
 
 rule load_dataset:
     """Read or draw the images and captions of the config's source."""
+    input:
+        stored(source_section()),
     output:
         captions="<results>/{dataset}/captions.parquet",
         images="<results>/{dataset}/images.parquet",
@@ -18,14 +20,15 @@ rule load_dataset:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(120),
     params:
         code=code_hash(
             "workflow_scripts.dataset.load_dataset",
             f"workflow_scripts.dataset.sources.{CONFIG.dataset.source}",
         ),
         source=CONFIG.dataset.source,
-        settings=source_settings(),
+        settings=source_settings,
         contents=source_contents,
         limit=CONFIG.dataset.limit or 0,
         seed=CONFIG.seed,

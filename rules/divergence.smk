@@ -25,7 +25,8 @@ rule measure_splits:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=8000,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         code=code_hash("workflow_scripts.divergence.measure_splits"),
         model=CONFIG.pairs.model,

@@ -9,6 +9,7 @@ rule generate_images:
     input:
         prompts="<results>/{dataset}/{composition}/prompts.parquet",
         tables=generator_tables,
+        stored=generator_stored,
     output:
         manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
         folder=directory("<results>/{dataset}/{composition}/generated/{generator}/images"),
@@ -19,11 +20,14 @@ rule generate_images:
         "<logs>/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
         generator=one_of(generators()),
+    group:
+        "generate"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         code=generator_code,
         kind=generator_kind,
@@ -52,12 +56,15 @@ use rule generate_images as generate_scenes with:
 use rule generate_images as generate_by_model with:
     wildcard_constraints:
         generator=one_of(generators(model=True)),
+    group:
+        "draw"
     conda:
         "../envs/diffusers.yaml"
     threads: CONFIG.threads
     resources:
         torch=torch_slots(),
-        mem_mb=16000,
+        mem_mb=growing(16000),
+        runtime=growing(1440),
         gpu=generator_gpus,
 
 
@@ -79,7 +86,8 @@ rule export_layout:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         code=code_hash("workflow_scripts.generate.export_layout"),
         batch=CONFIG.generate.layout.batch,

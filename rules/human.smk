@@ -33,7 +33,8 @@ rule sample_tasks:
         "../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.human.sample_tasks"),
         generators=shown_generators(),
@@ -52,10 +53,7 @@ rule write_pages:
     input:
         tasks="<results>/{dataset}/{composition}/human/tasks.parquet",
         pictures="<results>/{dataset}/{composition}/human/pictures",
-        templates=expand(
-            "workflow_scripts/human/templates/{name}",
-            name=["page.html.j2", "index.html.j2", "page.css", "page.js"],
-        ),
+        templates=PAGE_TEMPLATES,
     output:
         pages=directory("<results>/{dataset}/{composition}/human/pages"),
     log:
@@ -66,7 +64,8 @@ rule write_pages:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.human.write_pages"),
     shell:
@@ -78,7 +77,7 @@ rule write_site:
     """Write the tasks as a crowd-work site takes them."""
     input:
         tasks="<results>/{dataset}/{composition}/human/tasks.parquet",
-        template="workflow_scripts/human/templates/site.html.j2",
+        template=of_project("workflow_scripts/human/templates/site.html.j2"),
     output:
         site=directory("<results>/{dataset}/{composition}/human/site"),
     log:
@@ -89,7 +88,8 @@ rule write_site:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=growing(1000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.human.write_site"),
         base=site_base(),
@@ -102,8 +102,8 @@ rule analyze:
     """Say what people answered, and how far the scores agree with them."""
     input:
         tasks="<results>/{dataset}/{composition}/human/tasks.parquet",
-        answers=CONFIG.human.answers,
-        other=list(CONFIG.human.scores.values()),
+        answers=of_project(*CONFIG.human.answers),
+        other=of_project(*CONFIG.human.scores.values()),
         scores=expand("<results>/{{dataset}}/{{composition}}/scores/{generator}", generator=shown_generators()),
     output:
         analysis=directory("<results>/{dataset}/{composition}/human/analysis"),
@@ -116,10 +116,11 @@ rule analyze:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.human.analyze"),
-        scores=lambda wildcards: f"{RESULTS}/{wildcards.dataset}/{wildcards.composition}/scores",
+        scores=lambda wildcards: on_disk(f"{RESULTS}/{wildcards.dataset}/{wildcards.composition}/scores"),
         other=[f"{name}={file}" for name, file in CONFIG.human.scores.items()],
         settings=CONFIG.human.model_dump_json(include={"keep", "perceptual", "match", "caption"}),
         bootstrap=CONFIG.score.bootstrap,

@@ -20,12 +20,13 @@ rule train_judge:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=8000,
+        **training_resources(CONFIG.judge),
+        mem_mb=growing(8000),
+        runtime=growing(720),
         torch=torch_slots(),
-        gpu=judge_gpus(),
     params:
         code=code_hash("workflow_scripts.judge.train_judge"),
-        launch=judge_launch(),
+        launch=launch(CONFIG.judge),
         settings=CONFIG.judge.model_dump_json(),
         seed=CONFIG.seed,
         results=results_folder,

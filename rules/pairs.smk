@@ -19,7 +19,8 @@ rule extract_pairs:
         "../envs/text.yaml"
     threads: 2
     resources:
-        mem_mb=4000,
+        mem_mb=growing(3000),
+        runtime=growing(60),
     params:
         code=code_hash("workflow_scripts.pairs.extract_pairs"),
         model=CONFIG.pairs.model,
@@ -42,11 +43,14 @@ rule rank_pairs:
         "<logs>/{dataset}/{composition}/rank_pairs.log",
     benchmark:
         "<logs>/{dataset}/{composition}/rank_pairs.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.pairs.rank_pairs"),
         selection_adjectives=CONFIG.pairs.selection.adjectives,

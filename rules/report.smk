@@ -28,6 +28,7 @@ rule make_table:
             category="Scores",
             labels={"table": "differences"},
         ),
+        metrics="<results>/metrics.json",
     log:
         "<logs>/make_table.log",
     benchmark:
@@ -36,7 +37,8 @@ rule make_table:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.report.make_table"),
         dataset=DATASET,
@@ -63,9 +65,7 @@ rule draw_splits:
         swapped="<results>/{dataset}/{composition}/swapped.parquet",
         prompts="<results>/{dataset}/{composition}/prompts.parquet",
     output:
-        adjectives=figure("adjectives"),
-        nouns=figure("nouns"),
-        swapped_pairs=figure("swapped_pairs"),
+        **figures(SPLIT_FIGURES),
         distributions=distribution_figures(),
     log:
         "<logs>/{dataset}/{composition}/draw_splits.log",
@@ -75,7 +75,8 @@ rule draw_splits:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.report.draw_splits"),
         dominant=dominant_pairs,
@@ -105,7 +106,8 @@ rule draw_divergence:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.report.draw_divergence"),
         definitions=measured_definitions(),
@@ -124,11 +126,7 @@ rule draw_scores:
         table="<results>/table.csv",
         comparisons="<results>/comparisons.csv",
     output:
-        scores=figure("scores"),
-        gaps=figure("gaps"),
-        drops=figure("drops"),
-        comparisons=figure("comparisons"),
-        loss=figure("loss"),
+        **figures(SCORE_FIGURES),
     log:
         "<logs>/{dataset}/{composition}/draw_scores.log",
     benchmark:
@@ -137,7 +135,8 @@ rule draw_scores:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.report.draw_scores"),
         seed=CONFIG.seed,
@@ -172,7 +171,8 @@ rule draw_examples:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.report.draw_examples"),
         generators=list(GENERATORS),
@@ -208,7 +208,7 @@ rule make_page:
         fid=all_fids(),
         specs=specs_page_reads(),
         compun=compun_page_reads(),
-        templates=expand("workflow_scripts/report/templates/{name}", name=["report.html.j2", *SHARED_TEMPLATES]),
+        templates=page_templates("report.html.j2"),
     output:
         report(
             "<results>/report.html",
@@ -224,7 +224,8 @@ rule make_page:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.report.make_page"),
         dataset=DATASET,
@@ -270,7 +271,8 @@ if CONFIG.specs:
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(2000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.report.draw_specs"),
         shell:
@@ -282,7 +284,7 @@ if CONFIG.specs:
         """Write the page of long captions alone: one file."""
         input:
             specs_page_reads(),
-            templates=expand("workflow_scripts/report/templates/{name}", name=["specs.html.j2", *SHARED_TEMPLATES]),
+            templates=page_templates("specs.html.j2"),
         output:
             report(
                 "<results>/specs.html",
@@ -298,7 +300,8 @@ if CONFIG.specs:
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(1000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.report.make_specs_page"),
             dataset=DATASET,
@@ -326,7 +329,8 @@ if CONFIG.compun:
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(2000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.report.draw_compun"),
         shell:
@@ -338,7 +342,7 @@ if CONFIG.compun:
         """Write the page of compound nouns alone: one file."""
         input:
             compun_page_reads(),
-            templates=expand("workflow_scripts/report/templates/{name}", name=["compun.html.j2", *SHARED_TEMPLATES]),
+            templates=page_templates("compun.html.j2"),
         output:
             report(
                 "<results>/compun.html",
@@ -354,7 +358,8 @@ if CONFIG.compun:
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(2000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.report.make_compun_page"),
             dataset=DATASET,

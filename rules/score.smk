@@ -3,6 +3,44 @@
 # serves, with a summary; for sketches the same by the oracle; and the choice between right and wrong adjectives.
 
 
+if CONFIG.score.shards > 1:
+
+    rule embed_images:
+        """Embed one shard of a generator's images by the trained judge."""
+        input:
+            images="<results>/{dataset}/images.parquet",
+            files="<results>/{dataset}/images",
+            manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+            made="<results>/{dataset}/{composition}/generated/{generator}/images",
+            judge="<results>/{dataset}/{composition}/judge",
+        output:
+            "<results>/{dataset}/{composition}/embeddings/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
+        log:
+            "<logs>/{dataset}/{composition}/embed_images.{generator}.{shard}-of-{shards}.log",
+        benchmark:
+            "<logs>/{dataset}/{composition}/embed_images.{generator}.{shard}-of-{shards}.benchmark.tsv"
+        conda:
+            "../envs/torch.yaml"
+        threads: CONFIG.threads
+        resources:
+            torch=torch_slots(),
+            mem_mb=growing(4000),
+            runtime=growing(60),
+            gpu=judge_gpu(),
+        params:
+            code=code_hash("workflow_scripts.score.embed_images"),
+            batch=CONFIG.score.batch,
+            threads=CONFIG.threads,
+            device=CONFIG.judge.device,
+            results=results_folder,
+            cache=CONFIG.cache,
+        shell:
+            "python -m workflow_scripts.score.embed_images --manifest {input.manifest:q} --images {input.images:q}"
+            " --results {params.results:q} --judge {input.judge:q} --shard {wildcards.shard} --shards {wildcards.shards}"
+            " --batch {params.batch} --threads {params.threads} --device {params.device} --cache {params.cache:q}"
+            " --output {output:q} --log {log:q}"
+
+
 rule score_images:
     """Score a generator's images by the trained judge."""
     input:
@@ -15,18 +53,23 @@ rule score_images:
         manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
         made="<results>/{dataset}/{composition}/generated/{generator}/images",
         judge="<results>/{dataset}/{composition}/judge",
+        embedded=image_shards,
     output:
         scores=directory("<results>/{dataset}/{composition}/scores/{generator}"),
     log:
         "<logs>/{dataset}/{composition}/score_images.{generator}.log",
     benchmark:
         "<logs>/{dataset}/{composition}/score_images.{generator}.benchmark.tsv"
+    group:
+        "score"
     conda:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
         torch=torch_slots(),
-        mem_mb=4000,
+        mem_mb=growing(8000),
+        runtime=growing(60),
+        gpu=judge_gpu(),
     params:
         code=code_hash("workflow_scripts.score.score_images"),
         serves=served_splits,
@@ -42,7 +85,8 @@ rule score_images:
         " --manifest {input.manifest:q} --judge {input.judge:q} --results {params.results:q}"
         " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q} --generator {wildcards.generator:q}"
         " --serves {params.serves:q} {params.rule} --batch {params.batch} --threads {params.threads}"
-        " --device {params.device} --cache {params.cache:q} --output {output.scores:q} --log {log:q}"
+        " --device {params.device} --cache {params.cache:q} --embedded {input.embedded:q} --output {output.scores:q}"
+        " --log {log:q}"
 
 
 rule score_oracle:
@@ -63,11 +107,14 @@ rule score_oracle:
         "<logs>/{dataset}/{composition}/score_oracle.{generator}.log",
     benchmark:
         "<logs>/{dataset}/{composition}/score_oracle.{generator}.benchmark.tsv"
+    group:
+        "oracle"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.score.score_oracle"),
         serves=served_splits,
@@ -104,7 +151,9 @@ rule adjective_choice:
     threads: CONFIG.threads
     resources:
         torch=torch_slots(),
-        mem_mb=4000,
+        mem_mb=growing(8000),
+        runtime=growing(60),
+        gpu=judge_gpu(),
     params:
         code=code_hash("workflow_scripts.score.adjective_choice"),
         train_on=CONFIG.judge.train_on,
@@ -139,13 +188,16 @@ rule score_fid:
         "<logs>/{dataset}/{composition}/score_fid.{generator}.log",
     benchmark:
         "<logs>/{dataset}/{composition}/score_fid.{generator}.benchmark.tsv"
+    group:
+        "fid"
     conda:
         "../envs/fid.yaml"
     threads: CONFIG.threads
     resources:
         torch=torch_slots(),
-        mem_mb=6000,
-        gpu=judge_gpus(),
+        mem_mb=growing(6000),
+        runtime=growing(60),
+        gpu=judge_gpu(),
     params:
         code=code_hash("workflow_scripts.score.score_fid"),
         serves=served_splits,

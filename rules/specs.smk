@@ -30,11 +30,12 @@ if CONFIG.specs.data is None:
             "../envs/base.yaml"
         threads: 1
         resources:
-            mem_mb=2000,
+            mem_mb=growing(1000),
+            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.specs.describe_images"),
             test=CONFIG.specs.test,
-            folder=specs_folder,
+            folder=lambda wildcards: on_disk(specs_folder(wildcards)),
         shell:
             "python -m workflow_scripts.specs.describe_images --scenes {input.scenes:q} --images {input.images:q}"
             " --test {params.test} --seed {wildcards.seed} --folder {params.folder:q} --log {log:q}"
@@ -49,7 +50,7 @@ if CONFIG.specs.base.epochs:
             images="<results>/{dataset}/images.parquet",
             folder="<results>/{dataset}/images",
             splits=f"{SPECS}/splits.parquet",
-            files=CONFIG.specs.base.files(),
+            files=of_project(*CONFIG.specs.base.files()),
         output:
             judge=directory(f"{SPECS}/base"),
         log:
@@ -60,17 +61,19 @@ if CONFIG.specs.base.epochs:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            mem_mb=8000,
+            **training_resources(CONFIG.specs.base),
+            mem_mb=growing(8000),
+            runtime=growing(720),
             torch=torch_slots(),
-            gpu=specs_gpus(),
         params:
             code=code_hash("workflow_scripts.judge.train_judge"),
+            launch=launch(CONFIG.specs.base),
             settings=CONFIG.specs.base.model_dump_json(),
             results=results_folder,
             cache=CONFIG.cache,
             torch_threads=CONFIG.threads,
         shell:
-            "python -m workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
+            "{params.launch} workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
             " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q}"
             " --seed {wildcards.seed} --threads {params.torch_threads} --cache {params.cache:q}"
             " --folder {output.judge:q} --log {log:q}"
@@ -90,7 +93,8 @@ rule stretch:
         "../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(4000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.specs.stretch"),
         start=stretch_options,
@@ -114,7 +118,8 @@ rule cut_captions:
         "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         code=code_hash("workflow_scripts.specs.cut_captions"),
         model=CONFIG.pairs.model,
@@ -142,12 +147,13 @@ rule train_specs:
         "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=8000,
+        **training_resources(CONFIG.specs.base),
+        mem_mb=growing(8000),
+        runtime=growing(720),
         torch=torch_slots(),
-        gpu=specs_gpus(),
     params:
         code=code_hash("workflow_scripts.specs.train_specs"),
-        launch=specs_launch(),
+        launch=launch(CONFIG.specs.base),
         settings=CONFIG.specs.training.model_dump_json(),
         model=CONFIG.pairs.model,
         device=CONFIG.specs.base.device,
@@ -179,9 +185,10 @@ rule intrinsic:
         "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=8000,
+        mem_mb=growing(8000),
+        runtime=growing(120),
         torch=torch_slots(),
-        gpu=specs_gpus(),
+        gpu=specs_gpu(),
     params:
         code=code_hash("workflow_scripts.specs.intrinsic"),
         bootstrap=CONFIG.specs.bootstrap,

@@ -19,7 +19,8 @@ rule divide_images:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(120),
     params:
         code=code_hash("workflow_scripts.split.divide_images"),
         options=division_options,
@@ -45,11 +46,14 @@ rule sample_heldout:
         "<logs>/{dataset}/{composition}/sample_heldout.log",
     benchmark:
         "<logs>/{dataset}/{composition}/sample_heldout.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.sample_heldout"),
         fraction=CONFIG.split.heldout.fraction,
@@ -83,11 +87,14 @@ rule make_splits:
         "<logs>/{dataset}/{composition}/make_splits.log",
     benchmark:
         "<logs>/{dataset}/{composition}/make_splits.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.make_splits"),
         test_seen=CONFIG.split.test_seen,
@@ -118,11 +125,14 @@ rule swap_adjectives:
         "<logs>/{dataset}/{composition}/swap_adjectives.log",
     benchmark:
         "<logs>/{dataset}/{composition}/swap_adjectives.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.swap_adjectives"),
         published=published_data,
@@ -154,11 +164,14 @@ rule make_prompts:
         "<logs>/{dataset}/{composition}/make_prompts.log",
     benchmark:
         "<logs>/{dataset}/{composition}/make_prompts.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.make_prompts"),
         prompts=CONFIG.split.prompts,
@@ -192,11 +205,14 @@ rule audit:
         "<logs>/{dataset}/{composition}/audit.log",
     benchmark:
         "<logs>/{dataset}/{composition}/audit.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.audit"),
         violations=CONFIG.split.published.violations if CONFIG.split.published else "refuse",
@@ -223,11 +239,14 @@ rule export:
         "<logs>/{dataset}/{composition}/export.log",
     benchmark:
         "<logs>/{dataset}/{composition}/export.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.export"),
     shell:

@@ -1,0 +1,90 @@
+# runs: several runs in one, each with a config and a results folder of its own.
+# Needs what the runs need. Gives what they give, and one table of all their scores.
+import os
+import sys
+from contextlib import contextmanager
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+sys.path.insert(0, workflow.basedir)
+
+from workflow_scripts.common.code import code_hash
+from workflow_scripts.common.config import load_config, run_values
+from workflow_scripts.common.errors import UserError
+
+try:
+    CONFIG = load_config(config)
+except UserError as error:
+    raise WorkflowError(str(error))
+
+VALUES = run_values(config)
+TABLES = ["table.csv", "comparisons.csv", "table.md", "table.tex"]
+
+
+# In the rules' paths, <results> and <logs>.
+pathvars:
+    results=CONFIG.results,
+    logs=f"{CONFIG.results}/logs",
+
+
+@contextmanager
+def errors_of(run):
+    """Say in which run an error lies."""
+    try:
+        yield
+    except WorkflowError as error:
+        raise WorkflowError(f"runs.{run}: {error}")
+
+
+# A run's rules have its name before theirs.
+for RUN in CONFIG.runs:
+    MODULE, PREFIX = f"run {RUN}", f"{RUN}_"
+
+    module:
+        name: MODULE
+        snakefile:
+            "../Snakefile"
+        config:
+            VALUES[RUN]
+
+    with errors_of(RUN):
+
+        use rule * from MODULE as PREFIX*
+
+
+def of_run(run):
+    """What rules/common.smk defines for a run."""
+    return globals()[f"run {run}"]
+
+
+# The folders of those that end in a table; captions alone do not.
+SCORED = {run: of_run(run).RESULTS for run in CONFIG.runs if not of_run(run).captions_alone()}
+
+
+def final_outputs(wildcards):
+    """What each run is for, and the table of all."""
+    own = [output for run in CONFIG.runs for output in of_run(run).final_outputs(wildcards)]
+    return own + [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
+
+
+rule join_tables:
+    """Join the tables of all runs."""
+    input:
+        expand("{folder}/{name}", folder=SCORED.values(), name=TABLES),
+    output:
+        expand("<results>/{name}", name=TABLES),
+    log:
+        "<logs>/join_tables.log",
+    benchmark:
+        "<logs>/join_tables.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=30,
+    params:
+        code=code_hash("workflow_scripts.report.join_tables"),
+        runs=list(SCORED),
+    shell:
+        "python -m workflow_scripts.report.join_tables --runs {params.runs:q} --tables {input:q}"
+        " --output {output:q} --log {log:q}"

@@ -1,0 +1,92 @@
+"""The workflow through a real Slurm of one node: the same table, and what happens when things go wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cluster.conftest import ClusterProject, Slurm
+
+GENERATORS = 3
+# Steps that are no submission of their own, since one job does them all: the five between pairs and prompts, all
+# generators' images, all scores, and all of the oracle's.
+SHARED = 4 + 3 * (GENERATORS - 1)
+
+
+def test_a_failed_job_shows_its_own_error(project: ClusterProject, slurm: Slurm) -> None:
+    (project.root / "captions.csv").write_text("image_id,caption\n1,a red bird\n")
+    source = "{source: table, table: {file: captions.csv, images: not_here}}"
+    (project.root / "broken.yaml").write_text(
+        f"results: broken\ncompositions: [color]\ndataset: {source}\ngenerate: {{generators: [photographs]}}\n"
+    )
+    once = ("--retries", "0")
+    shown = project.submit("slurm", "broken.yaml", "broken/table/captions.parquet", *once, check=False)
+    assert "Error in rule load_dataset" in shown
+    assert "error: not_here: no such folder of images" in shown
+
+
+def test_killed_for_memory_comes_again_with_more(project: ClusterProject, slurm: Slurm) -> None:
+    # The parser and two Snakemakes take some 1,000 MiB: of 700 Slurm kills it.
+    first = slurm.last() + 1
+    config = project.config("memory.yaml", "memory", ".cache_memory")
+    asks = ("--set-resources", "extract_pairs:mem_mb=700*attempt")
+    shown = project.submit("slurm", config, "memory/sketch/pairs.parquet", *asks)
+    jobs = [slurm.details(job) for job in range(first, slurm.last() + 1)]
+    parser = [job for job in jobs if "extract_pairs" in job["Comment"]]
+    assert [job["MinMemoryNode"] for job in parser] == ["700M", "1400M"]
+    assert [job["JobState"] for job in parser] == ["FAILED", "COMPLETED"]
+    assert "exceeded memory limit" in shown
+    assert "Trying to restart job" in shown
+    assert len(pd.read_parquet(project.root / "memory" / "sketch" / "pairs.parquet")) > 0
+
+
+@pytest.fixture(scope="module")
+def printed(project: ClusterProject, slurm: Slurm) -> tuple[str, range]:
+    """What a run that was cancelled and started again printed the second time, and its jobs' numbers."""
+    config = project.config("slurm.yaml", "results", ".cache_slurm")
+    project.interrupt(slurm, "slurm", config, "results/table.csv", until="results/sketch/captions.parquet")
+    first = slurm.last() + 1
+    shown = project.submit("slurm", config, "results/table.csv")
+    return shown, range(first, slurm.last() + 1)
+
+
+def test_cancelled_and_started_again_the_table_is_the_local_one(
+    project: ClusterProject, printed: tuple[str, range], local: bytes
+) -> None:
+    assert project.table("results") == local
+    assert not project.planned("slurm.yaml").keys() & {"score_images", "train_judge", "make_table"}
+
+
+def test_many_small_jobs_are_submitted_as_few(printed: tuple[str, range]) -> None:
+    shown, jobs = printed
+    steps = int(re.search(r"^total +(\d+)$", shown, re.M)[1])
+    # Of 19 steps those before the interruption, one or two, are done.
+    assert steps >= 17
+    assert len(jobs) == steps - SHARED == len(re.findall("has been submitted with SLURM jobid", shown))
+
+
+def test_jobs_ask_for_what_their_rules_say(slurm: Slurm, printed: tuple[str, range]) -> None:
+    asked = {}
+    for job in range(1, printed[1].stop):
+        details = slurm.details(job)
+        asked[re.split("_wildcards|_sketch", details["Comment"])[0]] = details
+    judge, load = asked["rule_train_judge"], asked["rule_load_dataset"]
+    assert judge["TRES"].startswith("cpu=2,mem=8000M") and judge["TresPerJob"] == "gres:gpu:1"
+    assert judge["TimeLimit"] == "12:00:00"
+    assert load["TRES"].startswith("cpu=1,mem=2000M") and "TresPerJob" not in load
+    # Of a group one step of several threads at a time: the memory of one, the time of all.
+    score = asked["rule_score_score_images"]
+    assert score["TRES"].startswith("cpu=2,mem=8000M") and score["TresPerJob"] == "gres:gpu:1"
+    assert score["TimeLimit"] == f"{GENERATORS:02}:00:00"
+
+
+def test_logs_are_in_one_folder(project: ClusterProject, printed: tuple[str, range]) -> None:
+    logs = [Path(log) for log in re.findall(r"\(log: (.*?)\)", printed[0])]
+    assert len(logs) == len(printed[1])
+    assert all(log.is_relative_to(project.root / "results" / "logs" / "slurm") for log in logs)
+    # Of jobs that ended well nothing is kept but the steps' own.
+    assert not any(log.exists() for log in logs)
+    assert list((project.root / "results" / "logs" / "sketch").rglob("*.log"))
