@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from safetensors.torch import load_file
 
 from workflow_scripts.common import tables
 from workflow_scripts.common.io import write_table
@@ -45,8 +46,26 @@ TRUNK = {
     "text_cfg": {"tower": "words", "vocab_size": 20, "context_length": 12, "width": 16, "hidden": 32, "window": 3},
 }
 
+# A training whose result several processes can be held to: without batch norms, which are of a process on the CPU.
+TOGETHER = {
+    "epochs": 2, "batch": 28, "lr": 0.002, "captions": 2, "device": "cpu",
+    "trainable": ["visual.transformer.resblocks.1.*", "visual.proj", "transformer.*", "logit_scale"],
+}  # fmt: skip
+
 Train = Callable[..., Path]
 Model = Callable[[str], str]
+
+
+def assert_alike(start: Path, one: Path, several: Path) -> None:
+    """Several processes trained to what one did, but for rounding; start: the folder of the untrained judge."""
+    logs = [pd.read_csv(folder / "log.csv") for folder in (one, several)]
+    np.testing.assert_allclose(logs[1]["loss"], logs[0]["loss"], rtol=1e-5)
+    untrained, *weights = (load_file(folder / "weights.safetensors") for folder in (start, one, several))
+    for name, tensor in weights[0].items():
+        if not name.endswith("in_proj_bias"):  # of which a third has no gradient but rounding
+            moved = (tensor - untrained[name]).norm()
+            assert (tensor - weights[1][name]).norm() <= 2e-3 * moved, name
+    assert any((tensor != weights[0][name]).any() for name, tensor in untrained.items())
 
 
 @pytest.fixture(scope="session")

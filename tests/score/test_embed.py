@@ -92,5 +92,15 @@ def test_equal_embeddings_are_one_column() -> None:
 
 def test_mean_embedding_has_unit_length() -> None:
     vectors = np.eye(3, dtype=np.float32)
-    assert mean_embedding(vectors) == pytest.approx(np.full(3, 3**-0.5))
-    assert np.isfinite(mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32))).all()
+    assert mean_embedding(vectors, np.ones(len(vectors), bool)) == pytest.approx(np.full(3, 3**-0.5))
+    assert np.isfinite(mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32), np.ones(2, bool))).all()
+
+
+def test_mean_embedding_is_that_of_all_chosen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    monkeypatch.setattr(embed, "ROWS_HELD", 64)
+    for size, width in ((1000, 32), (64, 5), (63, 1)):
+        vectors = generator.normal(size=(size, width)).astype(np.float32)
+        rows = generator.random(size) < 0.6
+        mean = vectors[rows].astype(np.float64).mean(axis=0)
+        assert (mean_embedding(vectors, rows) == (mean / np.linalg.norm(mean)).astype(np.float32)).all()

@@ -53,8 +53,9 @@ class Checkpoint:
             "scaler": self.scale.state_dict(),
             "rows": rows,
         }
-        with atomic(self.file) as temporary:
-            torch.save(state, temporary)
+        # Into an open file: of a full disk torch then tells.
+        with atomic(self.file) as temporary, temporary.open("wb") as file:
+            torch.save(state, file)
         self.kept = time.monotonic()
 
     def resume(self) -> list[dict[str, Any]]:

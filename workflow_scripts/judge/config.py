@@ -57,12 +57,19 @@ class JudgeConfig(Section):
     crop: float | None = Field(0.75, gt=0, description="half side of the crop, in longer sides of the bounding box")
     device: Literal["auto", "cpu", "cuda"] = "auto"
     gpus: int = Field(1, ge=1, description="GPUs of one machine that train together, each its share of a batch")
+    hosts: int = Field(1, ge=1, description="machines that train together, so many GPUs each (docs/cluster.md)")
 
     @model_validator(mode="after")
     def _shares(self) -> JudgeConfig:
-        if self.batch % self.gpus:
-            raise ValueError(f"batch {self.batch} is no multiple of gpus {self.gpus}")
+        if self.batch % self.processes:
+            on = f" on {self.hosts} hosts" if self.hosts > 1 else ""
+            raise ValueError(f"batch {self.batch} is no multiple of gpus {self.gpus}{on}")
         return self
+
+    @property
+    def processes(self) -> int:
+        """How many train together."""
+        return self.gpus * self.hosts
 
     def files(self) -> list[str]:
         """The files, outside installed packages, that decide what the judge starts from."""

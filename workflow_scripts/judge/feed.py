@@ -39,15 +39,17 @@ def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, fil
     """Put the bytes of all images, (n, height, width, 3), into ``file``."""
     shape = (len(items), *preprocess.size, 3)
     log.info("reading %d images; their pixels take %.0f MB in %s", len(items), np.prod(shape) / 1e6, file.parent)
-    with atomic(file) as temporary:
-        pixels = np.memmap(temporary, np.uint8, "w+", shape=shape)
-        with ThreadPoolExecutor(threads) as pool, Progress(len(items), "images") as progress:
-            starts = range(0, len(items), READ_AT_ONCE)
-            parts = pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts))
-            for start, part in zip(starts, parts, strict=True):
-                pixels[start : start + len(part)] = part
-                progress.add(len(part))
-        pixels.flush()
+    # Not through a memory map: on a full disk that ends the process without a word.
+    with (
+        atomic(file) as temporary,
+        temporary.open("wb") as pixels,
+        ThreadPoolExecutor(threads) as pool,
+        Progress(len(items), "images") as progress,
+    ):
+        starts = range(0, len(items), READ_AT_ONCE)
+        for part in pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts)):
+            pixels.write(part.tobytes())
+            progress.add(len(part))
 
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:

@@ -1,27 +1,37 @@
 """Several GPUs, a process each, started by torchrun: together they train as one process would on their batches.
 
-Each encodes its share of a batch, all compute the loss of the whole batch, and the gradients are averaged.
+Each encodes its share of a batch, all compute the loss of the whole batch, and the gradients are averaged. They may be
+of several hosts (``launch``), which share the files: the first process of all writes them, and the others read them.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import platform
+import time
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from workflow_scripts.common.cli import log
+from workflow_scripts.common.cli import log, one_line
 from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.io import write_text
 
-# The others wait while the first reads the images; torchrun ends them all where one dies.
+# The others wait while the first reads the images; torchrun ends those of a host where one dies, and `watched` those
+# of the other hosts.
 PATIENCE = timedelta(days=2)
+# Seconds between two signs of life of a host, and without one until the others give it up.
+BEAT, SILENCE = 5.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -78,12 +88,12 @@ class _Gather(torch.autograd.Function):
 
 
 def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:
-    """The device of this process, of ``gpus`` of them on ``device``'s kind.
+    """The device of this process, of ``gpus`` of them on this host, of ``device``'s kind.
 
     asked: the device that the user named; on the CPU it must be that. Raises UserError, which names ``setting``,
     where there are fewer GPUs.
     """
-    if gpus == 1 or asked == "cpu":
+    if asked == "cpu" or max(gpus, int(os.environ.get("WORLD_SIZE", 1))) == 1:
         return device
     there = torch.cuda.device_count() if device.type == "cuda" else 0
     if gpus > there:
@@ -94,29 +104,117 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
 
 
 @contextmanager
-def joined(gpus: int, device: torch.device, setting: str, module: str) -> Iterator[Group]:
-    """The group of ``gpus`` processes that torchrun started this one in; alone where that is one.
+def joined(gpus: int, device: torch.device, setting: str, module: str, hosts: int = 1) -> Iterator[Group]:
+    """The group of ``gpus`` processes on each of ``hosts`` that torchrun started this one in; alone where that is one.
 
-    Raises UserError, which names ``setting`` and how to start ``module``, where it was started otherwise.
+    Raises UserError, which names ``setting`` and how to start ``module``, where it was started otherwise, and where
+    another process is lost.
     """
     started = int(os.environ.get("WORLD_SIZE", 1))
-    if started != gpus:
+    if started != gpus * hosts:
+        several = f" on each of {hosts} hosts" if hosts > 1 else ""
         raise UserError(
-            f"{setting}: {gpus}, but started as {started}: the command is"
-            f" torchrun --nproc-per-node {gpus} -m -- {module} …"
+            f"{setting}: {gpus}{several}, but started as {started}: the command is"
+            f" python -m workflow_scripts.judge.launch --hosts {hosts} --gpus {gpus} -- {module} …"
         )
-    if gpus == 1:
+    if started == 1:
         yield ALONE
         return
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
-    group = Group(dist.get_rank(), dist.get_world_size())
-    if not group.first:
-        log.setLevel(logging.ERROR)
-        for handler in [h for h in log.handlers if isinstance(h, logging.FileHandler)]:
-            log.removeHandler(handler)
-    yield group
+    try:
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+        group = Group(dist.get_rank(), dist.get_world_size())
+        if not group.first:
+            # What went wrong in the others is said too, with its traceback in the log.
+            log.addFilter(lambda record: record.levelno >= logging.ERROR or record.exc_info is not None)
+        with watched(hosts, setting):
+            yield group
+            # The first is the last to have something to do.
+            group.wait()
+    except RuntimeError as error:
+        if not isinstance(error, dist.DistError) and "gloo" not in str(error):
+            raise
+        raise UserError(
+            f"{setting}: lost another of the {started} processes ({one_line(error)[:200]}): it says itself what was"
+            " wrong; run again to resume"
+        ) from error
     # Not where something failed: it would wait for processes that are gone.
     dist.destroy_process_group()
+
+
+@contextmanager
+def watched(hosts: int, setting: str) -> Iterator[None]:
+    """End this process, with one line that names ``setting``, where another host falls silent.
+
+    A process that dies closes its connections, and the others see it. A machine that loses its power or its network
+    does not: all would wait for it for ``PATIENCE``. So a process of each host gives a sign every ``BEAT`` seconds.
+    """
+    if hosts == 1 or os.environ["LOCAL_RANK"] != "0":
+        if hosts > 1:
+            dist.barrier()
+        yield
+        return
+    own = int(os.environ["GROUP_RANK"])
+    others = [host for host in range(hosts) if host != own]
+    # A connection of its own: one that waits for an answer serves nobody else.
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), timeout=PATIENCE)
+    store.set(f"name/{own}", platform.node())
+    store.set(f"alive/{own}", "0")
+    dist.barrier()
+    names = [store.get(f"name/{host}").decode() for host in others]
+    last: list[bytes] = [b""] * len(others)
+    heard = [time.monotonic()] * len(others)
+    ended = Event()
+
+    def give_signs() -> None:
+        number = 0
+        while not ended.wait(BEAT):
+            number += 1
+            try:
+                store.set(f"alive/{own}", str(number))
+                signs = store.multi_get([f"alive/{host}" for host in others])
+            except RuntimeError:  # the first host, which keeps them, is gone: no sign comes any more
+                return
+            for place, sign in enumerate(signs):
+                if sign != last[place]:
+                    last[place], heard[place] = sign, time.monotonic()
+
+    def watch() -> None:
+        while not ended.wait(BEAT / 5):
+            silent = [n for n, at in zip(names, heard, strict=True) if time.monotonic() - at > SILENCE]
+            if silent:
+                log.error(
+                    "error: %s: no sign of %s for %.0f s: see what became of it; run again to resume",
+                    setting, silent[0], SILENCE,
+                )  # fmt: skip
+                os._exit(1)
+
+    for work in (give_signs, watch):
+        Thread(target=work, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def check_shared(folder: Path, group: Group, hosts: int, setting: str) -> None:
+    """Raise UserError, which names ``setting``, on a host that does not see what the first one writes in ``folder``."""
+    if hosts == 1:
+        return
+    name = [uuid.uuid4().hex]
+    dist.broadcast_object_list(name)
+    file = folder / f".{name[0]}"
+    if group.first:
+        write_text("", file)
+    group.wait()
+    seen = file.is_file()
+    group.wait()
+    if group.first:
+        file.unlink()
+    if not seen:
+        raise UserError(
+            f"{setting}: {platform.node()} does not see in {folder} what the first host wrote there: all hosts must"
+            " share the cache's folder, see the same files, and be of one kind"
+        )
 
 
 def synchronise_norms(model: nn.Module, group: Group, device: torch.device, setting: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import textwrap
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -121,4 +122,4 @@ def start_tower(model: nn.Module, config: JudgeConfig) -> list[str]:
 
 
 def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    return textwrap.shorten(str(error), 200, placeholder=" …")

@@ -3,7 +3,8 @@
 Writes weights.safetensors, model.json, vocabulary.json, log.csv, loss.png and manifest.json into --folder. A
 training that was killed goes on where it was, to the same weights, from what it keeps below --cache.
 
-On several GPUs (judge.gpus): torchrun --nproc-per-node N -m -- workflow_scripts.judge.train_judge ...
+On several GPUs, of several hosts (judge.gpus, judge.hosts):
+python -m workflow_scripts.judge.launch --hosts H --gpus N -- workflow_scripts.judge.train_judge ...
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.feed import Captions, Feed, Images
 from workflow_scripts.judge.model import MANIFEST, Judge, build, model_name, save_judge
-from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
+from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
 from workflow_scripts.judge.pixels import Item, Preprocess
 from workflow_scripts.judge.precision import autocast, check_precision
 from workflow_scripts.judge.tokens import cut_texts, find_cut, get_tokenizer, say_cut, tokenize
@@ -159,7 +160,7 @@ def main(options: argparse.Namespace) -> None:
     settle(options.threads)
     device = own_device(find_device(config.device), config.gpus, config.device, GPUS)
     check_precision(config.precision, device, "judge.precision")
-    with joined(config.gpus, device, GPUS, "workflow_scripts.judge.train_judge") as group:
+    with joined(config.gpus, device, GPUS, "workflow_scripts.judge.train_judge", config.hosts) as group:
         train_judge(options, config, device, group)
 
 
@@ -170,7 +171,7 @@ def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.
     splits = read_table(options.splits, tables.SPLIT)
 
     trained = trained_images(splits, images, captions, config.train_on, options.seed)
-    if config.epochs and len(trained) < max(2, config.gpus):
+    if config.epochs and len(trained) < max(2, config.processes):
         raise UserError(f"{options.splits}: {len(trained)} images to train on; the judge needs at least two")
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
     built = build(config, own["text"].tolist(), derive_seed(options.seed, "train_judge"))
@@ -192,6 +193,7 @@ def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.
     texts = own["text"].tolist()
     everything = [*items, *(item for some, _ in looked_at.values() for item in some)]
     work = options.cache / "judge" / work_key(options, config, everything, texts)
+    check_shared(work, group, config.hosts, "judge.hosts")
     feed = Feed(judge, config, work, group)
     watched = {
         split: (feed.images(some, split), feed.captions(tokenize(tokenizer, said), f"{split}_captions"), len(some))
@@ -244,7 +246,7 @@ def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.
     )
 
 
-if __name__ == "__main__":
+def arguments() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
     parser.add_argument("--captions", type=Path, required=True, help="captions.parquet")
     parser.add_argument("--images", type=Path, required=True, help="images.parquet")
@@ -255,4 +257,8 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=2, help="other counts give other bytes")
     parser.add_argument("--cache", type=Path, default=Path(".cache"), help="for checkpoints and decoded images")
     parser.add_argument("--folder", type=Path, required=True, help="where the judge goes")
-    cli.run(main, parser)
+    return parser
+
+
+if __name__ == "__main__":
+    cli.run(main, arguments())

@@ -46,6 +46,9 @@ class ScoreConfig(Section):
     chunks: int = Field(10, ge=1, description="of the sampled score's mean and deviation")
     bootstrap: int = Field(2000, ge=100, description="resamples of an interval")
     batch: int = Field(256, ge=1, description="items encoded at once: one fixed shape")
+    shards: int = Field(
+        1, ge=1, description="jobs that share the encoding of a generator's images; no score depends on it"
+    )
     balance: Balance = Field(default_factory=Balance)
     fid: Fid | None = Field(None, description="null: not computed; {} as published")
 

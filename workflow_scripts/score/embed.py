@@ -23,6 +23,8 @@ Item = tuple[Path, Box | None]
 
 # Batches encoded between two writes to the cache: what a killed run may lose.
 BATCHES_HELD = 16
+# Embeddings held as float64 at once.
+ROWS_HELD = 1 << 14
 
 
 class Encoder(Protocol):
@@ -61,18 +63,30 @@ class Embedder:
         first: dict[bytes, int] = {}
         for row, name in enumerate(keys):
             first.setdefault(name, row)
-        found = self.cache.get(list(first))
-        absent = [row for name, row in first.items() if name not in found]
-        log.info("%s: %d distinct, %d of them to be encoded", unit, len(first), len(absent))
-        for start in range(0, len(absent), BATCHES_HELD * self.batch):
-            rows = absent[start : start + BATCHES_HELD * self.batch]
-            vectors = np.ascontiguousarray(encode(rows), np.float32)
-            new = {keys[row]: vector.tobytes() for row, vector in zip(rows, vectors, strict=True)}
-            self.cache.put(new.items())
-            found.update(new)
-        if not keys:
-            return np.zeros((0, 1), np.float32)
-        return np.stack([np.frombuffer(found[name], np.float32) for name in keys])
+        names, held = list(first), BATCHES_HELD * self.batch
+        # A million embeddings are two gigabytes: each is held once, in its place.
+        result = np.zeros((0, 1), np.float32)
+        absent: list[int] = []
+        for start in range(0, len(names), held):
+            found = self.cache.get(names[start : start + held])
+            for place, name in enumerate(names[start : start + held], start):
+                if name in found:
+                    vector = np.frombuffer(found[name], np.float32)
+                    result = result if len(result) else np.empty((len(names), len(vector)), np.float32)
+                    result[place] = vector
+                else:
+                    absent.append(place)
+        log.info("%s: %d distinct, %d of them to be encoded", unit, len(names), len(absent))
+        for start in range(0, len(absent), held):
+            places = absent[start : start + held]
+            vectors = np.ascontiguousarray(encode([first[names[place]] for place in places]), np.float32)
+            self.cache.put((names[place], vector.tobytes()) for place, vector in zip(places, vectors, strict=True))
+            result = result if len(result) else np.empty((len(names), vectors.shape[1]), np.float32)
+            result[places] = vectors
+        if len(names) == len(keys):
+            return result
+        number = {name: place for place, name in enumerate(names)}
+        return result[[number[name] for name in keys]]
 
 
 @contextmanager
@@ -137,7 +151,12 @@ def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray]
     return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()
 
 
-def mean_embedding(images: np.ndarray) -> np.ndarray:
-    """(d,) the mean of ``images`` (n, d), of unit length: what the blind control sees."""
-    mean = images.astype(np.float64).mean(axis=0)
+def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(d,) the mean of the ``images`` (n, d) chosen by ``rows`` (n,), of unit length: what the blind control sees."""
+    total = np.zeros((1, images.shape[1]))
+    # Row after row, as one sum over all would; that one in float64 needs twice the images' memory.
+    for start in range(0, len(images), ROWS_HELD):
+        part = images[start : start + ROWS_HELD][rows[start : start + ROWS_HELD]]
+        total = np.concatenate([total, part]).sum(axis=0, keepdims=True)
+    mean = total[0] / np.count_nonzero(rows)
     return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)

@@ -2,13 +2,15 @@
 
 Writes one table of scores for each split that the generator serves (and for a second pool of distractors), beside
 it its sampled predictions in the published format (``scores.predictions``), and summary.json. Each distinct image
-and caption is encoded once; the cache serves all generators and later runs.
+and caption is encoded once; the cache serves all generators and later runs. Images that embed_images has embedded are
+not looked at.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +22,25 @@ from workflow_scripts.common.io import atomic_folder, read_json, write_json
 from workflow_scripts.judge.tokens import cut_texts, say_cut
 from workflow_scripts.score import embed, scores
 from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
+from workflow_scripts.score.embed_images import Embed, open_shards
 from workflow_scripts.score.entries import EntrySet, number, renumber
 from workflow_scripts.score.precision import BLOCK, Judged, judge
 from workflow_scripts.score.scores import Inputs, SetScores, Settings, rounded
 
 
 def score_set(
-    entry_set: EntrySet, inputs: Inputs, embedder: Embedder, results: Path, settings: Settings, prompt_rule: str
+    entry_set: EntrySet, inputs: Inputs, embedder: Embedder, embed_files: Embed, settings: Settings, prompt_rule: str
 ) -> SetScores:
     """The scores of one set, with what the judge gets from text alone."""
     numbered = number(entry_set, inputs.classes)
-    items = items_of(entry_set.entries["path"].tolist(), inputs.images, results)
-    images = embedder.images(items)
+    images = embed_files(entry_set.entries["path"].tolist())
     texts, index = merge_equal(embedder.texts(numbered.texts))
     numbered = renumber(numbered, index)
 
     def blind(rows: np.ndarray, _: Judged) -> dict[str, Any]:
         if not rows.any():
             return {"blind_control": None}
-        alike = mean_embedding(images[rows])[None].repeat(BLOCK, axis=0)
+        alike = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
         values = similarities(alike, texts)(np.arange(BLOCK))
         part = scores.subset(entry_set, numbered, rows)[1]
         found = judge(lambda _: values, len(texts), part.entries, part.pool, **settings.candidate_rule)
@@ -63,10 +65,14 @@ def main(options: argparse.Namespace) -> None:
     found: dict[str, SetScores] = {}
     captions = sorted({text for part in inputs.sets for text in [*part.entries["text"], *part.pool["text"]]})
     with open_embedder(options) as embedder:
+
+        def embed_files(paths: Sequence[str]) -> np.ndarray:
+            return embedder.images(items_of(paths, inputs.images, options.results))
+
+        if options.embedded:
+            embed_files = open_shards(options.embedded, embedder.judge.hash)
         for entry_set in inputs.sets:
-            found[entry_set.name] = score_set(
-                entry_set, inputs, embedder, options.results, settings, options.prompt_rule
-            )
+            found[entry_set.name] = score_set(entry_set, inputs, embedder, embed_files, settings, options.prompt_rule)
         truncated = len(cut_texts(embedder.judge.tokenizer, captions))
     say_cut(truncated, len(captions))
     about = options.judge / "manifest.json"
@@ -88,6 +94,9 @@ def arguments() -> argparse.ArgumentParser:
     parser = cli.parser(__doc__)
     scores.add_arguments(parser)
     embed.add_arguments(parser)
+    parser.add_argument(
+        "--embedded", type=Path, nargs="*", default=[], help="all shards of embed_images; none: images are encoded here"
+    )
     return parser
 
 

@@ -5,7 +5,8 @@ folder, which stage score reads as any other, with log.csv, a row for each step,
 killed goes on where it was, to the same weights, from what it keeps below --cache, where the ends of the captions'
 chunks are kept too. Images are read and decoded anew in every epoch.
 
-On several GPUs: torchrun --nproc-per-node N -m -- workflow_scripts.specs.train_specs ...
+On several GPUs, of several hosts:
+python -m workflow_scripts.judge.launch --hosts H --gpus N -- workflow_scripts.specs.train_specs ...
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from workflow_scripts.common.device import find_device, settle
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic
 from workflow_scripts.judge.model import Judge, judge_hash, read_judge
-from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
+from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
 from workflow_scripts.judge.pixels import Preprocess
 from workflow_scripts.judge.precision import check_precision
 from workflow_scripts.judge.tokens import get_tokenizer, say_cut
@@ -35,8 +36,8 @@ from workflow_scripts.specs.data import Examples, open_examples
 from workflow_scripts.specs.stretch import check_output, write_judge
 from workflow_scripts.specs.training import TERMS, Training, train
 
-# What errors of several processes name: the option of torchrun.
-PROCESSES = "--nproc-per-node"
+# What errors of several processes name: the options of ``judge.launch``.
+PROCESSES, HOSTS = "--gpus", "--hosts"
 
 
 def read_settings(text: str) -> Training:
@@ -82,12 +83,14 @@ def main(options: argparse.Namespace) -> None:
     settings = read_settings(options.settings)
     check_output(options.output, options.judge)
     settle(options.threads)
-    processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says
-    device = own_device(find_device(options.device, "--device"), processes, options.device, PROCESSES)
+    gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # as torchrun says
+    hosts = int(os.environ.get("WORLD_SIZE", 1)) // gpus
+    device = own_device(find_device(options.device, "--device"), gpus, options.device, PROCESSES)
     if settings.precision == "auto":
         settings = settings.model_copy(update={"precision": "amp_fp16" if device.type == "cuda" else "fp32"})
     check_precision(settings.precision, device, "--settings: precision")
-    with joined(processes, device, PROCESSES, "workflow_scripts.specs.train_specs") as group:
+    with joined(gpus, device, PROCESSES, "workflow_scripts.specs.train_specs", hosts) as group:
+        check_shared(options.cache / "specs", group, hosts, HOSTS)
         train_specs(options, settings, device, group)
 
 
