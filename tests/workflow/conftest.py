@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from filelock import FileLock
 
 from workflow_scripts.common.code import ROOT
+from workflow_scripts.workflow.run import overlay
 
 # Small, but the whole chain: every stage, every kind of score.
 SMALL = """
@@ -45,6 +47,11 @@ class Project:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, target)
         return self
+
+    def fork(self, root: Path) -> Project:
+        """All of it, with what was run, in another folder."""
+        shutil.copytree(self.root, root, dirs_exist_ok=True)
+        return Project(root)
 
     def config(self, name: str, results: str, cache: str = ".cache") -> str:
         (self.root / name).write_text(SMALL.format(results=results, cache=cache))
@@ -90,8 +97,48 @@ class Project:
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A copy in which the small config has run once, with two cores and cold caches."""
-    copy = Project(tmp_path_factory.mktemp("project")).copy()
-    copy.snakemake(copy.config("small.yaml", "results"))
-    yield copy
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The one run of the small config, with two cores and cold caches, by whichever process comes first: to be forked.
+
+    With pytest-xdist, the others wait for it.
+    """
+    place = tmp_path_factory.getbasetemp()
+    place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
+    run = Project(place / "first_run")
+    with FileLock(place / "first_run.lock"):
+        if not (place / "first_run.done").exists():
+            shutil.rmtree(run.root, ignore_errors=True)
+            run.copy().snakemake(run.config("small.yaml", "results"))
+            (place / "first_run.done").touch()
+    return run
+
+
+@pytest.fixture(scope="session")
+def project(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy in which the small config has run once."""
+    return first_run.fork(tmp_path_factory.mktemp("project"))
+
+
+class Repository(Project):
+    """A project in git whose default run is the small config's."""
+
+    def git(self, *command: str) -> str:
+        return self.call("git", "-c", "user.name=t", "-c", "user.email=t@example.org", *command).stdout
+
+    def commit(self, message: str) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+
+
+@pytest.fixture(scope="session")
+def recorded(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """The run as the default one, recorded by DVC and committed: to be cloned and forked."""
+    made = Repository(first_run.fork(tmp_path_factory.mktemp("recorded")).root)
+    whole = overlay(*(yaml.safe_load((made.root / name).read_text()) for name in ("config.yaml", "small.yaml")))
+    (made.root / "config.yaml").write_text(yaml.safe_dump(whole, sort_keys=False))
+    shutil.rmtree(made.root / "presets")
+    made.call("git", "init", "--quiet")
+    made.call("python", "-m", "workflow_scripts.workflow.make_dvc")
+    made.call("python", "-m", "workflow_scripts.workflow.record")
+    made.commit("run")
+    return made

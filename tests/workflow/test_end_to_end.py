@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -40,6 +41,13 @@ def test_table_has_every_score(project: Project) -> None:
     assert ((table.sampled_mean - table.exact).abs() <= 10 * 0.5 / table.n**0.5).all()
     assert table[table.split == "test_swapped"].balanced.notna().all()
     assert table[table.split != "test_swapped"].balanced.isna().all()
+    # What DVC compares are the scores that are compared here.
+    whole = (trained.prompts != "swapped") | trained.balanced.notna()
+    compared = trained[whole & (trained.distractors == "original")]
+    metrics = json.loads((project.root / "results" / "metrics.json").read_text())["sketch"]
+    found = {(c, g, f"test_{s}"): v for c, of in metrics.items() for g, by in of.items() for s, v in by.items()}
+    exact = compared.set_index(["composition", "generator", "split"]).exact
+    assert found == pytest.approx((100 * exact).to_dict(), abs=0.006)
     # Held-out pairs, which train has not, put test_unseen farther away than test_seen.
     apart = trained[trained.prompts != "swapped"].groupby(["composition", "split"]).compound_divergence.first()
     assert (apart.xs("test_seen", level="split") < apart.xs("test_unseen", level="split")).all()
@@ -126,6 +134,27 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     assert (project.root / "divided" / "report.html").stat().st_size > 0
 
 
+def test_shards_give_the_same_table(first_run: Project, tmp_path: Path) -> None:
+    """Embeddings made by three jobs each, from a cold cache; without shards there is no such job."""
+    fork = first_run.fork(tmp_path / "shards")
+    assert not list(fork.root.glob("results/**/embed*"))
+    few = (fork.root / "small.yaml").read_text() + "generate: {generators: [faithful]}\n"
+    (fork.root / "one.yaml").write_text(few)
+    fork.snakemake("one.yaml", "--", "results/table.csv")
+    before = (fork.root / "results/table.csv").read_bytes()
+    scores = {name: sha for name, sha in fork.artifacts("results").items() if "/scores/faithful/" in name}
+    assert "score: {bootstrap: 200}" in few
+    (fork.root / "three.yaml").write_text(few.replace("score: {bootstrap: 200}", "score: {bootstrap: 200, shards: 3}"))
+    shutil.rmtree(fork.root / ".cache" / "embeddings")
+    (fork.root / "results/table.csv").unlink()
+    fork.snakemake("three.yaml", "--", "results/table.csv")
+    made = sorted(path.name for path in fork.root.glob("results/sketch/*/embeddings/faithful/*"))
+    assert made == sorted(f"{shard}-of-3.parquet" for shard in (1, 2, 3) for _ in range(2))
+    assert (fork.root / "results/table.csv").read_bytes() == before
+    after = fork.artifacts("results")
+    assert scores and scores == {name: after[name] for name in scores}
+
+
 def test_one_module_reruns_what_imports_it(project: Project) -> None:
     module = project.root / "workflow_scripts" / "split" / "make_prompts.py"
     before = module.read_text()
@@ -154,7 +183,11 @@ def test_killed_run_resumes_to_the_same_bytes(project: Project) -> None:
         # While it runs, a second one is refused in one line.
         second = project.call(*wrapper, check=False)
         assert second.returncode == 1
-        assert second.stderr.strip() == "error: another run is at work in this checkout: wait until it ends"
+        assert re.fullmatch(
+            r"error: another run is at work in this checkout \(process \d+ on \S+, since [-\d]+ [:\d]+,"
+            r" config killed.yaml\): wait until it ends",
+            second.stderr.strip(),
+        )
         os.killpg(run.pid, signal.SIGKILL)
     stale = project.call(*wrapper, check=False)
     assert stale.returncode == 1
@@ -189,6 +222,12 @@ def test_dvc_versions_the_run(project: Project, tmp_path: Path) -> None:
     project.call("dvc", "repro", stages)
     assert differing(project.artifacts("results/presets/small"), project.artifacts("results")) == []
     assert "up to date" in project.call("dvc", "status", stages).stdout
+    # What Snakemake has run by itself is recorded to the byte as DVC would have.
+    lock = preset / "dvc.lock"
+    reproduced = lock.read_bytes()
+    lock.unlink()
+    project.call("python", "-m", "workflow_scripts.workflow.record", "--config", config)
+    assert lock.read_bytes() == reproduced
     project.call("git", "add", "--all")
     project.call(*git, "commit", "-qm", "run")
     project.call("dvc", "push", stages)

@@ -11,6 +11,8 @@ once.
 A row of ``comparisons.csv`` is a minus b by the trained judge, with original distractors. Generators of one split
 are compared on the entries that both have (n of them); ``G test_swapped`` against ``G test_seen`` on the same
 captions; ``G test_unseen`` against ``G test_seen``, which are of different images, unpaired (n: entries of a).
+
+``metrics.json`` holds the exact scores that are compared, in percent, for ``dvc metrics``.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import pandas as pd
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table, write_text
+from workflow_scripts.common.io import read_json, read_table, write_json, write_text
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import SCORES, TESTS
 from workflow_scripts.report import divergences
@@ -182,6 +184,16 @@ def comparisons(scores: Sequence[Scored], resamples: int) -> list[dict[str, Any]
                 names = f"{generator} {split}", f"{generator} test_seen"
                 rows.append(comparison(score, seen, names, resamples))
     return rows
+
+
+def metrics(scores: Iterable[Scored], rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """The exact scores that are compared, in percent with two decimals, by generator and split. rows: of ``scores``."""
+    found: dict[str, dict[str, float]] = {}
+    for score, row in zip(scores, rows, strict=True):
+        if score.main and row["exact"] is not None:
+            split = row["split"].removeprefix("test_")
+            found.setdefault(row["generator"], {})[split] = round(100 * row["exact"], 2)
+    return found
 
 
 def as_csv(rows: Sequence[dict[str, Any]], columns: list[str]) -> str:
@@ -419,6 +431,7 @@ def main(options: argparse.Namespace) -> None:
     differences: list[dict[str, Any]] = []
     markdown: list[str] = []
     latex: list[str] = []
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     for composition in options.compositions:
         folder = options.results / options.dataset / composition
         swapped = pd.read_parquet(folder / "swapped.parquet", columns=["image_id", "caption_id"])
@@ -433,6 +446,7 @@ def main(options: argparse.Namespace) -> None:
         rows = [table_row(score, measured, options.chunks, options.bootstrap) for score in scores]
         differences_here = comparisons(scores, options.bootstrap)
         table += rows
+        figures[composition] = metrics(scores, rows)
         differences += differences_here
         title = f"{options.dataset}, {composition}"
         fids = read_fids(folder, options.fid)
@@ -444,6 +458,7 @@ def main(options: argparse.Namespace) -> None:
     readable = "\n".join(markdown)
     write_text(as_csv(table, COLUMNS), options.output / "table.csv")
     write_text(as_csv(differences, COMPARISONS), options.output / "comparisons.csv")
+    write_json({options.dataset: figures}, options.output / "metrics.json")
     write_text("\n".join(latex), options.output / "table.tex")
     write_text(readable, options.output / "table.md")
     print(readable, end="")
@@ -459,7 +474,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
     parser.add_argument("--chunks", type=int, default=10, help="of the sampled score")
     parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of an interval")
-    parser.add_argument("--output", type=Path, required=True, help="folder of table.csv, .md, .tex and comparisons.csv")
+    parser.add_argument(
+        "--output", type=Path, required=True, help="folder of table.csv, .md, .tex, comparisons.csv, metrics.json"
+    )
     return parser
 
 

@@ -1,0 +1,96 @@
+"""A run that Snakemake made by itself is recorded as DVC would have, and one that is not complete is refused."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import Repository
+from workflow_scripts.common.lock import held
+
+
+@pytest.fixture(scope="module")
+def run(recorded: Repository, tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """A copy to break and to mend."""
+    return Repository(recorded.fork(tmp_path_factory.mktemp("record")).root)
+
+
+def record(run: Repository, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run.call("python", "-m", "workflow_scripts.workflow.record", *arguments, check=False)
+
+
+def refused(run: Repository, *arguments: str) -> str:
+    """The one line with which recording is refused; what DVC recorded is as before."""
+    before = (run.root / "dvc.lock").read_bytes()
+    done = record(run, *arguments)
+    assert done.returncode == 1 and (run.root / "dvc.lock").read_bytes() == before
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+def test_a_complete_run_is_recorded(run: Repository) -> None:
+    lock = run.root / "dvc.lock"
+    before = lock.read_bytes()
+    lock.unlink()
+    assert record(run).returncode == 0
+    assert lock.read_bytes() == before
+    assert "up to date" in run.call("dvc", "status").stdout
+    assert run.git("status", "--porcelain") == ""
+
+
+def test_a_run_that_is_not_complete_is_refused(run: Repository) -> None:
+    table = run.root / "results" / "table.csv"
+    kept = table.with_name("kept")
+    table.rename(kept)
+    said = refused(run)
+    assert "not complete, nothing is recorded" in said and "make_table (results/table.csv: output files" in said
+    kept.rename(table)
+
+    # A setting is not the run's.
+    config = run.root / "config.yaml"
+    text = config.read_text()
+    config.write_text(text.replace("bootstrap: 200", "bootstrap: 201"))
+    said = refused(run)
+    assert "make_table (" in said and "params have changed" in said and "train_judge" not in said
+    config.write_text(text)
+
+    # A config that is laid over it counts.
+    (run.root / "over.yaml").write_text("seed: 1\n")
+    assert "load_dataset (" in refused(run, "--config", "over.yaml")
+    (run.root / "over.yaml").unlink()
+
+
+def test_a_run_that_is_at_work_is_refused(run: Repository) -> None:
+    with held(run.root / ".snakemake" / "compclip.lock", "config config.yaml"):
+        assert "a run is at work in this checkout (process " in refused(run)
+    lock = run.root / ".snakemake" / "locks" / "0.output.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_text("results/table.csv\n")
+    assert "make unlock" in refused(run)
+    lock.unlink()
+
+
+def test_stages_that_are_not_the_workflows_are_refused(run: Repository) -> None:
+    stages = run.root / "dvc.yaml"
+    text = stages.read_text()
+    stages.write_text(text.replace("- results/report.html\n", ""))
+    assert "dvc.yaml: is not the workflow's: `make dvc CONFIG=config.yaml`" in refused(run)
+    stages.write_text(text)
+
+
+def test_what_dvc_says_is_passed_on(run: Repository) -> None:
+    # What was made of it is there, so Snakemake does not miss it.
+    file = run.root / "results" / "sketch" / "color" / "prompts.json"
+    kept = file.read_bytes()
+    file.unlink()
+    said = refused(run)
+    assert "prompts.json" in said
+    file.write_bytes(kept)
+
+
+def test_no_such_config(run: Repository) -> None:
+    assert refused(run, "--config", "none.yaml").endswith("none.yaml: no such config")
+    assert not Path(run.root / "none.yaml").exists()
