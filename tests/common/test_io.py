@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import platform
 import resource
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import safetensors.torch
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +84,33 @@ def _write_often(path: Path, word: str) -> None:
                 (folder / f"{name}").write_text(word)
 
 
+def _write_and_wait(folder: Path) -> None:
+    with io.atomic_folder(folder / "images") as images, io.atomic(folder / "a.json") as temporary:
+        (images / "1.png").touch()
+        temporary.touch()
+        time.sleep(60)
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    writer = multiprocessing.get_context("fork").Process(target=_write_and_wait, args=(tmp_path,))
+    writer.start()
+    while len(list(tmp_path.iterdir())) < 2:
+        time.sleep(0.01)
+    # While it lives, what it writes is its own.
+    io.write_json(1, tmp_path / "a.json")
+    assert len(list(tmp_path.iterdir())) == 3
+    writer.kill()
+    writer.join()
+    elsewhere = [tmp_path / f".a.json.not{platform.node()}-{writer.pid}.tmp", tmp_path / ".b.json.1-1.tmp"]
+    for path in elsewhere:
+        path.touch()
+    io.write_json(2, tmp_path / "a.json")
+    with io.atomic_folder(tmp_path / "images") as images:
+        (images / "2.png").touch()
+    assert set(tmp_path.iterdir()) == {tmp_path / "a.json", tmp_path / "images", *elsewhere}
+    assert [path.name for path in (tmp_path / "images").iterdir()] == ["2.png"]
+
+
 def test_two_processes_write_the_same_artifact(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=_write_often, args=(tmp_path, word)) for word in ("one", "two")]
@@ -118,6 +149,16 @@ def _write_folder(path: Path) -> None:
         (folder / "large").write_text("x" * 5000)
 
 
+def _write_checkpoint(path: Path) -> None:
+    with io.atomic(path) as temporary, temporary.open("wb") as file:
+        torch.save({"a": torch.zeros(5000)}, file)
+
+
+def _write_weights(path: Path) -> None:
+    with io.atomic(path) as temporary:
+        safetensors.torch.save_file({"a": torch.zeros(5000)}, temporary)
+
+
 @pytest.mark.parametrize(
     "write",
     [
@@ -125,6 +166,8 @@ def _write_folder(path: Path) -> None:
         lambda path: io.write_json(list(SPLITS["image_id"]), path),
         _write_in_parts,
         _write_folder,
+        _write_checkpoint,
+        _write_weights,
     ],
 )
 def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:

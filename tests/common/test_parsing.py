@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from workflow_scripts.common import parsing
@@ -52,3 +55,32 @@ def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             fill(parser, cache, [["a", "die", "b"]], 2)
         assert fill(parser, cache, [["a", "b"]], 2) <= 2
         assert len(cache.get(parser.keys(["a", "b"]))) == 2
+
+
+class Slow(Shout):
+    """Says which process parses, and takes its time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def parse(self, texts: Sequence[str]) -> list[bytes]:
+        (self.folder / str(os.getpid())).touch()
+        time.sleep(0.2)
+        return [b"" for _ in texts]
+
+
+def _fill_slowly(folder: Path) -> None:
+    with Cache(folder / "c.sqlite") as cache:
+        fill(Slow(folder / "workers"), cache, ([str(n)] for n in range(10**6)), 3)
+
+
+def test_workers_end_with_a_killed_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "CHUNK", 1)
+    (tmp_path / "workers").mkdir()
+    parent = multiprocessing.get_context("fork").Process(target=_fill_slowly, args=(tmp_path,))
+    parent.start()
+    while len(workers := [psutil.Process(int(file.name)) for file in (tmp_path / "workers").iterdir()]) < 3:
+        time.sleep(0.02)
+    parent.kill()
+    parent.join()
+    assert psutil.wait_procs(workers, timeout=10)[1] == []

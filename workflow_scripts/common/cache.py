@@ -1,7 +1,8 @@
 """A key-value store on disk that survives between runs: parses, embeddings.
 
 Keys hold everything that a value depends on, so that nothing in it is ever out of date, and deleting the
-file loses only time. Two processes may use it at once.
+file loses only time. Two processes may use it at once, of two hosts too where their file system knows locks: there
+is no write-ahead log, for which processes must share memory.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ class Cache:
         begun = time.monotonic()
         while True:
             try:
-                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA journal_mode=DELETE")
                 break
             except sqlite3.OperationalError as error:
-                # Two processes that make one file at once: SQLite does not wait here by itself.
+                # A file with such a log, of an older version, in use: SQLite does not wait here by itself.
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() - begun > WAIT:
                     raise
                 time.sleep(0.02)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.lock import held
 
 log = logging.getLogger("compclip")
 
@@ -29,8 +32,8 @@ def positive(text: str) -> int:
     return value
 
 
-def start_logging(log_file: Path | None) -> None:
-    """Plain lines on standard error, the same with times in the log file."""
+def start_logging(log_file: Path | None = None) -> None:
+    """Plain lines on standard error; with a file the same with times there."""
     # On a full disk the log's own failure must not bury the step's.
     logging.raiseExceptions = False
     log.setLevel(logging.DEBUG)
@@ -44,7 +47,10 @@ def start_logging(log_file: Path | None) -> None:
     log.addHandler(screen)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        file = logging.FileHandler(log_file, mode="w", encoding="utf-8")
+        # Of several processes that train together the first begins the log, and the others' errors stand in it too.
+        if os.environ.get("RANK", "0") == "0":
+            log_file.write_bytes(b"")
+        file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
         file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(file)
 
@@ -61,12 +67,27 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
+def _alone(log_file: Path | None) -> AbstractContextManager[object]:
+    """Of one step, told by its log, one process at a time: where Snakemake was killed its steps go on for a while,
+    and another run must not write what they write."""
+    # Of several processes that train together the first waits for them all.
+    if log_file is None or os.environ.get("RANK", "0") != "0":
+        return nullcontext()
+
+    def wait(holder: str) -> None:
+        log.warning("%s, is at this step still, perhaps of a run that was killed: waiting until it ends", holder)
+
+    return held(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
+
+
 def run(step: Callable[[argparse.Namespace], None], arguments: argparse.ArgumentParser) -> None:
     """Parse, log, run; on failure print one line, put the traceback in the log, exit with 1."""
     options = arguments.parse_args()
-    start_logging(options.log)
+    start_logging()
     try:
-        step(options)
+        with _alone(options.log):
+            start_logging(options.log)
+            step(options)
     except KeyboardInterrupt:
         log.error("interrupted: run again to resume")
         sys.exit(130)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import yaml
 from pydantic import Field, ValidationError, field_validator
 
 from workflow_scripts.common import cli
@@ -27,8 +29,11 @@ from workflow_scripts.report.config import ReportConfig
 from workflow_scripts.score.config import ScoreConfig
 from workflow_scripts.specs.config import SpecsConfig
 from workflow_scripts.split.config import SplitConfig
+from workflow_scripts.workflow.config import DvcConfig
 
 SCHEMA = ROOT / "schemas" / "config.schema.json"
+# The name of a run among others: it stands before the names of its rules.
+RUN = r"^[a-z][a-z0-9_]*$"
 
 
 class Config(Section):
@@ -38,6 +43,9 @@ class Config(Section):
     threads: int = Field(2, ge=1, description="threads of steps that compute floats; other counts, other bytes")
     results: str = Field("results", min_length=1, description="the folder of the artifacts")
     cache: str = Field(".cache", min_length=1, description="the folder of what steps keep between runs")
+    container: str | None = Field(
+        None, min_length=1, description="image of envs/Dockerfile, file or address, for --sdm conda apptainer"
+    )
     compositions: list[str] = Field(["color", "shape"], min_length=1, description="names in lexicons/adjectives")
     dataset: DatasetConfig = Field(default_factory=DatasetConfig)
     pairs: PairsConfig = Field(default_factory=PairsConfig)
@@ -50,6 +58,10 @@ class Config(Section):
     specs: SpecsConfig | None = Field(None, description="null: no training with long captions")
     compun: CompunConfig | None = Field(None, description="null: no compound nouns")
     human: HumanConfig | None = Field(None, description="null: nobody is asked")
+    dvc: DvcConfig = Field(default_factory=DvcConfig)
+    runs: dict[Annotated[str, Field(pattern=RUN)], str | dict[str, Any]] | None = Field(
+        None, min_length=1, description="several runs in one: each one's name, and its config, a file or what it says"
+    )
 
     @field_validator("compositions")
     @classmethod
@@ -76,13 +88,13 @@ def _fields(model: type[Section], location: tuple[str | int, ...]) -> list[str]:
 
 
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
-    """Check ``values``; a UserError names the first faulty key, its value and what is allowed."""
+    """Check ``values``, each run's too; a UserError names the first faulty key, its value and what is allowed."""
     try:
-        return Config.model_validate(values)
+        config = Config.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         location = first["loc"]
-        key = ".".join(str(part) for part in location)
+        key = ".".join(str(part) for part in location if part != "[key]")
         if first["type"] == "extra_forbidden":
             allowed = ", ".join(_fields(Config, location[:-1]))
             raise UserError(f"{where}: {key}: unknown key; allowed: {allowed}") from error
@@ -90,6 +102,51 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
         if first["type"] == SECRET:
             raise UserError(f"{where}: {key}: {message}") from None
         raise UserError(f"{where}: {key}: {message}; it is {first['input']!r}") from error
+    for name, own in run_values(values, where).items():
+        load_config(own, f"{where}: runs.{name}")
+    return config
+
+
+def read_values(file: Path) -> dict[str, Any]:
+    """What a config file says, unchecked."""
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"{file}: no such config") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+    if values is not None and not isinstance(values, dict):
+        raise UserError(f"{file}: must map keys to values")
+    return values or {}
+
+
+def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
+    """``top`` laid over ``base``, key by key, as Snakemake lays a ``--configfile`` over another."""
+    both = {
+        k: overlay(base[k], v) if isinstance(v, dict) and isinstance(base.get(k), dict) else v for k, v in top.items()
+    }
+    return {**base, **both}
+
+
+def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[str, Any]]:
+    """What each of the ``runs`` says, by name: its own, laid over what stands beside ``runs``; none without runs.
+
+    A run that names no folder for its results gets one in the folder of all. Raises UserError where two share one.
+    """
+    shared = {key: value for key, value in values.items() if key != "runs"}
+    results = shared.get("results", Config.model_fields["results"].default)
+    folders = {results: "all runs together"}
+    found = {}
+    for name, said in (values.get("runs") or {}).items():
+        own = read_values(Path(said)) if isinstance(said, str) else said
+        if own.get("runs"):
+            raise UserError(f"{where}: runs.{name}: has runs of its own: name them here")
+        found[name] = overlay({**shared, "results": f"{results}/{name}"}, own)
+        folder = found[name]["results"]
+        if folder in folders:
+            raise UserError(f"{where}: runs.{name}.results: {folder} is that of {folders[folder]}: give it another")
+        folders[folder] = f"runs.{name}"
+    return found
 
 
 def schema_text() -> str:

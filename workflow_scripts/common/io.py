@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,17 +22,54 @@ from workflow_scripts.common.errors import UserError
 
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Rows of a table that are Python's objects at once.
+ROWS_HELD = 1 << 15
 
 
 @contextmanager
 def _room_for(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            reason = os.strerror(error.errno).lower()
-            raise UserError(f"{path}: not written ({reason}): make room, then run again") from error
+    except UserError:
         raise
+    except Exception as error:
+        number = _no_room(error)
+        if number is None:
+            raise
+        reason = os.strerror(number).lower()
+        raise UserError(f"{path}: not written ({reason}): make room, then run again") from error
+
+
+def _no_room(error: BaseException) -> int | None:
+    """Which of ``_NO_ROOM`` is behind an error: torch raises another over it, safetensors has but words for it."""
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, OSError) and behind.errno in _NO_ROOM:
+            return behind.errno
+        behind = behind.__cause__ or behind.__context__
+    return next((number for number in _NO_ROOM if f"(os error {number})" in str(error)), None)
+
+
+def _beside(path: Path, kind: str) -> Path:
+    """A hidden name beside ``path``, of this process alone; what dead processes left under such names is removed."""
+    start = f".{path.name}.{platform.node()}-"
+    for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
+        number = left.name.removeprefix(start).removesuffix(f".{kind}")
+        if number.isdecimal() and not _alive(int(number)):
+            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
+    return path.with_name(f"{start}{os.getpid()}.{kind}")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        pass
+    return True
 
 
 @contextmanager
@@ -41,7 +80,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path, "tmp")
     try:
         with _room_for(path):
             yield temporary
@@ -56,10 +95,10 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     """As ``atomic``, for a folder: an existing one is replaced."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path, "tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    replaced = path.with_name(f".{path.name}.{os.getpid()}.old")
+    replaced = _beside(path, "old")
     shutil.rmtree(replaced, ignore_errors=True)
     try:
         with _room_for(path):
@@ -92,7 +131,9 @@ def write_json(value: Any, path: str | Path) -> None:
 
 def json_lines(table: pd.DataFrame) -> str:
     """One JSON object a row, keys in the table's order, null where a value is missing."""
-    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    # Some at once: as Python's objects they need several times the table's memory.
+    parts = (table.iloc[start : start + ROWS_HELD] for start in range(0, len(table), ROWS_HELD))
+    rows = (row for part in parts for row in part.astype(object).where(part.notna(), None).to_dict("records"))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

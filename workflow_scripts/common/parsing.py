@@ -7,11 +7,14 @@ neither the batch nor the process nor the order matters.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from multiprocessing import connection
+from threading import Thread
 from typing import Protocol
 
 from workflow_scripts.common.cache import Cache
@@ -33,6 +36,15 @@ _parser: Parser | None = None
 def _start(parser: Parser) -> None:
     global _parser
     _parser = parser
+    # Else a worker whose parent was killed waits for work for ever.
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os._exit(1)
 
 
 def _work(texts: list[str]) -> list[bytes]:

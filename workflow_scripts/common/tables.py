@@ -93,6 +93,9 @@ MANIFEST = _schema(
     path=_text(nullable=True), status=_text(isin=("ok", "missing", "unreadable")),
 )  # fmt: skip
 
+# A shard of a generator's images. embedding: (d,) of unit length, by the judge of that hash.
+EMBEDDINGS = _schema(unique=["path"], path=_text(), embedding=pa.Column(object), judge_hash=_text())
+
 SCORES = _schema(
     unique=["image_id", "caption_id", "draw"],
     image_id=_text(), caption_id=_count(), draw=_count(), pair=_text(nullable=True),

@@ -118,21 +118,11 @@ def _png(image: Image.Image) -> bytes:
 def load(settings: Settings, threads: int) -> Pipeline:
     """The pipeline, on its device. Raises UserError where library, model or GPU are not there."""
     device = find_device(settings.device, "device")
-    try:
-        import_torchvision()
-        import diffusers
-        import transformers
-    except ImportError as error:
-        raise UserError(
-            f"generator kind diffusers: {error.name} is not installed: pip install diffusers transformers accelerate"
-        ) from error
-    for library in (diffusers, transformers):
-        library.utils.logging.set_verbosity_error()
-        library.utils.logging.disable_progress_bar()
+    diffusers, transformers = _libraries()
     settle(threads)
     # Any pipeline may come: what has no algorithm that gives the same bytes again takes the one that there is.
     torch.use_deterministic_algorithms(True, warn_only=True)
-    folder, version = _fetch(settings, diffusers)
+    folder, version = fetch(settings)
     dtype = settings.dtype if settings.dtype != "auto" else "fp16" if device.type == "cuda" else "fp32"
     try:
         pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=DTYPES[dtype]).to(device)
@@ -150,8 +140,27 @@ def load(settings: Settings, threads: int) -> Pipeline:
     return result
 
 
-def _fetch(settings: Settings, diffusers: Any) -> tuple[Path, str]:
-    """The pipeline's folder, and what tells this version of it from any other: the hub's commit, a sum of the files."""
+def _libraries() -> tuple[Any, Any]:
+    """diffusers and transformers, which say nothing but errors. Raises UserError where they are not installed."""
+    try:
+        import_torchvision()
+        import diffusers
+        import transformers
+    except ImportError as error:
+        raise UserError(
+            f"generator kind diffusers: {error.name} is not installed: pip install diffusers transformers accelerate"
+        ) from error
+    for library in (diffusers, transformers):
+        library.utils.logging.set_verbosity_error()
+        library.utils.logging.disable_progress_bar()
+    return diffusers, transformers
+
+
+def fetch(settings: Settings) -> tuple[Path, str]:
+    """The pipeline's folder, and what tells this version of it from any other: the hub's commit, a sum of the files.
+
+    Raises UserError where it is not to be had.
+    """
     folder = Path(settings.model)
     if folder.is_dir():
         if not (folder / "model_index.json").is_file():
@@ -160,7 +169,10 @@ def _fetch(settings: Settings, diffusers: Any) -> tuple[Path, str]:
             raise UserError(f"revision: {settings.revision}, but model {folder} is a folder: leave revision out")
         return folder, _digest(folder)
     try:
-        fetched = Path(diffusers.DiffusionPipeline.download(settings.model, revision=settings.revision))
+        pipeline = _libraries()[0].DiffusionPipeline
+        fetched = Path(pipeline.download(settings.model, revision=settings.revision))
+    except UserError:
+        raise
     except Exception as error:
         raise UserError(
             f"model {settings.model}: no such folder, and not to be had from the hub ({_first_line(error)})"

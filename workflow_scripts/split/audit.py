@@ -29,6 +29,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -277,10 +278,12 @@ def audit_captions(
     unexplained: Counter[str] = Counter()
     examples: dict[str, list[dict[str, Any]]] = defaultdict(list)
     adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for image, number, split, text in captions.sort_values(["image_id", "caption_id"]).itertuples(index=False):
-        rows[text].append({"image_id": image, "caption_id": int(number), "split": split})
-    for text, where in track(sorted(rows.items()), len(rows), "texts"):
+    captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
+    texts = captions.pop("text").tolist()
+    columns = {name: captions[name].tolist() for name in ("image_id", "caption_id", "split")}
+    # The places of equal texts together, each text's in the captions' order.
+    by_text = groupby(sorted(range(len(texts)), key=texts.__getitem__), key=texts.__getitem__)
+    for text, places in track(by_text, len(set(texts)), "texts"):
         items = reader.read(text)
         words = {item.word for item in items}
         if not (words & adjectives and words & nouns):
@@ -291,6 +294,7 @@ def audit_captions(
         suspicious = (words_of(close) & heldout) - said
         if not (said or suspicious):
             continue
+        where = [{name: column[place] for name, column in columns.items()} for place in places]
         explained = {adjective.start for adjective, _ in reading}
         open_questions = words_of(pair for pair in close if pair[0].start not in explained) & suspicious
         for adjective, noun in sorted(said):
@@ -356,6 +360,7 @@ def audit_swapped(
     swapped: pd.DataFrame, captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """``(violations, counts)`` of swapped captions; captions: image_id, caption_id, split, text of all images."""
+    captions = captions[captions["image_id"].isin(swapped["image_id"])]
     original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
     violations = []
     counts = Counter({"changes": 0, "adjective_not_by_its_noun": 0})

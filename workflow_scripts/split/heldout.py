@@ -12,7 +12,8 @@ from workflow_scripts.common.io import read_json
 
 def pair_names(table: pd.DataFrame) -> pd.Series:
     """``adjective_noun`` of each row, as in the published files."""
-    return table["adjective"].str.cat(table["noun"], sep="_")
+    # ``str.cat`` makes Python's strings of all, a gigabyte for four million rows.
+    return (table["adjective"] + "_" + table["noun"]).rename("adjective")
 
 
 def split_pair(pair: str) -> tuple[str, str]:

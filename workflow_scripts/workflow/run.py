@@ -1,73 +1,117 @@
-"""Run the workflow for a config and print its table: what ``make run`` calls.
+"""Run the workflow for a config and print its table: what ``make run`` calls; with ``--unlock``, ``make unlock``.
 
-One run at a time in a checkout, and one line on what to do where a killed run left Snakemake's lock behind.
+One run at a time in a checkout: another is told who is at work, and where nobody is, what to do about the lock that
+a killed run of Snakemake leaves behind.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
-import yaml
-from filelock import FileLock, Timeout
+import psutil
 
 from workflow_scripts.common import cli
 from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.config import Config, load_config
+from workflow_scripts.common.config import Config, load_config, overlay, read_values, run_values
 from workflow_scripts.common.errors import UserError
+from workflow_scripts.common.lock import Held, held, tell
 
 STATE = ROOT / ".snakemake"
 
 
+def read_over_default(path: Path) -> dict[str, Any]:
+    """What ``path`` says, laid over ``config.yaml`` as Snakemake's ``--configfile`` is."""
+    return overlay(read_values(ROOT / "config.yaml"), read_values(path))
+
+
 def read_config(path: Path) -> Config:
-    """``config.yaml`` with ``path`` laid over it, as Snakemake's ``--configfile`` does."""
+    """The same, checked."""
+    return load_config(read_over_default(path), where=str(path))
 
-    def overlay(base: dict, top: dict) -> dict:
-        both = {
-            k: overlay(base[k], v) if isinstance(v, dict) and isinstance(base.get(k), dict) else v
-            for k, v in top.items()
-        }
-        return {**base, **both}
 
-    def read(file: Path) -> dict:
+def check_writable(folder: Path) -> None:
+    """Make ``folder`` if it is not there; UserError where nothing can be written there."""
+    probe = folder / f".{os.getpid()}.tmp"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({(error.strerror or '').lower()}): mend that, or name another"
+        ) from error
+
+
+def working_snakemake() -> str | None:
+    """Who runs Snakemake in this checkout on this machine, by itself and not through ``make run``."""
+    for process in psutil.process_iter():
         try:
-            values = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise UserError(f"{file}: no such config") from error
-        except yaml.YAMLError as error:
-            raise UserError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
-        if values is not None and not isinstance(values, dict):
-            raise UserError(f"{file}: must map keys to values")
-        return values or {}
-
-    return load_config(overlay(read(ROOT / "config.yaml"), read(path)), where=str(path))
+            words = process.cmdline()
+            if any(Path(word).name == "snakemake" for word in words[:3]) and process.cwd() == str(ROOT):
+                since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(process.create_time()))
+                return f"process {process.pid} on {platform.node()}, since {since}, {' '.join(words[1:])[:100]}"
+        except (psutil.Error, OSError):
+            continue  # ended meanwhile, or somebody else's
+    return None
 
 
 def main(options: argparse.Namespace) -> None:
     if options.cores < 1:
         raise UserError(f"--cores {options.cores}: needs at least 1")
     settings = read_config(options.config)
-    STATE.mkdir(exist_ok=True)
+    runs = [run["results"] for run in run_values(read_over_default(options.config)).values()]
+    if not options.unlock:
+        for folder in map(Path, (STATE, settings.results, settings.cache, *runs)):
+            check_writable(folder)
+    about = f"config {options.config}"
     try:
-        with FileLock(STATE / "compclip.lock", timeout=0):
+        with held(STATE / "compclip.lock", about) as lock:
             if any(STATE.joinpath("locks").glob("*")):
-                raise UserError("a killed run left Snakemake's lock: if none is running, `make unlock`, then run again")
+                if (at_work := working_snakemake()) is not None:
+                    raise UserError(f"Snakemake is at work in this checkout ({at_work}): wait until it ends")
+                if not options.unlock:
+                    raise UserError(
+                        "a killed run left Snakemake's lock: if none is at work on another machine, `make unlock`,"
+                        " then run again"
+                    )
+            if options.unlock:
+                unlock = ["snakemake", "--unlock", "--configfile", str(options.config)]
+                sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
             # What is wanted first: --configfile would take a file's name behind it for its own.
             command = ["snakemake", *options.snakemake, "--cores", str(options.cores)]
             command += ["--configfile", str(options.config)]
-            code = subprocess.run(command, cwd=ROOT).returncode
-    except Timeout as error:
-        raise UserError("another run is at work in this checkout: wait until it ends") from error
+            # Snakemake goes on where this process is killed: so it holds the lock too.
+            with subprocess.Popen(command, cwd=ROOT, pass_fds=[lock]) as snakemake:
+                tell(lock, snakemake.pid, about)
+                try:
+                    code = snakemake.wait()
+                except KeyboardInterrupt:
+                    # It was interrupted too, and puts its things in order.
+                    snakemake.wait()
+                    raise
+    except Held as holder:
+        raise UserError(f"another run is at work in this checkout ({holder}): wait until it ends") from holder
+    if code < 0:
+        raise UserError(
+            f"Snakemake was killed (signal {-code}): `make unlock`, then run again: it goes on where it was"
+        )
     if code:
         raise UserError(f"the workflow stopped (exit {code}): the first error above says why, logs/ says more")
-    for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
-        table = Path(settings.results) / f"{name}.md"
-        if table.is_file():
-            print(table.read_text(encoding="utf-8"))
-            print(f"{settings.results}/{page}.html shows it with figures and examples.")
+    for folder in [settings.results, *runs]:
+        for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
+            table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
+            # The table of several runs stands first, and holds each one's.
+            if table.is_file() and not (name == "table" and folder in runs):
+                print(table.read_text(encoding="utf-8"))
+            if table.is_file() and shown.is_file():
+                print(f"{shown} shows it with figures and examples.")
 
 
 if __name__ == "__main__":
@@ -75,6 +119,7 @@ if __name__ == "__main__":
     parser = cli.parser(__doc__)
     parser.add_argument("--config", type=Path, default=Path("config.yaml"), help="config.yaml or a preset's")
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="passed on to Snakemake")
+    parser.add_argument("--unlock", action="store_true", help="remove the lock that a killed run left behind")
     parser.add_argument("snakemake", nargs="*", help="after --: more arguments for Snakemake")
     sys.stdout.reconfigure(line_buffering=True)
     cli.run(main, parser)

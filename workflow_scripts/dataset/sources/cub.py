@@ -68,30 +68,31 @@ class Settings(Section):
     captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
 
 
-def places(settings: Settings) -> tuple[list[Candidate], list[Candidate]]:
-    """Where the captions and the photographs may be; no photographs where there are to be captions alone."""
-    captions = origins.candidates(settings.captions, settings.root, settings.captions_sha256, PUBLISHED)
-    if settings.images is None:
-        return captions, []
-    return captions, origins.candidates(settings.images, settings.root, settings.images_sha256, PUBLISHED)
+def places(settings: Settings) -> dict[str, list[Candidate]]:
+    """Where each archive may be; no ``images`` where there are to be captions alone."""
+    return {
+        key: origins.candidates(getattr(settings, key), settings.root, getattr(settings, f"{key}_sha256"), PUBLISHED)
+        for key in ("captions", "images")
+        if getattr(settings, key) is not None
+    }
 
 
 def fingerprint(settings: Settings) -> str:
     """Changes when a local archive without a sum does."""
-    return origins.fingerprint(*places(settings))
+    return origins.fingerprint(*places(settings).values())
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Captions of all classes; photographs of those that the archive holds, copied to ``folder``."""
-    of_captions, of_photographs = places(settings)
-    archive = obtain(of_captions, cache)
+    found = places(settings)
+    archive = obtain(found["captions"], cache)
     captions, undecodable = read_captions(archive.path)
     archive.read_well()
     log.info("%s: %d captions of %d images", archive.path.name, len(captions), captions["image_id"].nunique())
     files = {"captions": archive.summary}
     photographs, boxes, listed, renamed, photographs_archive = {}, {}, [], {}, None
-    if of_photographs:
-        archive = obtain(of_photographs, cache)
+    if "images" in found:
+        archive = obtain(found["images"], cache)
         photographs, boxes, listed = read_photographs(archive.path)
         archive.read_well()
         log.info("%s: %d photographs", archive.path.name, len(photographs))

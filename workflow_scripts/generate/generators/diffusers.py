@@ -54,6 +54,13 @@ def fingerprint(settings: Settings) -> str:
     return fingerprint_of(settings.model) if Path(settings.model).is_dir() else ""
 
 
+def prefetch(settings: Settings) -> Path:
+    """The folder of the pipeline, fetched from the hub if it must be."""
+    from workflow_scripts.generate import pipelines
+
+    return pipelines.fetch(settings)[0]
+
+
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """An image for each prompt. Raises UserError where the library, the model or the GPU is not there."""
     # Here, not above: torch and the library are slow to import, and the config is checked without them.

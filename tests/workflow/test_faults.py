@@ -1,0 +1,154 @@
+"""Runs that are killed, at two moments of a small one; disks that are full or read-only: what is said, and the
+same end. Many moments, of a whole run: ``make faults``."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import Project
+from tests.workflow.faults import Kill, Trial
+
+# As few captions as there can be for a training.
+TINY = """
+results: {results}
+cache: {cache}
+compositions: [color]
+dataset: {{source: sketch, sketch: {{images: 120, species: 12, captions: 4}}}}
+judge: {{epochs: 3, captions: 2, train_on: half}}
+generate: {{generators: [photographs]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """A copy in which the judge has been trained once, undisturbed."""
+    place = Project(tmp_path_factory.mktemp("faults").resolve()).copy()
+    trial = Trial(place, TINY, 2, ("sketch/color/judge",))
+    trial.undisturbed("whole")
+    return trial
+
+
+def test_killed_twice_it_ends_the_same(trial: Trial) -> None:
+    """Snakemake alone, whose step goes on; then a training. All at once: ``test_end_to_end.py``."""
+    kills = [Kill("Snakemake", 0), Kill("a training", 1)]
+    run = trial.disturbed("killed", kills, random.Random(0))
+    first, second = run.kills
+    assert first.said[0] == (
+        "error: Snakemake was killed (signal 9): `make unlock`, then run again: it goes on where it was"
+    )
+    assert second.what.startswith("judge.train_judge")
+    assert second.said[0].startswith("error: the workflow stopped (exit 1)")
+    assert trial.faults("killed", "whole") == []
+
+
+def test_who_holds_the_lock(trial: Trial) -> None:
+    place = trial.project.root
+    plain = ["snakemake", "--cores", "1", "--configfile", "second.yaml", "--", "second/sketch/pairs.parquet"]
+    mine = trial.command("second")
+    with subprocess.Popen(
+        plain, cwd=place, env=trial.project.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as first:
+        while not any((place / ".snakemake" / "locks").glob("*")):
+            assert first.poll() is None
+        # So that it is at work as long as it is asked about.
+        first.send_signal(signal.SIGSTOP)
+        for refused in (trial.project.call(*mine, check=False), trial.project.call(*mine, "--unlock", check=False)):
+            assert refused.returncode == 1
+            assert re.fullmatch(
+                rf"error: Snakemake is at work in this checkout \(process {first.pid} on \S+, since [-\d]+ [:\d]+,"
+                r" .*snakemake --cores 1 .*\): wait until it ends",
+                refused.stderr.strip(),
+            )
+        # Snakemake's own answer says how to unlock, not who is at work.
+        other = trial.project.call(*plain, check=False)
+        assert other.returncode and "--unlock" in other.stderr
+        first.kill()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """A small disk at ``tmp_path/disk``, mounted anew with the options that it is called with."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() or not shutil.which("mount"):
+        pytest.skip("mounting a small disk needs root")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+
+    def remount(options: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
+
+    yield remount
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def step(place: Path, module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", f"workflow_scripts.{module}", *map(str, arguments), "--log", str(place / "step.log")],
+        cwd=place, env={**os.environ, "PYTHONPATH": str(place)}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Callable[[str], None]) -> None:
+    """The run says so in one line, and goes on once there is room."""
+    captions = Trial(trial.project, TINY.replace("{results}", str(tmp_path / "disk")), 2, ("sketch/captions.parquet",))
+    command = [part.replace("full/", f"{tmp_path}/disk/", 1) for part in captions.command("full")]
+    refused = trial.project.call(*command, check=False)
+    assert refused.returncode == 1
+    errors = [line for line in refused.stderr.splitlines() if line.startswith("error:")]
+    assert errors[0] == (
+        f"error: {tmp_path}/disk/sketch/images: not written (no space left on device): make room, then run again"
+    )
+    assert not any((trial.project.root / ".snakemake" / "locks").glob("*"))
+    disk("size=20m")
+    trial.project.call(*command)
+    made, expected = tmp_path / "disk" / "sketch", trial.project.root / "whole" / "sketch"
+    assert (made / "captions.parquet").read_bytes() == (expected / "captions.parquet").read_bytes()
+    assert len(list((made / "images").iterdir())) == len(list((expected / "images").iterdir()))
+
+    # Read-only, a run is refused before it begins.
+    disk("ro")
+    refused = trial.project.call(*command, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.strip() == (
+        f"error: {tmp_path}/disk: cannot be written (read-only file system): mend that, or name another"
+    )
+
+
+def test_a_disk_that_is_full_of_what_steps_keep(trial: Trial, tmp_path: Path, disk: Callable[[str], None]) -> None:
+    """Parses, pixels, a training's state: each says which file, and goes on once there is room."""
+    place = trial.project.root
+    color = "whole/sketch/color"
+    parse = ["pairs.extract_pairs", "--captions", "whole/sketch/captions.parquet", "--model", "en_core_web_sm"]
+    parse += ["--adjectives", "lexicons/adjectives/color.yaml", "--nouns", "lexicons/nouns/birds.yaml"]
+    parse += ["--output", tmp_path / "pairs.parquet", "--summary", tmp_path / "pairs.json"]
+    parse += ["--processes", 1, "--cache", tmp_path / "disk"]
+    settings = '{"model": "sketch", "epochs": 3, "captions": 2, "batch": 128, "train_on": "half"}'
+    train = ["judge.train_judge", "--captions", "whole/sketch/captions.parquet", "--images"]
+    train += ["whole/sketch/images.parquet", "--splits", f"{color}/splits.parquet", "--results", "whole"]
+    train += ["--settings", settings, "--cache", tmp_path / "disk", "--folder", tmp_path / "judge"]
+    for command, size, file in (
+        (parse, "64k", "occurrences.sqlite"),
+        (train, "600k", r"\w+.bin"),
+        (train, "4m", "checkpoint.pt"),
+    ):
+        disk(f"size={size}")
+        refused = step(place, *command)
+        assert refused.returncode == 1
+        last = refused.stderr.strip().splitlines()[-1]
+        assert re.fullmatch(rf"error: {tmp_path}/disk/\S+/{file}: .*(room|no space).*", last), refused.stderr
+        if command is parse:
+            shutil.rmtree(tmp_path / "disk" / "pairs")
+    disk("size=30m")
+    assert step(place, *train).returncode == 0
+    assert (tmp_path / "judge" / "weights.safetensors").is_file()

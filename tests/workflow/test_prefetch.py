@@ -1,0 +1,170 @@
+"""All that a run would download is fetched before, from servers on loopback, and found again without them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from PIL import Image
+
+from workflow_scripts.common.code import ROOT
+
+COMMIT = "0123456789" * 4
+PIPELINE = {"_class_name": "StableDiffusionPipeline", "unet": ["diffusers", "UNet2DConditionModel"]}
+CONFIG = """
+cache: {cache}
+dataset:
+  source: cub
+  cub: {{root: "{site}", images: birds.tgz, captions: [gone.tgz, captions.zip]}}
+judge: {{model: RN50, pretrained: openai, epochs: 1, trainable: [logit_scale]}}
+generate:
+  generators:
+    - photographs
+    - {{name: sd, kind: diffusers, model: somebody/sd}}
+score: {{fid: {{weights: "{site}/inception.pth"}}}}
+compun:
+  compounds: {{images: "{site}/compounds.zip"}}
+  models:
+    - {{transformers: somebody/blip}}
+"""
+
+
+def archive() -> bytes:
+    """The images of one compound."""
+    picture, file = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (8, 8)).save(picture, "PNG")
+    with zipfile.ZipFile(file, "w") as into:
+        for name in ("snow ball", "snow ball_n1", "snow ball_n2"):
+            into.writestr(f"{name}.png", picture.getvalue())
+    return file.getvalue()
+
+
+@dataclass
+class Site:
+    """A server of files, and of models as huggingface.co is: ``models`` holds the files of each by their names."""
+
+    address: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    models: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    state = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = unquote(urlsplit(self.path).path)
+            about = re.fullmatch(r"/api/models/([\w-]+/[\w.-]+)(?:/(?:revision|tree)/\w+)?", path)
+            file = re.fullmatch(r"/([\w-]+/[\w.-]+)/resolve/\w+/(.+)", path)
+            if about and about[1] in state.models:
+                held = state.models[about[1]]
+                answer: object = [
+                    {"type": "file", "path": name, "size": len(content), "oid": COMMIT}
+                    for name, content in held.items()
+                ]
+                if "/tree/" not in path:
+                    answer = {"id": about[1], "sha": COMMIT, "siblings": [{"rfilename": name} for name in held]}
+                self.send(json.dumps(answer).encode(), "application/json")
+            elif file and file[2] in state.models.get(file[1], {}):
+                self.send(state.models[file[1]][file[2]])
+            elif path in state.files:
+                self.send(state.files[path])
+            else:
+                self.send_response(404)
+                if file or about:
+                    known = (file or about)[1] in state.models
+                    self.send_header("X-Error-Code", "EntryNotFound" if known else "RepoNotFound")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+        do_HEAD = do_GET
+
+        def send(self, content: bytes, kind: str = "application/octet-stream") -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+            self.send_header("X-Repo-Commit", COMMIT)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.address = f"http://127.0.0.1:{httpd.server_port}"
+    Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    state.files = {"/birds.tgz": b"photographs", "/captions.zip": b"captions", "/inception.pth": b"weights"}
+    state.files["/compounds.zip"] = archive()
+    state.models = {
+        "timm/resnet50_clip.openai": {"open_clip_model.safetensors": b"weights"},
+        "somebody/blip": {"config.json": b"{}", "model.safetensors": b"weights", "README.md": b""},
+        "somebody/sd": {
+            "model_index.json": json.dumps(PIPELINE).encode(),
+            "unet/config.json": b"{}",
+            "unet/diffusion_pytorch_model.safetensors": b"weights",
+        },
+    }
+    yield state
+    httpd.shutdown()
+    httpd.server_close()
+
+
+def prefetch(tmp_path: Path, site: Site, **more: str) -> subprocess.CompletedProcess[str]:
+    config = tmp_path / "mine.yaml"
+    config.write_text(CONFIG.format(cache=tmp_path / "cache", site=site.address))
+    own = {
+        "HF_ENDPOINT": site.address,
+        "HF_HOME": str(tmp_path / "hub"),
+        "NO_PROXY": "127.0.0.1",
+        "HF_HUB_OFFLINE": "0",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "workflow_scripts.workflow.prefetch", "--config", str(config)],
+        cwd=ROOT, env={**os.environ, **own, **more}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> None:
+    del site.models["somebody/blip"]
+    first = prefetch(tmp_path, site)
+    assert first.returncode == 1
+    lines = first.stderr.splitlines()
+    assert lines[-1] == f"error: {tmp_path}/mine.yaml: 1 cannot be had: compun.models: somebody/blip"
+    assert any(
+        line.startswith("compun.models: somebody/blip: somebody/blip: no such folder, and not to be had from the hub")
+        for line in lines
+    )
+
+    site.models["somebody/blip"] = {"config.json": b"{}", "model.safetensors": b"weights"}
+    second = prefetch(tmp_path, site)
+    assert second.returncode == 0, second.stderr
+    kept = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+    assert {"birds.tgz", "captions.zip", "inception.pth", "compounds.zip"} <= kept
+    said = [line for line in second.stderr.splitlines() if not line.startswith("pretrained:")]
+    assert said[-1].endswith("mine.yaml: all is there: 8")
+    places = dict(line.split(": ", 1) for line in said if line.startswith(("judge.", "score.")))
+    assert Path(places["judge.pretrained"]).read_bytes() == b"weights"
+    assert Path(places["score.fid.weights"]).read_bytes() == b"weights"
+
+    # Where there is no internet.
+    site.files.clear()
+    site.models.clear()
+    again = prefetch(tmp_path, site, HF_HUB_OFFLINE="1")
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.splitlines()[-1] == said[-1]

@@ -1,0 +1,184 @@
+"""Several runs in one: the same as each alone, one table of all, and a dry run that stays quick."""
+
+from __future__ import annotations
+
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.workflow.conftest import Project
+from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.config import load_config, run_values
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.report.join_tables import join_data
+from workflow_scripts.workflow.graph import Job, jobs
+from workflow_scripts.workflow.make_dvc import dvc_text
+
+PUBLISHED = ROOT / "presets" / "published" / "config.yaml"
+# Rules that read what all generators made.
+OF_ALL_GENERATORS = {"make_table", "make_page", "draw_examples"}
+
+
+def folders(count: int, place: str = "images") -> list[dict[str, str]]:
+    """Generators whose images lie in folders."""
+    return [{"name": f"g{i:03d}", "kind": "folder", "path": f"{place}/{i}"} for i in range(count)]
+
+
+def written(values: dict[str, Any], path: Path) -> Path:
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Project:
+    """A copy of the project in which nothing has run."""
+    return Project(tmp_path).copy()
+
+
+def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project) -> None:
+    for i in range(50):
+        place = copy.root / "images" / str(i) / "test_seen"
+        place.mkdir(parents=True)
+        for image in range(3):
+            (place / f"{image}.png").write_bytes(bytes(i))
+    datasets = {f"birds{i}": {"dataset": {"name": f"birds{i}", "sketch": {"images": 400 + i}}} for i in range(4)}
+    written({"generate": {"generators": folders(50)}, "runs": datasets}, copy.root / "large.yaml")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    planned = copy.planned("large.yaml")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Of the processor, since other tests run beside.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 20
+    for name in datasets:
+        own = {rule.removeprefix(f"{name}_"): n for rule, n in planned.items() if rule.startswith(f"{name}_")}
+        assert own["load_dataset"] == own["extract_pairs"] == own["make_table"] == own["make_page"] == 1
+        assert own["generate_images"] == own["score_images"] == 2 * 50
+        assert {n for rule, n in own.items() if n not in (1, 100)} == {2}
+    assert planned["join_tables"] == 1
+    # A data set's four of its own; a composition's fourteen; two a generator and composition.
+    assert sum(planned.values()) == 4 * (4 + 2 * 14 + 2 * 2 * 50) + 1
+
+
+def test_jobs_do_not_grow_with_generators_that_they_do_not_read(tmp_path: Path) -> None:
+    few, many = (jobs(written({"generate": {"generators": folders(n)}}, tmp_path / f"{n}.yaml")) for n in (3, 30))
+    kept = [job for job in few if job.rule not in OF_ALL_GENERATORS]
+    assert {"train_judge", "score_images", "generate_images", "audit"} <= {job.rule for job in kept}
+    assert [job for job in kept if job not in many] == []
+    new = [job for job in many if job not in kept and job.rule not in OF_ALL_GENERATORS]
+    assert {job.rule for job in new} == {"generate_images", "score_images"}
+    assert len(new) == 27 * 2 * 2
+
+
+def test_planning_takes_about_as_long_for_each_generator(tmp_path: Path) -> None:
+    def seconds(count: int) -> float:
+        config = written({"generate": {"generators": folders(count)}}, tmp_path / f"{count}.yaml")
+        taken = []
+        for _ in range(3):
+            begun = time.process_time()
+            assert len(jobs(config)) > 4 * count
+            taken.append(time.process_time() - begun)
+        return min(taken)
+
+    none, half, whole = map(seconds, (1, 50, 100))
+    assert whole - half < 2 * (half - none)
+
+
+def without_prefix(found: list[Job], run: str) -> list[tuple]:
+    return sorted(
+        (job.rule.removeprefix(f"{run}_"), job.stage, job.inputs, job.outputs, sorted(job.params.items(), key=str))
+        for job in found
+    )
+
+
+def test_a_run_among_others_is_the_run_alone() -> None:
+    together = jobs(PUBLISHED)
+    for run, preset in (("birds", "paper"), ("flowers", "paper_flowers")):
+        alone = jobs(PUBLISHED.parents[1] / preset / "config.yaml")
+        assert alone
+        mine = [job for job in together if job.rule.startswith(f"{run}_")]
+        assert without_prefix(mine, run) == without_prefix(alone, "")
+    assert [job.rule for job in together if job.stage == "runs"] == ["join_tables"]
+
+
+def test_what_stands_beside_runs_is_said_of_each() -> None:
+    values = {
+        "results": "r",
+        "seed": 3,
+        "judge": {"epochs": 2},
+        "runs": {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}},
+    }
+    assert run_values(values) == {
+        "a": {"results": "r/a", "seed": 3, "judge": {"epochs": 2, "lr": 0.1}},
+        "b": {"results": "r/b", "seed": 4, "judge": {"epochs": 2}},
+    }
+    assert run_values({"seed": 3}) == {}
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ({"a": {"judge": {"epoch": 2}}}, "mine.yaml: runs.a: judge.epoch: unknown key"),
+        ({"a": {"pair": 2}}, "mine.yaml: runs.a: pair: unknown key"),
+        ({"a": {"results": "r/b"}, "b": {}}, "mine.yaml: runs.b.results: r/b is that of runs.a"),
+        ({"a": {"results": "r"}}, "mine.yaml: runs.a.results: r is that of all runs together"),
+        ({"a": {"runs": {"b": {}}}}, "mine.yaml: runs.a: has runs of its own"),
+        ({"a": "nowhere.yaml"}, "nowhere.yaml: no such config"),
+        ({"A-1": {}}, "mine.yaml: runs.A-1: String should match"),
+        ({}, "mine.yaml: runs: "),
+    ],
+)
+def test_a_faulty_run_is_named(runs: dict, message: str) -> None:
+    with pytest.raises(UserError) as error:
+        load_config({"results": "r", "runs": runs}, "mine.yaml")
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+
+
+def test_a_run_that_the_rules_refuse_is_named(copy: Project) -> None:
+    values = {"results": "r", "runs": {"good": {}, "bad": {"human": {"generators": ["nobody"]}}}}
+    written(values, copy.root / "mine.yaml")
+    said = copy.snakemake("mine.yaml", "--dry-run", check=False)
+    assert said.returncode and "runs.bad: human.generators: nobody is not in" in said.stdout + said.stderr
+
+
+def test_joined_data_are_the_rows_by_run() -> None:
+    one, other = "dataset,n,exact\nbirds,3,0.500000\n", "dataset,n,exact\nbirds,4,\nNA,5,1.000000\n"
+    assert join_data({"a": one, "b": other}) == (
+        "run,dataset,n,exact\na,birds,3,0.500000\nb,birds,4,\nb,NA,5,1.000000\n"
+    )
+    with pytest.raises(UserError, match="not the same columns"):
+        join_data({"a": one, "b": "dataset,n\nbirds,4\n"})
+
+
+def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
+    """Each run's tables stand there; the rule joins them, and the command prints what it made."""
+    for run in ("one", "two"):
+        place = copy.root / "all" / run
+        place.mkdir(parents=True)
+        (place / "table.csv").write_text(f"dataset,n\n{run}s,1\n")
+        (place / "comparisons.csv").write_text("dataset,a\nx,y\n")
+        (place / "table.md").write_text(f"## {run}s, color\n")
+        (place / "table.tex").write_text("\\begin{table}\n")
+        (place / "report.html").write_text("a page")
+    written({"results": "all", "runs": {"one": {}, "two": {"seed": 1}}}, copy.root / "mine.yaml")
+    done = copy.call(
+        "python", "-m", "workflow_scripts.workflow.run", "--config", "mine.yaml", "--cores", "1",
+        "--", "all/table.csv", "--allowed-rules", "join_tables",
+    )  # fmt: skip
+    assert pd.read_csv(copy.root / "all" / "table.csv").values.tolist() == [["one", "ones", 1], ["two", "twos", 1]]
+    assert (copy.root / "all" / "table.tex").read_text().splitlines()[0] == "% one"
+    readable = "# one\n\n## ones, color\n\n# two\n\n## twos, color\n"
+    assert (copy.root / "all" / "table.md").read_text() == readable
+    assert readable in done.stdout and done.stdout.count("## ones") == 1
+    assert "all/one/report.html shows it" in done.stdout and "all/two/report.html shows it" in done.stdout
+
+
+def test_dvc_joins_what_the_presets_make() -> None:
+    stages = yaml.safe_load(dvc_text(PUBLISHED))["stages"]
+    assert list(stages) == ["runs"]
+    assert {"results/presets/paper/table.csv", "results/presets/paper_flowers/table.csv"} <= set(stages["runs"]["deps"])
+    assert "results/presets/published/table.csv" in stages["runs"]["outs"]
+    assert {"presets/published/config.yaml": ["results", "runs"]} in stages["runs"]["params"]
