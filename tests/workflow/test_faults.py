@@ -62,7 +62,10 @@ def test_who_holds_the_lock(trial: Trial) -> None:
             assert first.poll() is None
         # So that it is at work as long as it is asked about.
         first.send_signal(signal.SIGSTOP)
-        for refused in (trial.project.call(*mine, check=False), trial.project.call(*mine, "--unlock", check=False)):
+        for refused in (
+            trial.project.call(*mine, check=False),
+            trial.project.call(*trial.command("second", "--unlock"), check=False),
+        ):
             assert refused.returncode == 1
             assert re.fullmatch(
                 rf"error: Snakemake is at work in this checkout \(process {first.pid} on \S+, since [-\d]+ [:\d]+,"
@@ -73,6 +76,11 @@ def test_who_holds_the_lock(trial: Trial) -> None:
         other = trial.project.call(*plain, check=False)
         assert other.returncode and "--unlock" in other.stderr
         first.kill()
+    # Killed, it leaves its lock; the next run says what removes it.
+    left = trial.project.call(*mine, check=False)
+    assert left.returncode == 1 and "`make unlock`" in left.stderr
+    trial.project.call(*trial.command("second", "--unlock"))
+    assert not any((place / ".snakemake" / "locks").glob("*"))
 
 
 @pytest.fixture
