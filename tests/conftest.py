@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from hypothesis import settings
 # A busy machine must not fail a test, nor one commit pass now and fail then.
 settings.register_profile("compclip", deadline=None, derandomize=True)
 settings.load_profile("compclip")
+
+# Tests that were started in the background ignore Ctrl-C, and so would what they start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 

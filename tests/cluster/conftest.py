@@ -202,8 +202,6 @@ class ClusterProject(Project):
         with subprocess.Popen(
             self.command(profile, config, target), cwd=self.root, env=self.environment, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            # What is started in the background ignores Ctrl-C, and so would its children.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as run:  # fmt: skip
             try:
                 wait_until(lambda: (self.root / until).exists() and slurm.running(), f"{until}, and a job", 300)
