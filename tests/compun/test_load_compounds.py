@@ -307,7 +307,7 @@ def test_an_image_missing_and_one_broken(tmp_path: Path, caplog: pytest.LogCaptu
     logger = logging.getLogger("compclip")
     logger.propagate = True
     warn(summary)
-    said = [record.message for record in caplog.records]
+    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
     assert sum("snow ball_n2.jpg" in line and "not a readable image" in line for line in said) == 1
     assert "warning: two spellings: 1 (snow ball, snowball)" in said
     assert all(line.startswith("warning: ") for line in said)

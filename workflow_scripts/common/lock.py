@@ -67,6 +67,7 @@ def _open(path: Path) -> int:
         except OSError:
             return fd
         # The last holder may have removed the file in between.
-        if path.exists() and os.path.samestat(os.fstat(fd), path.stat()):
-            return fd
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(fd), path.stat()):
+                return fd
         os.close(fd)
