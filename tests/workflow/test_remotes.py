@@ -73,6 +73,7 @@ def test_ssh(recorded: Repository, tmp_path: Path) -> None:
             # Whose key opens it is each one's own matter.
             one.call("dvc", "remote", "modify", "--local", "store", "keyfile", str(server.key))
         run.call("dvc", "push")
+        assert any((tmp_path / "store" / "files" / "md5").rglob("*/*"))
         theirs.call("dvc", "pull")
     check_colleague(theirs, run)
 
