@@ -80,8 +80,8 @@ rule join_tables:
         "../envs/base.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: 1000 * attempt,
+        runtime=lambda wildcards, attempt: 30 * attempt,
     params:
         code=code_hash("workflow_scripts.report.join_tables"),
         runs=list(SCORED),

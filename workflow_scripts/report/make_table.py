@@ -18,7 +18,7 @@ captions; ``G test_unseen`` against ``G test_seen``, which are of different imag
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -142,24 +142,10 @@ def _three(name: str, found: Estimate | None) -> dict[str, float | None]:
     }
 
 
-def comparison(a: Scored, b: Scored, names: tuple[str, str], resamples: int) -> dict[str, Any]:
-    """A row of ``comparisons.csv``: paired on the entries of both, unless they are of different splits of images."""
-    about = a.summary
-    stream = rng(about["seed"], "difference", about["dataset"], about["composition"], *a.place, *b.place)
-    found, n = None, 0
-    if {a.about["split"], b.about["split"]} == {"test_seen", "test_unseen"}:
-        n = len(a.entries)
-        if n and len(b.entries):
-            parts = [s.entries[c].to_numpy() for s in (a, b) for c in ("image_id", "expected_top1")]
-            found = interval.unpaired_difference(*parts, resamples, stream)
-    else:
-        both = a.entries.merge(b.entries, on=KEYS, suffixes=("_a", "_b"))
-        n = len(both)
-        if n:
-            values = both["expected_top1_a"].to_numpy(), both["expected_top1_b"].to_numpy()
-            found = interval.paired_difference(both["image_id"].to_numpy(), *values, resamples, stream)
+def comparison(a: Scored, names: tuple[str, str], found: Estimate | None, n: int) -> dict[str, Any]:
+    """A row of ``comparisons.csv``: a minus another, of n entries."""
     return {
-        **{name: about[name] for name in ("dataset", "composition")},
+        **{name: a.summary[name] for name in ("dataset", "composition")},
         "a": names[0],
         "b": names[1],
         "split": a.about["split"],
@@ -168,21 +154,67 @@ def comparison(a: Scored, b: Scored, names: tuple[str, str], resamples: int) -> 
     }
 
 
+def difference_stream(a: Scored, b: Scored) -> np.random.Generator:
+    about = a.summary
+    return rng(about["seed"], "difference", about["dataset"], about["composition"], *a.place, *b.place)
+
+
+def unpaired(a: Scored, b: Scored, resamples: int) -> tuple[Estimate | None, int]:
+    """a minus b, and how many entries a has."""
+    if a.entries.empty or b.entries.empty:
+        return None, len(a.entries)
+    parts = [s.entries[c].to_numpy() for s in (a, b) for c in ("image_id", "expected_top1")]
+    return interval.unpaired_difference(*parts, resamples, difference_stream(a, b)), len(a.entries)
+
+
+def paired(scores: Sequence[Scored], resamples: int) -> Iterator[tuple[int, int, Estimate | None, int]]:
+    """i, j, scores[i] minus scores[j] and how many entries both have, for all i < j.
+
+    Most generators have an image for every prompt: those with the same entries are resampled together.
+    """
+    alike: dict[bytes, list[int]] = {}
+    for number, score in enumerate(scores):
+        alike.setdefault(pd.util.hash_pandas_object(score.entries[KEYS], index=False).to_numpy().tobytes(), []).append(
+            number
+        )
+    found: dict[tuple[int, int], Estimate] = {}
+    for numbers in alike.values():
+        entries = scores[numbers[0]].entries
+        if len(entries) and len(numbers) > 1:
+            values = np.stack([scores[number].entries["expected_top1"] for number in numbers], axis=1)
+            stream = difference_stream(scores[numbers[0]], scores[numbers[1]])
+            of_these = interval.paired_differences(entries["image_id"].to_numpy(), values, resamples, stream)
+            found |= {(numbers[i], numbers[j]): estimate for (i, j), estimate in of_these.items()}
+    for i, j in combinations(range(len(scores)), 2):
+        if (i, j) in found:
+            yield i, j, found[i, j], len(scores[i].entries)
+            continue
+        both = scores[i].entries.merge(scores[j].entries, on=KEYS)
+        values = both[["expected_top1_x", "expected_top1_y"]].to_numpy()
+        stream = difference_stream(scores[i], scores[j])
+        some = interval.paired_differences(both["image_id"].to_numpy(), values, resamples, stream) if len(both) else {}
+        yield i, j, some.get((0, 1)), len(both)
+
+
 def comparisons(scores: Sequence[Scored], resamples: int) -> list[dict[str, Any]]:
     """All comparisons of one composition: generators by split, then each generator's splits against seen."""
     chosen = {(s.summary["generator"], s.about["split"]): s for s in scores if s.main}
     generators = list(dict.fromkeys(generator for generator, _ in chosen))
     rows = []
     for split in TESTS:
-        for one, other in combinations([g for g in generators if (g, split) in chosen], 2):
-            rows.append(comparison(chosen[one, split], chosen[other, split], (one, other), resamples))
+        serving = [name for name in generators if (name, split) in chosen]
+        for i, j, found, n in paired([chosen[name, split] for name in serving], resamples):
+            rows.append(comparison(chosen[serving[i], split], (serving[i], serving[j]), found, n))
     for generator in generators:
         seen = chosen.get((generator, "test_seen"))
         for split in ("test_swapped", "test_unseen"):
             score = chosen.get((generator, split))
             if seen and score:
-                names = f"{generator} {split}", f"{generator} test_seen"
-                rows.append(comparison(score, seen, names, resamples))
+                if split == "test_swapped":
+                    [(_, _, found, n)] = paired([score, seen], resamples)
+                else:
+                    found, n = unpaired(score, seen, resamples)
+                rows.append(comparison(score, (f"{generator} {split}", f"{generator} test_seen"), found, n))
     return rows
 
 

@@ -7,6 +7,7 @@ their weights stay as they were. Intervals are percentiles of the resampled mean
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -69,11 +70,20 @@ def mean(
     return _estimate(float(_ratios(sums.sum(axis=0, keepdims=True))[0, 0]), draws, len(sums))
 
 
-def paired_difference(
-    images: np.ndarray, a: np.ndarray, b: np.ndarray, resamples: int, generator: np.random.Generator
-) -> Estimate:
-    """mean(a) - mean(b) of the same entries (n >= 1), both from the same resampled images."""
-    return mean(images, np.asarray(a) - np.asarray(b), np.ones(len(images)), resamples, generator)
+def paired_differences(
+    images: np.ndarray, values: np.ndarray, resamples: int, generator: np.random.Generator
+) -> dict[tuple[int, int], Estimate]:
+    """mean(column i) - mean(column j) for all i < j of ``values`` (n >= 1, k): the same entries, of which all columns
+    are resampled together, once.
+    """
+    sums = sums_by_image(images, *values.T, np.ones(len(images)))
+    draws = resampled_sums(sums, resamples, generator)
+    means = np.ascontiguousarray((draws[:, :-1] / draws[:, -1:]).T)
+    whole = values.mean(axis=0)
+    return {
+        (i, j): _estimate(float(whole[i] - whole[j]), means[i] - means[j], len(sums))
+        for i, j in combinations(range(values.shape[1]), 2)
+    }
 
 
 def unpaired_difference(
