@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import xml.etree.ElementTree as ET
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
@@ -68,6 +69,33 @@ def test_figures_are_svg_that_say_what_they_show_without_date_or_place(
         assert ET.fromstring(content).tag.endswith("svg")
         assert described(content)[0].endswith("(tiny, color)")
         assert b"<dc:date>" not in content and str(results).encode() not in content
+
+
+def test_many_generators_are_a_matrix() -> None:
+    names = [f"g{number:02}" for number in range(12)]
+    # Each is better than those before it, and neighbors cannot be told apart.
+    rows = [
+        {
+            "a": a,
+            "b": b,
+            "split": split,
+            "difference": (i - j) / 100,
+            "low": (i - j - 1) / 100,
+            "high": (i - j + 1) / 100,
+        }
+        for split in ("test_seen", "test_swapped")
+        for (i, a), (j, b) in combinations(enumerate(names), 2)
+    ]
+    with style():
+        figure = draw_comparisons(pd.DataFrame(rows), 0)
+    *matrices, legend = figure.axes
+    assert [axes.get_title(loc="left") for axes in matrices] == ["seen", "swapped"]
+    for axes in matrices:
+        assert [label.get_text() for label in axes.get_yticklabels()] == names[::-1]
+        drawn = axes.images[0].get_array()
+        assert drawn[0, 11] == pytest.approx(11) and drawn[11, 0] == pytest.approx(-11)
+        assert not drawn[5, 4] and not drawn[5, 5] and not drawn[5, 6]
+    assert legend.get_xlim() == pytest.approx((-11, 11))
 
 
 def test_nothing_to_draw_is_said(results: Path, tmp_path: Path) -> None:

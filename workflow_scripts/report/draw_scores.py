@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,6 +31,8 @@ from workflow_scripts.report.labels import (
 )
 from workflow_scripts.report.make_table import ORACLE
 
+# Of so many generators each difference has a line; of more, a cell.
+LISTED = 8
 # A line of the score figure: split, the columns it shows, its name.
 _LINES = (
     ("test_seen", "exact", "seen"),
@@ -188,11 +191,49 @@ def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
     return figure
 
 
+def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Figure:
+    """The same of many generators, whose pairs are too many to list: a matrix for each split, the best first."""
+    limit = 100 * max(part["difference"].abs().max() for _, part in groups) or 1
+    matrices = []
+    for split, part in groups:
+        names = list(dict.fromkeys(part[["a", "b"]].to_numpy().ravel()))
+        place = {name: number for number, name in enumerate(names)}
+        a, b = part["a"].map(place).to_numpy(), part["b"].map(place).to_numpy()
+        whole, clear = np.zeros((2, len(names), len(names)))
+        whole[a, b], whole[b, a] = 100 * part["difference"], -100 * part["difference"]
+        clear[a, b] = clear[b, a] = (part["low"] > 0) | (part["high"] < 0)
+        order = np.argsort(-whole.sum(axis=1), kind="stable")
+        shown = np.where(clear, whole, 0)[np.ix_(order, order)]
+        matrices.append((SPLIT_NAMES[split], [names[number] for number in order], shown))
+    rows = sum(len(names) for _, names, _ in matrices)
+    figure = Figure(figsize=size(rows, 0.14, 0.5 * len(matrices) + 1.2))
+    *all_axes, legend = figure.subplots(
+        len(matrices) + 1, 1, height_ratios=[*(len(names) for _, names, _ in matrices), 1]
+    )
+    for axes, (title, names, shown) in zip(all_axes, matrices, strict=True):
+        # Violet and orange, which all eyes tell apart.
+        drawn = axes.imshow(shown, cmap="PuOr", vmin=-limit, vmax=limit, interpolation="none", aspect="auto")
+        name_rows(axes, names, 0.5)
+        axes.tick_params(axis="y", labelsize=7)
+        axes.set_xticks([])
+        axes.grid(visible=False)
+        axes.set_title(title)
+    figure.colorbar(drawn, cax=legend, orientation="horizontal", label="percentage points")
+    note(
+        figure,
+        "difference of exact R-precision, row minus column; columns are in the order of the rows;\n"
+        f"palest: its 95 % interval holds 0; paired on the same images; seed {seed}",
+    )
+    return figure
+
+
 def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
     """Generators against each other, by split. comparisons: as ``labels.between_generators`` gives them."""
     if comparisons.empty:
         return empty("There is one generator, and nothing to compare it with.")
     groups = list(comparisons.groupby("split", sort=False))
+    if any(part[["a", "b"]].stack().nunique() > LISTED for _, part in groups):
+        return _draw_matrices(groups, seed)
     figure = Figure(figsize=size(len(comparisons), 0.24, 0.5 * len(groups) + 1.0))
     all_axes = figure.subplots(
         len(groups), 1, sharex=True, squeeze=False, height_ratios=[len(part) + 0.2 for _, part in groups]
