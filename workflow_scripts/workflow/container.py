@@ -1,7 +1,4 @@
-"""Write envs/Dockerfile, of an image with all conda environments, by ``snakemake --containerize``.
-
-``--check`` writes nothing and fails where the file is not that of the environments.
-"""
+"""Write envs/Dockerfile, of an image with all conda environments, by ``snakemake --containerize``."""
 
 from __future__ import annotations
 
@@ -50,15 +47,9 @@ def dockerfile() -> str:
     return f"# Generated: `make container`. How to build and use it: docs/cluster.md.\n{first}\n{INDEX}{rest}"
 
 
-def main(options: argparse.Namespace) -> None:
-    new = dockerfile()
-    if options.check and (not FILE.is_file() or FILE.read_text(encoding="utf-8") != new):
-        raise UserError(f"{FILE.relative_to(ROOT)}: not that of the environments: `make container`")
-    if not options.check:
-        write_text(new, FILE)
+def main(_: argparse.Namespace) -> None:
+    write_text(dockerfile(), FILE)
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--check", action="store_true")
-    cli.run(main, parser)
+    cli.run(main, cli.parser(__doc__))

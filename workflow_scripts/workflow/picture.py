@@ -1,7 +1,4 @@
-"""Put Snakemake's own drawing of the rules into the README, as Mermaid.
-
-``--check`` writes nothing and fails where the README's picture is not the workflow's.
-"""
+"""Put Snakemake's own drawing of the rules into the README, as Mermaid."""
 
 from __future__ import annotations
 
@@ -38,16 +35,9 @@ def with_picture(readme: str, drawn: str) -> str:
     return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", readme)
 
 
-def main(options: argparse.Namespace) -> None:
-    readme = README.read_text(encoding="utf-8")
-    new = with_picture(readme, picture())
-    if options.check and new != readme:
-        raise UserError("README.md: the picture is not the workflow's: `make picture`")
-    if not options.check:
-        write_text(new, README)
+def main(_: argparse.Namespace) -> None:
+    write_text(with_picture(README.read_text(encoding="utf-8"), picture()), README)
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--check", action="store_true")
-    cli.run(main, parser)
+    cli.run(main, cli.parser(__doc__))
