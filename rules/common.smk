@@ -12,7 +12,7 @@ from workflow_scripts.common import plugins
 from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.config import load_config
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.workflow.storage import follow_constraints
+from workflow_scripts.workflow.storage import check_store, follow_constraints
 
 try:
     CONFIG = load_config(config)
@@ -60,6 +60,11 @@ def growing(amount):
 # object storage
 
 follow_constraints(workflow.storage_registry.default_storage_provider)
+if workflow.is_main_process:
+    try:
+        check_store(workflow.storage_registry.default_storage_provider, workflow.storage_settings.default_storage_prefix)
+    except UserError as error:
+        raise WorkflowError(str(error))
 
 
 def of_project(*paths):

@@ -62,10 +62,10 @@ if drawn_compounds():
             "<logs>/{dataset}/compun/train_small_clip_{training}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: CONFIG.threads
+        threads: training_threads(CONFIG.compun.judge)
         resources:
             **training_resources(CONFIG.compun.judge),
-            mem_mb=growing(4000),
+            mem_mb=growing(4000 * CONFIG.compun.judge.gpus),
             runtime=growing(120),
             torch=torch_slots(),
         params:

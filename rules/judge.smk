@@ -18,10 +18,10 @@ rule train_judge:
         "<logs>/{dataset}/{composition}/train_judge.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
-    threads: CONFIG.threads
+    threads: training_threads(CONFIG.judge)
     resources:
         **training_resources(CONFIG.judge),
-        mem_mb=growing(8000),
+        mem_mb=growing(8000 * CONFIG.judge.gpus),
         runtime=growing(720),
         torch=torch_slots(),
     params:

@@ -26,6 +26,11 @@ pathvars:
     logs=f"{CONFIG.results}/logs",
 
 
+if CONFIG.container:
+
+    containerized: CONFIG.container
+
+
 @contextmanager
 def errors_of(run):
     """Say in which run an error lies."""

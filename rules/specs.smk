@@ -59,10 +59,10 @@ if CONFIG.specs.base.epochs:
             "<logs>/{dataset}/specs/{seed}/train_base.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: CONFIG.threads
+        threads: training_threads(CONFIG.specs.base)
         resources:
             **training_resources(CONFIG.specs.base),
-            mem_mb=growing(8000),
+            mem_mb=growing(8000 * CONFIG.specs.base.gpus),
             runtime=growing(720),
             torch=torch_slots(),
         params:
@@ -145,10 +145,10 @@ rule train_specs:
         "<logs>/{dataset}/specs/{seed}/train_specs_{loss}.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
-    threads: CONFIG.threads
+    threads: training_threads(CONFIG.specs.base)
     resources:
         **training_resources(CONFIG.specs.base),
-        mem_mb=growing(8000),
+        mem_mb=growing(8000 * CONFIG.specs.base.gpus),
         runtime=growing(720),
         torch=torch_slots(),
     params:

@@ -9,7 +9,8 @@ if state=$(squeue --noheader --states=all --format=%T --jobs="$1" 2>&1); then
     *) echo failed ;;
   esac
 else
-  case $state in
+  case $?:$state in
+    127:*) echo "$state" >&2 && exit 1 ;; # there is no squeue here: the run would wait for ever
     *"Invalid job id"*) echo failed ;;
     *) echo running ;;
   esac

@@ -8,6 +8,7 @@ import pytest
 
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.config import SCHEMA, load_config, schema_text
+from workflow_scripts.common.errors import UserError
 from workflow_scripts.workflow import container, picture
 from workflow_scripts.workflow.make_dvc import config_keys, dvc_file, dvc_text
 from workflow_scripts.workflow.run import read_config
@@ -48,3 +49,30 @@ def test_stages_follow_the_keys_that_their_rules_use() -> None:
     assert "score.bootstrap" in config_keys("report") and "score.bootstrap" not in config_keys("split")
     for stage in ("dataset", "pairs", "split"):
         assert not any(key.startswith(("judge.epochs", "score", "report", "generate")) for key in config_keys(stage))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (ROOT / "mine.yaml", "mine.yaml: the dvc.yaml beside it is that of config.yaml: give it a folder of its own"),
+        (Path("/elsewhere/config.yaml"), "/elsewhere/config.yaml: is not in "),
+    ],
+)
+def test_no_config_takes_the_place_of_anothers_stages(config: Path, message: str) -> None:
+    with pytest.raises(UserError) as error:
+        dvc_file(config)
+    assert str(error.value).startswith(message)
+
+
+def test_runs_without_a_file_have_no_stages(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("runs: {a: {seed: 1}}\n")
+    with pytest.raises(UserError, match="^runs.a: has no config file of its own"):
+        dvc_text(config)
+
+
+@pytest.mark.parametrize("key", ["results", "cache"])
+def test_folders_are_local_and_plain(key: str) -> None:
+    with pytest.raises(UserError, match=f"^config: {key}: must be a local folder"):
+        load_config({key: "s3://bucket/folder"})
+    assert getattr(load_config({key: "./out//x/"}), key) == "out/x"

@@ -21,6 +21,8 @@ import pytest
 from PIL import Image
 
 from workflow_scripts.common.code import ROOT
+from workflow_scripts.common.config import load_config
+from workflow_scripts.workflow.prefetch import needs
 
 COMMIT = "0123456789" * 4
 PIPELINE = {"_class_name": "StableDiffusionPipeline", "unet": ["diffusers", "UNet2DConditionModel"]}
@@ -168,3 +170,20 @@ def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> No
     again = prefetch(tmp_path, site, HF_HUB_OFFLINE="1")
     assert again.returncode == 0, again.stderr
     assert again.stderr.splitlines()[-1] == said[-1]
+
+
+def test_captions_alone_need_no_judge_and_what_is_stored_is_said() -> None:
+    values = {"judge": {"model": "RN50", "pretrained": "openai"}, "score": {"fid": {}}}
+    alone = {"source": "table", "table": {"file": "s3://bucket/captions.csv"}}
+    assert [need.key for need in needs(load_config({**values, "dataset": alone}))] == ["pairs.model"]
+
+
+def test_what_lies_on_object_storage_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    table = {"source": "table", "table": {"file": "s3://bucket/captions.csv", "images": "photographs"}}
+    made = {"generators": [{"name": "mine", "kind": "folder", "path": "s3://bucket/made"}]}
+    with caplog.at_level("WARNING"):
+        list(needs(load_config({"dataset": table, "generate": made})))
+    assert [message.split(" is read")[0] for message in caplog.messages] == [
+        "dataset.table: s3://bucket/captions.csv",
+        "generate.generators: mine: s3://bucket/made",
+    ]

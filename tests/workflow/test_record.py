@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.workflow.conftest import Repository
 from workflow_scripts.common.lock import held
+from workflow_scripts.workflow.record import snakemakes_lock
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +37,11 @@ def test_a_complete_run_is_recorded(run: Repository) -> None:
     lock = run.root / "dvc.lock"
     before = lock.read_bytes()
     lock.unlink()
+    run.call("snakemake", "--touch", "--forceall", "--cores", "1")
     assert record(run).returncode == 0
     assert lock.read_bytes() == before
+    # By times alone, as Snakemake looks at what is large, all is done too.
+    assert "Nothing to be done" in run.call("snakemake", "--cores", "1", "--max-checksum-file-size", "0").stderr
     assert "up to date" in run.call("dvc", "status").stdout
     assert run.git("status", "--porcelain") == ""
 
@@ -71,6 +76,25 @@ def test_a_run_that_is_at_work_is_refused(run: Repository) -> None:
     lock.write_text("results/table.csv\n")
     assert "make unlock" in refused(run)
     lock.unlink()
+
+
+def test_no_run_begins_while_one_is_recorded(run: Repository) -> None:
+    with snakemakes_lock(["results/table.csv"], run.root / ".snakemake"):
+        begun = run.call(
+            "snakemake", "--cores", "1", "--forcerun", "make_table", "--", "results/table.csv", check=False
+        )
+        assert begun.returncode and "LockException" in begun.stderr
+    assert not list((run.root / ".snakemake" / "locks").iterdir())
+
+
+def test_an_emptied_file_is_refused(run: Repository) -> None:
+    file = run.root / "results" / "sketch" / "color" / "export" / "train.csv"
+    kept, times = file.read_bytes(), file.stat()
+    file.write_bytes(b"")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "export/train.csv: is empty, nothing is recorded: delete results/sketch/color/export" in refused(run)
+    file.write_bytes(kept)
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def test_stages_that_are_not_the_workflows_are_refused(run: Repository) -> None:

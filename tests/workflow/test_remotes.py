@@ -157,7 +157,9 @@ def test_large_artifacts_are_left_out(recorded: Repository, tmp_path: Path) -> N
 
     config.write_text(config.read_text().replace("*/judge", "*/jugde"))
     wrong = run.call("python", "-m", "workflow_scripts.workflow.make_dvc", check=False)
-    assert wrong.stderr.strip() == "error: dvc.leave_out: */jugde matches no artifact below results that DVC would push"
+    assert (
+        wrong.stderr.strip() == "error: dvc.leave_out: '*/jugde' matches no artifact below results that DVC would push"
+    )
 
 
 def test_an_experiment_shows_what_a_setting_changed(recorded: Repository, tmp_path: Path) -> None:

@@ -6,12 +6,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from snakemake_storage_plugin_s3 import StorageProviderSettings
 
 from tests.workflow.conftest import Project
-from tests.workflow.servers import BUCKET, Storage, credentials, object_storage
+from tests.workflow.servers import BUCKET, CREDENTIALS, Storage, credentials, object_storage
+from workflow_scripts.common.errors import UserError
+from workflow_scripts.workflow.storage import check_store
 
 CONFIG = """
 results: {results}
@@ -100,3 +104,31 @@ def test_what_is_not_there_is_said(inputs: Project, storage: Storage) -> None:
     # Of a dry run all is on standard output.
     assert failed.returncode and "Missing input files for rule load_dataset" in failed.stdout
     assert f"s3://{BUCKET}/nowhere/captions.csv" in failed.stdout
+
+
+@pytest.mark.parametrize(
+    ("prefix", "server", "message"),
+    [
+        ("s3://BUCKET/FOLDER", None, "default-storage-prefix: s3://BUCKET/FOLDER: name your own bucket and folder"),
+        ("s3://nobodys/run", None, "default-storage-prefix: s3://nobodys/run: there is no bucket nobodys at http://"),
+        (f"s3://{BUCKET}/run", "http://127.0.0.1:9", "object storage: Could not connect to the endpoint URL"),
+    ],
+)
+def test_a_store_that_is_not_there_is_said_at_once(storage: Storage, prefix: str, server: str | None, message: str):
+    provider = SimpleNamespace(s3c=None, settings=StorageProviderSettings(endpoint_url=server or storage.address))
+    with pytest.raises(UserError) as error:
+        check_store(provider, prefix)
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+    check_store(
+        SimpleNamespace(s3c=None, settings=StorageProviderSettings(endpoint_url=storage.address)), f"s3://{BUCKET}"
+    )
+
+
+def test_without_credentials_it_is_one_line(inputs: Project, storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in CREDENTIALS:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    (inputs.root / "remote.yaml").write_text(CONFIG.format(results="other", **INPUTS))
+    failed = on_storage(inputs, storage, "--dry-run", check=False)
+    said = [line for line in (failed.stdout + failed.stderr).splitlines() if "Unable to locate credentials" in line]
+    assert failed.returncode and len(said) == 1

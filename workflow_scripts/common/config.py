@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,8 @@ from workflow_scripts.workflow.config import DvcConfig
 SCHEMA = ROOT / "schemas" / "config.schema.json"
 # The name of a run among others: it stands before the names of its rules.
 RUN = r"^[a-z][a-z0-9_]*$"
+# Whose folder that of the joined table is.
+ALL = "all runs together"
 
 
 class Config(Section):
@@ -62,6 +65,13 @@ class Config(Section):
     runs: dict[Annotated[str, Field(pattern=RUN)], str | dict[str, Any]] | None = Field(
         None, min_length=1, description="several runs in one: each one's name, and its config, a file or what it says"
     )
+
+    @field_validator("results", "cache")
+    @classmethod
+    def _local(cls, folder: str) -> str:
+        if "://" in folder:
+            raise ValueError("must be a local folder; results on object storage are profiles/s3's (docs/sharing.md)")
+        return os.path.normpath(folder)
 
     @field_validator("compositions")
     @classmethod
@@ -99,9 +109,13 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
             allowed = ", ".join(_fields(Config, location[:-1]))
             raise UserError(f"{where}: {key}: unknown key; allowed: {allowed}") from error
         message = first["msg"].removeprefix("Value error, ")
+        if location[0] == "runs" and len(location) == 3 and location[2] != "[key]":
+            key, message = ".".join(location[:2]), "must be the file of a config, or what it says"
         if first["type"] == SECRET:
             raise UserError(f"{where}: {key}: {message}") from None
-        raise UserError(f"{where}: {key}: {message}; it is {first['input']!r}") from error
+        # A whole section says nothing of the key.
+        given = "" if isinstance(first["input"], dict) else f"; it is {first['input']!r}"
+        raise UserError(f"{where}: {key}: {message}{given}") from error
     for name, own in run_values(values, where).items():
         load_config(own, f"{where}: runs.{name}")
     return config
@@ -113,6 +127,8 @@ def read_values(file: Path) -> dict[str, Any]:
         values = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(f"{file}: no such config") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read as a config ({getattr(error, 'strerror', None) or error})") from error
     except yaml.YAMLError as error:
         raise UserError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
     if values is not None and not isinstance(values, dict):
@@ -135,16 +151,23 @@ def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[
     """
     shared = {key: value for key, value in values.items() if key != "runs"}
     results = shared.get("results", Config.model_fields["results"].default)
-    folders = {results: "all runs together"}
+    folders = {os.path.realpath(str(results)): ALL}
     found = {}
     for name, said in (values.get("runs") or {}).items():
         own = read_values(Path(said)) if isinstance(said, str) else said
         if own.get("runs"):
             raise UserError(f"{where}: runs.{name}: has runs of its own: name them here")
         found[name] = overlay({**shared, "results": f"{results}/{name}"}, own)
-        folder = found[name]["results"]
-        if folder in folders:
-            raise UserError(f"{where}: runs.{name}.results: {folder} is that of {folders[folder]}: give it another")
+        folder = os.path.realpath(str(found[name]["results"]))
+        for other, whose in folders.items():
+            how = (
+                "that" if folder == other else "inside that" if folder.startswith(f"{other}{os.sep}") else "around that"
+            )
+            # The folder of all may hold those of each.
+            if folder == other or whose != ALL and os.path.commonpath([folder, other]) in (folder, other):
+                raise UserError(
+                    f"{where}: runs.{name}.results: {found[name]['results']} is {how} of {whose}: give it another"
+                )
         folders[folder] = f"runs.{name}"
     return found
 

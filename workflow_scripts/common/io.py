@@ -27,7 +27,8 @@ ROWS_HELD = 1 << 15
 
 
 @contextmanager
-def _room_for(path: Path) -> Iterator[None]:
+def room_for(path: Path) -> Iterator[None]:
+    """Where the block finds no room to write, the UserError names ``path``."""
     try:
         yield
     except UserError:
@@ -82,7 +83,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path, "tmp")
     try:
-        with _room_for(path):
+        with room_for(path):
             yield temporary
         os.replace(temporary, path)
     except BaseException:
@@ -101,7 +102,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     replaced = _beside(path, "old")
     shutil.rmtree(replaced, ignore_errors=True)
     try:
-        with _room_for(path):
+        with room_for(path):
             yield temporary
         while True:
             with suppress(FileNotFoundError):

@@ -22,7 +22,7 @@ from filelock import FileLock
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.disk import check_space, size_text
 from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_json
+from workflow_scripts.common.io import room_for, write_json
 from workflow_scripts.common.progress import Progress
 
 ATTEMPTS = 6
@@ -283,8 +283,11 @@ def _receive(answer: requests.Response, address: str, part: Path, have: int) -> 
     etag = answer.headers.get("ETag", "")
     # A weak ETag may not be used for ranges.
     version = etag if etag and not etag.startswith("W/") else answer.headers.get("Last-Modified")
+    if not have:
+        # Else a kill in between would leave the new version's name beside the old one's bytes.
+        part.unlink(missing_ok=True)
     write_json({"address": address, "version": version}, _version_file(part))
-    with part.open("ab" if have else "wb") as file, Progress(total and total // 1_000_000, "MB") as progress:
+    with room_for(part), part.open("ab") as file, Progress(total and total // 1_000_000, "MB") as progress:
         done = have
         for chunk in answer.raw.stream(CHUNK, decode_content=False):
             file.write(chunk)

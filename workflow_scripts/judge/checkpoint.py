@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from pathlib import Path
 from typing import Any
@@ -61,13 +60,13 @@ class Checkpoint:
     def resume(self) -> list[dict[str, Any]]:
         """Load the state, where there is one; returns the rows of what is done.
 
-        A file cut short counts as none. Raises UserError for one of another model.
+        A file that cannot be read counts as none. Raises UserError for one of another model.
         """
         if not self.file.is_file():
             return []
         try:
             state = torch.load(self.file, map_location="cpu", weights_only=True)
-        except (RuntimeError, EOFError, pickle.UnpicklingError):
+        except Exception:  # as many kinds as there are bytes to damage
             log.warning("%s: damaged, so the training starts anew", self.file)
             return []
         own = {name: tensor.shape for name, tensor in self._state().items()}

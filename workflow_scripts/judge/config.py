@@ -44,7 +44,9 @@ class JudgeConfig(Section):
     )
     tower: Tower | None = Field(None, description="image tower from other weights")
     trainable: list[str] = Field(["*"], min_length=1, description="patterns of the parameters that train")
-    train_on: Literal["train", "half", "all"] = Field("train", description="design: What the judge has seen")
+    train_on: Literal["train", "half", "all"] = Field(
+        "train", description="whom it learns from: train; half: the half of the test images that is not judged too; all"
+    )
     epochs: int = Field(10, ge=0, description="0 uses the pretrained model as it is")
     batch: int = Field(256, ge=2, description="images of a step")
     captions: int = Field(1, ge=1, description="captions of each image in a step; CLIP's loss is averaged over them")

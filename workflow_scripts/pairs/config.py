@@ -8,7 +8,7 @@ from workflow_scripts.common.section import Section
 
 
 class Selection(Section):
-    """Which pairs are ranked (design: Selection)."""
+    """Which pairs are ranked."""
 
     adjectives: int = Field(
         60, ge=1, description="most frequent adjectives, then filtered to the composition's lexicon"

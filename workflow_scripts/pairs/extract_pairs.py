@@ -1,4 +1,4 @@
-"""Find the adjective-noun pairs of all captions (design: Pair).
+"""Find the adjective-noun pairs of all captions.
 
 Reads captions.parquet in batches, so that memory does not grow with it; parses each distinct caption once.
 A killed run resumes from the cache. Writes pairs.parquet and a summary of what was and was not found.

@@ -1,4 +1,4 @@
-"""Select adjectives and nouns, and rank their pairs by frequency (design: Selection)."""
+"""Select adjectives and nouns, and rank their pairs by frequency."""
 
 from __future__ import annotations
 

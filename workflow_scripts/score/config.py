@@ -15,7 +15,7 @@ INCEPTION = (
 
 
 class Balance(Section):
-    """How dominant swapped pairs are cut (design: Balanced)."""
+    """How dominant swapped pairs are cut."""
 
     dominant: Literal[1, 2] | dict[str, Literal[1, 2]] = Field(
         1, description="how many pairs are cut (a number, or one for each composition); 2 for C-CUB color as published"

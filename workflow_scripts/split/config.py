@@ -10,7 +10,7 @@ from workflow_scripts.common.section import Section
 
 
 class Heldout(Section):
-    """Which pairs are held out (design: Held out)."""
+    """Which pairs are held out."""
 
     fraction: float = Field(0.1, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
     window: tuple[float, float] = Field((25, 75), description="percentiles of the ranking to draw between")

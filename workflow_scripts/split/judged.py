@@ -1,4 +1,4 @@
-"""Who is judged and whom the judge learns from (design: What the judge has seen)."""
+"""Who is judged and whom the judge learns from."""
 
 from __future__ import annotations
 

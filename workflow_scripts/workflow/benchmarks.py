@@ -36,7 +36,9 @@ def measured(all_jobs: list[Job], was: Path, results: Path) -> pd.DataFrame:
     for job in all_jobs:
         if job.benchmark is None:
             continue
-        file = results / Path(job.benchmark).relative_to(was)
+        # Of several runs one may have its folder elsewhere.
+        inside = Path(job.benchmark).is_relative_to(was)
+        file = results / Path(job.benchmark).relative_to(was) if inside else ROOT / job.benchmark
         if not file.is_file():
             continue
         try:

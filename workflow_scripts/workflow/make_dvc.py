@@ -86,7 +86,7 @@ def matching(outputs: Sequence[str], patterns: Sequence[str], results: str) -> s
     for pattern in patterns:
         hits = {path for path in outputs if fnmatchcase(os.path.relpath(path, results), pattern)}
         if not hits:
-            raise UserError(f"dvc.leave_out: {pattern} matches no artifact below {results} that DVC would push")
+            raise UserError(f"dvc.leave_out: {pattern!r} matches no artifact below {results} that DVC would push")
         found |= hits
     return found
 
@@ -125,8 +125,11 @@ def stage(
 def dvc_text(config: Path) -> str:
     """``dvc.yaml`` for a config, as text."""
     config = config.resolve()
-    found = jobs(config)
     settings = read_config(config)
+    for name, run in (settings.runs or {}).items():
+        if not isinstance(run, str):
+            raise UserError(f"runs.{name}: has no config file of its own, and DVC's stages of a run are its file's")
+    found = jobs(config)
     if settings.runs:
         found = [job for job in found if job.stage == RUNS]
     cached = [output for job in found for output in job.outputs if not output.endswith(IN_GIT)]
@@ -159,11 +162,27 @@ def shown(made: set[str], folder: Path) -> dict[str, Any]:
 
 
 def dvc_file(config: Path) -> Path:
-    """Where a config's dvc.yaml lies: at the root for the default, beside the config for a preset."""
-    return config.resolve().parent / "dvc.yaml"
+    """Where a config's dvc.yaml lies: at the root for the default, beside the config for a preset.
+
+    Raises UserError for a config outside the checkout, and for one whose place another config has.
+    """
+    config = config.resolve()
+    if not config.is_relative_to(ROOT):
+        raise UserError(
+            f"{config}: is not in {ROOT}: DVC's stages lie beside their config, in a folder of the checkout"
+        )
+    others = sorted(set(config.parent.glob("config.yaml")) - {config})
+    if others:
+        name = f"{config.stem}/config.yaml"
+        raise UserError(
+            f"{os.path.relpath(config, ROOT)}: the dvc.yaml beside it is that of config.yaml: give it a folder of its"
+            f" own, say {name}"
+        )
+    return config.parent / "dvc.yaml"
 
 
 def main(options: argparse.Namespace) -> None:
+    read_config(options.config)
     write_text(dvc_text(options.config), dvc_file(options.config))
     cli.log.info("%s written", os.path.relpath(dvc_file(options.config), ROOT))
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from workflow_scripts.common import cli, plugins
 from workflow_scripts.common.cli import log
@@ -44,19 +47,36 @@ def needs(config: Config) -> Iterator[Need]:
     settings = getattr(config.dataset, config.dataset.source)
     for name, places in source.places(settings).items() if hasattr(source, "places") else ():
         yield Need(f"dataset.{config.dataset.source}.{name}", lambda places=places: obtain(places, cache).path)
+    say_stored(f"dataset.{config.dataset.source}", settings)
     yield Need("pairs.model", lambda: installed_name(config.pairs.model, "pairs.model"))
-    yield from of_judge("judge", config.judge)
-    for generator in config.generate.generators:
-        kind = plugins.load(KINDS, generator.kind)
-        if hasattr(kind, "prefetch"):
-            chosen = kind.Settings.model_validate(generator.options)
-            yield Need(f"generate.generators: {generator.name}", lambda kind=kind, chosen=chosen: kind.prefetch(chosen))
-    if config.score.fid:
-        yield Need("score.fid.weights", lambda: fetch(config.score.fid.weights, cache))
+    # Captions alone have no scores.
+    if getattr(settings, "images", ...) is not None:
+        yield from of_scores(config, cache)
     if config.specs:
         yield from of_judge("specs.base", config.specs.base)
     if config.compun:
         yield from of_compun(config, cache)
+
+
+def say_stored(key: str, settings: BaseModel) -> None:
+    """Say of the section ``key`` what Snakemake will fetch for each step that reads it."""
+    for address in re.findall(r'"(s3://[^"]*)"', settings.model_dump_json()):
+        log.warning(
+            "%s: %s is read from object storage while the run is at work: it must be reached then", key, address
+        )
+
+
+def of_scores(config: Config, cache: Path) -> Iterator[Need]:
+    """The judge, the generators, the network of the Fréchet distance."""
+    yield from of_judge("judge", config.judge)
+    for generator in config.generate.generators:
+        kind = plugins.load(KINDS, generator.kind)
+        chosen = kind.Settings.model_validate(generator.options)
+        say_stored(f"generate.generators: {generator.name}", chosen)
+        if hasattr(kind, "prefetch"):
+            yield Need(f"generate.generators: {generator.name}", lambda kind=kind, chosen=chosen: kind.prefetch(chosen))
+    if config.score.fid:
+        yield Need("score.fid.weights", lambda: fetch(config.score.fid.weights, cache))
 
 
 def of_judge(key: str, config: JudgeConfig) -> Iterator[Need]:

@@ -49,26 +49,46 @@ def check_writable(folder: Path) -> None:
         ) from error
 
 
+def works_in(process: psutil.Process, folder: Path) -> bool:
+    """Whether it does; also where that may not be known, because it is another user's."""
+    try:
+        return process.cwd() == str(folder)
+    except psutil.AccessDenied:
+        return True
+
+
 def working_snakemake() -> str | None:
-    """Who runs Snakemake in this checkout on this machine, by itself and not through ``make run``."""
+    """Who runs Snakemake in this checkout on this machine, by itself and not through ``make run``; or may do so."""
     for process in psutil.process_iter():
         try:
             words = process.cmdline()
-            if any(Path(word).name == "snakemake" for word in words[:3]) and process.cwd() == str(ROOT):
+            if any(Path(word).name == "snakemake" for word in words[:3]) and works_in(process, ROOT):
                 since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(process.create_time()))
                 return f"process {process.pid} on {platform.node()}, since {since}, {' '.join(words[1:])[:100]}"
         except (psutil.Error, OSError):
-            continue  # ended meanwhile, or somebody else's
+            continue  # ended meanwhile
     return None
+
+
+def wait_for(process: subprocess.Popen[bytes]) -> tuple[int, bool]:
+    """Its exit code, and whether Ctrl-C was pressed: it gets that too, and is given the time to end, each time."""
+    interrupted = False
+    while True:
+        try:
+            return process.wait(), interrupted
+        except KeyboardInterrupt:
+            interrupted = True
 
 
 def main(options: argparse.Namespace) -> None:
     if options.cores < 1:
         raise UserError(f"--cores {options.cores}: needs at least 1")
     settings = read_config(options.config)
-    runs = [run["results"] for run in run_values(read_over_default(options.config)).values()]
+    values = run_values(read_over_default(options.config))
+    runs = [run["results"] for run in values.values()]
     if not options.unlock:
-        for folder in map(Path, (STATE, settings.results, settings.cache, *runs)):
+        caches = {settings.cache, *(load_config(run).cache for run in values.values())}
+        for folder in map(Path, (STATE, settings.results, *sorted(caches), *runs)):
             check_writable(folder)
     about = f"config {options.config}"
     try:
@@ -90,12 +110,9 @@ def main(options: argparse.Namespace) -> None:
             # Snakemake goes on where this process is killed: so it holds the lock too.
             with subprocess.Popen(command, cwd=ROOT, pass_fds=[lock]) as snakemake:
                 tell(lock, snakemake.pid, about)
-                try:
-                    code = snakemake.wait()
-                except KeyboardInterrupt:
-                    # It was interrupted too, and puts its things in order.
-                    snakemake.wait()
-                    raise
+                code, interrupted = wait_for(snakemake)
+                if interrupted:
+                    raise KeyboardInterrupt
     except Held as holder:
         raise UserError(f"another run is at work in this checkout ({holder}): wait until it ends") from holder
     if code < 0:

@@ -1,0 +1,33 @@
+"""What `make run` does about other processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from workflow_scripts.workflow.run import wait_for, works_in
+
+
+@pytest.mark.parametrize("pressed", [0, 1, 3])
+def test_ctrl_c_as_often_as_one_likes_waits_for_snakemake(pressed: int) -> None:
+    waits = iter([KeyboardInterrupt] * pressed + [7])
+
+    def wait() -> int:
+        ended = next(waits)
+        if ended is KeyboardInterrupt:
+            raise ended
+        return ended
+
+    assert wait_for(SimpleNamespace(wait=wait)) == (7, pressed > 0)
+
+
+def test_whose_folder_may_not_be_known_may_be_at_work_here(tmp_path: Path) -> None:
+    def denied() -> str:
+        raise psutil.AccessDenied
+
+    assert works_in(SimpleNamespace(cwd=denied), tmp_path)
+    assert works_in(SimpleNamespace(cwd=lambda: str(tmp_path)), tmp_path)
+    assert not works_in(SimpleNamespace(cwd=lambda: "/elsewhere"), tmp_path)
