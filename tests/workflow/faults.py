@@ -302,7 +302,7 @@ def report(options: argparse.Namespace, seconds: float, runs: list[Disturbed]) -
     command += f" CONFIG={options.config}" if options.config else ""
     lines = [
         f"`{command}` on {datetime.date.today()}, {options.cores} cores, {platform.machine()}, {platform.system()}. An"
-        f" undisturbed run took {seconds:.0f} s; {kills} kills in {len(runs)} runs from nothing. {good} of {len(runs)}"
+        f" undisturbed run took {seconds:.0f} s; {kills} kills; runs from nothing: {len(runs)}. {good} of {len(runs)}"
         " ended with the bytes of the undisturbed run, and left no lock, temporary file, process or damaged cache.",
         "",
         "| run | killed | which | at, s | what was said |",
