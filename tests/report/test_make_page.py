@@ -148,7 +148,8 @@ def test_all_left_out_is_counted(page: Page, results: Path) -> None:
     assert lines["captions without a ranked pair"][:2] == ["60", "240"]
     assert lines["captions longer than the judge reads, cut"][:2] == ["3", "192"]
     assert lines["images of unseen without a file or that the judge learns from"][:2] == ["6", "12"]
-    assert lines["images of faithful, swapped, with too few eligible distractors"][:2] == ["7", "25"]
+    of_all = lines["images of each of 3 generators, swapped, with too few eligible distractors"]
+    assert of_all == ["7", "25", "photographs, faithful, memorizer"]
     lost = read_table(results / "tiny/color/generated/memorizer/manifest.parquet", tables.MANIFEST)
     for status in ("missing", "unreadable"):
         line = lines[f"images of memorizer that are {status}"]

@@ -235,15 +235,19 @@ def left_out(
     manifests: Mapping[str, pd.DataFrame],
     summaries: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """What of the data is not in the scores: lines of what, count, of, names; without those that count 0.
+    """What of the data is not in the scores: lines of what, count, of, names, more; without those that count 0.
+
+    more: whether there are names beyond those.
 
     summaries: the contents of the JSON files dataset, prompts, judge (its manifest), scores (a list, one a generator).
     """
     lines: list[dict[str, Any]] = []
 
-    def add(what: str, count: int, of: int | None = None, names: Sequence[str] = ()) -> None:
+    def add(what: str, count: int, of: int | None = None, names: Sequence[str] = (), named: int | None = None) -> None:
         if count:
-            lines.append({"what": what, "count": count, "of": of, "names": list(names[:NAMES])})
+            shown = list(names[:NAMES])
+            more = bool(shown) and len(shown) < (count if named is None else named)
+            lines.append({"what": what, "count": count, "of": of, "names": shown, "more": more})
 
     key = ["image_id", "caption_id"]
     for name, value in summaries["dataset"].items():
@@ -266,13 +270,24 @@ def left_out(
             lost = manifest[manifest["status"] == status]
             names = [f"{r.image_id}, caption {r.caption_id} ({SPLIT_NAMES[r.split]})" for r in lost.itertuples()]
             add(f"images of {generator} that are {status}", len(lost), len(manifest), names)
+    # Generators of which the same is to be said share a line.
+    alike: dict[tuple[str, int, int], list[str]] = {}
     for summary in summaries["scores"]:
         for score in summary["scores"]:
             few = score["pool"]["entries_with_fewer_than_candidates"]
             where = SPLIT_NAMES[score["split"]]
             if score["distractors"] != "original":
                 where += f" ({score['distractors']} distractors)"
-            add(f"images of {summary['generator']}, {where}, with too few eligible distractors", few, score["judged"])
+            alike.setdefault((where, few, score["judged"]), []).append(summary["generator"])
+    for (where, few, of), generators in alike.items():
+        names = list(dict.fromkeys(generators))
+        whose = names[0] if len(names) == 1 else f"each of {len(names)} generators"
+        add(
+            f"images of {whose}, {where}, with too few eligible distractors",
+            *(few, of),
+            names=names if len(names) > 1 else (),
+            named=len(names),
+        )
     judge = summaries["judge"]
     add("captions longer than the judge reads, cut", judge["truncated_captions"], judge["captions"])
     return lines
