@@ -92,6 +92,20 @@ def test_the_generators_of_both_are_shown(results: Path) -> None:
     assert words.count("green") + words.count("white") >= len(found)
 
 
+def test_many_generators_take_more_pages() -> None:
+    names = [f"g{number:02}" for number in range(14)]
+    caption = Caption("c", [("a red bird", "")], [Picture(name, None) for name in names])
+    examples = [Example("1", "red bird", Picture("real image", None), [caption, caption])] * 7
+    with style():
+        drawn = pages(examples, "tiny", "color", 0)
+    words = [[text.get_text() for text in page.texts] for page in drawn]
+    assert [[name for name in names if name in page] for page in words] == [
+        *[names[:6]] * 2, *[names[6:12]] * 2, *[names[12:]] * 2
+    ]  # fmt: skip
+    assert "tiny, color: seen and swapped, page 6 of 6" in words[5]
+    assert "(2 of 14 generators)" in " ".join(words[5])
+
+
 def test_no_generator_of_both_and_no_swap(make: Callable[..., Path], tmp_path: Path) -> None:
     results = make(tmp_path / "results")
     assert number_of_pages(draw(results, generators=["photographs"])) == 1

@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,8 @@ HALF = (PAGE[0] - 2 * MARGIN - REAL - 2 * GAP) / 2
 TEXT, LINES, LINE = 7.5, 5, 0.135
 SMALL, SMALL_LINE = 5.5, 0.09
 LARGEST = 0.72
+# Generators beside each other: of more the pictures would be too small, and get pages of their own.
+ABREAST = 6
 # Text, and what is behind it: as on the page.
 MARKS = {"seen": ("#0b6b2f", "#dff3e4"), "swapped": ("#b3141b", "#fde3e1")}
 SOFT = "#5b6168"
@@ -213,22 +215,25 @@ def draw_page(examples: Sequence[Example], names: Sequence[str], title: str, foo
 
 
 def pages(examples: Sequence[Example], dataset: str, composition: str, seed: int) -> list[Figure]:
-    """All pages, at least one, that says why it is empty."""
-    names = of_both(examples)
+    """All pages, at least one, that says why it is empty; the examples come again for each ABREAST generators."""
+    all_names = of_both(examples)
+    groups = [all_names[start : start + ABREAST] for start in range(0, len(all_names), ABREAST)] or [[]]
     ends = [*range(0, max(len(examples), 1), PER_PAGE), len(examples)]
     parts = [examples[a:b] for a, b in pairwise(ends)] or [examples]
-    foot = f"Captions drawn by seed {seed}, spread over pairs and classes. "
-    if names:
-        foot += (
-            f"Images, from left: {', '.join(names)}. ✓, ✗: whether the judge found the caption among the candidates"
-            " drawn for it; %: how often it would among any others."
-        )
-    elif examples:
-        foot += "No generator made images of seen and of swapped captions."
-    return [
-        draw_page(part, names, f"{dataset}, {composition}: seen and swapped, page {n} of {len(parts)}", foot)
-        for n, part in enumerate(parts, 1)
-    ]
+    drawn = []
+    for number, (names, part) in enumerate(product(groups, parts), 1):
+        foot = f"Captions drawn by seed {seed}, spread over pairs and classes. "
+        if names:
+            of = f" ({len(names)} of {len(all_names)} generators)" if len(groups) > 1 else ""
+            foot += (
+                f"Images, from left: {', '.join(names)}{of}. ✓, ✗: whether the judge found the caption among the"
+                " candidates drawn for it; %: how often it would among any others."
+            )
+        elif examples:
+            foot += "No generator made images of seen and of swapped captions."
+        title = f"{dataset}, {composition}: seen and swapped, page {number} of {len(groups) * len(parts)}"
+        drawn.append(draw_page(part, names, title, foot))
+    return drawn
 
 
 def main(options: argparse.Namespace) -> None:
