@@ -24,10 +24,14 @@ def test_ctrl_c_as_often_as_one_likes_waits_for_snakemake(pressed: int) -> None:
     assert wait_for(SimpleNamespace(wait=wait)) == (7, pressed > 0)
 
 
-def test_whose_folder_may_not_be_known_may_be_at_work_here(tmp_path: Path) -> None:
+def test_whose_folder_cannot_be_known_may_be_at_work_where_others_may_write(tmp_path: Path) -> None:
     def denied() -> str:
         raise psutil.AccessDenied
 
-    assert works_in(SimpleNamespace(cwd=denied), tmp_path)
+    tmp_path.chmod(0o775)
+    assert works_in(SimpleNamespace(cwd=denied), tmp_path) is None
+    # On a login node others run Snakemake all day, in folders of their own.
+    tmp_path.chmod(0o755)
+    assert works_in(SimpleNamespace(cwd=denied), tmp_path) is False
     assert works_in(SimpleNamespace(cwd=lambda: str(tmp_path)), tmp_path)
     assert not works_in(SimpleNamespace(cwd=lambda: "/elsewhere"), tmp_path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import stat
 import subprocess
 import sys
 import time
@@ -49,12 +50,12 @@ def check_writable(folder: Path) -> None:
         ) from error
 
 
-def works_in(process: psutil.Process, folder: Path) -> bool:
-    """Whether it does; also where that may not be known, because it is another user's."""
+def works_in(process: psutil.Process, folder: Path) -> bool | None:
+    """Whether it does; None where that cannot be known of another user's, and others may write in ``folder``."""
     try:
         return process.cwd() == str(folder)
     except psutil.AccessDenied:
-        return True
+        return None if folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH) else False
 
 
 def working_snakemake() -> str | None:
@@ -62,9 +63,12 @@ def working_snakemake() -> str | None:
     for process in psutil.process_iter():
         try:
             words = process.cmdline()
-            if any(Path(word).name == "snakemake" for word in words[:3]) and works_in(process, ROOT):
+            is_snakemake = any(Path(word).name == "snakemake" for word in words[:3])
+            here = works_in(process, ROOT) if is_snakemake else False
+            if here is not False:
                 since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(process.create_time()))
-                return f"process {process.pid} on {platform.node()}, since {since}, {' '.join(words[1:])[:100]}"
+                who = f"process {process.pid} on {platform.node()}, since {since}, {' '.join(words[1:])[:100]}"
+                return who if here else f"{who}; another user's: if it works elsewhere, `snakemake --unlock`"
         except (psutil.Error, OSError):
             continue  # ended meanwhile
     return None
