@@ -62,7 +62,9 @@ def growing(amount):
 follow_constraints(workflow.storage_registry.default_storage_provider)
 if workflow.is_main_process:
     try:
-        check_store(workflow.storage_registry.default_storage_provider, workflow.storage_settings.default_storage_prefix)
+        check_store(
+            workflow.storage_registry.default_storage_provider, workflow.storage_settings.default_storage_prefix
+        )
     except UserError as error:
         raise WorkflowError(str(error))
 
