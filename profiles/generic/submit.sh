@@ -1,13 +1,9 @@
-# submit.sh THREADS MEGABYTES MINUTES GPUS HOSTS SCRIPT: hands SCRIPT to the scheduler and prints the job's number alone.
+# submit.sh THREADS MEGABYTES MINUTES GPUS SCRIPT: hands SCRIPT to the scheduler and prints the job's number alone.
 # Put your scheduler's line in place of Slurm's, with your queue and account. Of these only Slurm's has been run.
 set -eu
-threads=$1 megabytes=$2 minutes=$3 gpus=$4 hosts=$5 script=$6
+threads=$1 megabytes=$2 minutes=$3 gpus=$4 script=$5
 logs=results/logs/cluster # the scheduler's own logs; each step's is in <results>/logs
 mkdir -p "$logs"
-if [ "$hosts" -ne 1 ]; then
-  echo "error: judge.hosts: $hosts: by this profile a job has one host; profiles/slurm knows several" >&2
-  exit 1
-fi
 
 # Slurm
 exec sbatch --parsable --job-name=compclip --output="$logs/%j.log" --nodes=1 --cpus-per-task="$threads" --mem="${megabytes}M" \

@@ -61,6 +61,7 @@ def test_where_hosts_meet() -> None:
     [
         ({}, "^2 hosts, but this is no Slurm job, and MASTER_ADDR and NODE_RANK do not say"),
         ({"MASTER_ADDR": "a"}, "^2 hosts, but this is no Slurm job"),
+        ({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1"}, "^2 hosts, but the Slurm job has 1: profiles/slurm"),
         ({"MASTER_ADDR": "a", "NODE_RANK": "2"}, "^NODE_RANK: 2: must be a number from 0 to 1$"),
         ({"MASTER_ADDR": "a", "NODE_RANK": "0", "MASTER_PORT": "http"}, "^MASTER_PORT: http: must be a number"),
     ],

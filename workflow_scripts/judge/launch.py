@@ -64,6 +64,9 @@ def find_meeting(hosts: int, environment: Mapping[str, str]) -> Meeting | None:
         )
     # These alone are of a step: a batch script has the job's, and is on the first node only.
     if environment.get("SLURM_STEP_NUM_NODES") != str(hosts):
+        nodes = environment.get("SLURM_JOB_NUM_NODES") or str(hosts)
+        if nodes.isdecimal() and int(nodes) < hosts:
+            raise UserError(f"{hosts} hosts, but the Slurm job has {nodes}: profiles/slurm asks for as many")
         return None
     return Meeting(
         number("SLURM_NODEID", 0, hosts - 1, 0),
