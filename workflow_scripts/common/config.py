@@ -37,6 +37,8 @@ SCHEMA = ROOT / "schemas" / "config.schema.json"
 RUN = r"^[a-z][a-z0-9_]*$"
 # Whose folder that of the joined table is.
 ALL = "all runs together"
+# Characters of a mapping that an error still shows.
+SHOWN = 100
 
 
 class Config(Section):
@@ -113,9 +115,10 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
             key, message = ".".join(location[:2]), "must be the file of a config, or what it says"
         if first["type"] == SECRET:
             raise UserError(f"{where}: {key}: {message}") from None
+        given = repr(first["input"])
         # A whole section says nothing of the key.
-        given = "" if isinstance(first["input"], dict) else f"; it is {first['input']!r}"
-        raise UserError(f"{where}: {key}: {message}{given}") from error
+        shown = "" if isinstance(first["input"], dict) and len(given) > SHOWN else f"; it is {given}"
+        raise UserError(f"{where}: {key}: {message}{shown}") from error
     for name, own in run_values(values, where).items():
         load_config(own, f"{where}: runs.{name}")
     return config
