@@ -163,13 +163,12 @@ def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[
         found[name] = overlay({**shared, "results": f"{results}/{name}"}, own)
         folder = os.path.realpath(str(found[name]["results"]))
         for other, whose in folders.items():
-            how = (
-                "that" if folder == other else "inside that" if folder.startswith(f"{other}{os.sep}") else "around that"
-            )
+            both = os.path.commonpath([folder, other])
             # The folder of all may hold those of each.
-            if folder == other or whose != ALL and os.path.commonpath([folder, other]) in (folder, other):
+            if folder == other or whose != ALL and both in (folder, other):
+                how = "" if folder == other else "inside " if both == other else "around "
                 raise UserError(
-                    f"{where}: runs.{name}.results: {found[name]['results']} is {how} of {whose}: give it another"
+                    f"{where}: runs.{name}.results: {found[name]['results']} is {how}that of {whose}: give it another"
                 )
         folders[folder] = f"runs.{name}"
     return found

@@ -155,6 +155,7 @@ def comparison(a: Scored, names: tuple[str, str], found: Estimate | None, n: int
 
 
 def difference_stream(a: Scored, b: Scored) -> np.random.Generator:
+    """The randomness of a difference: the same for all generators, so that images are resampled alike."""
     about = a.summary
     return rng(about["seed"], "difference", about["dataset"], about["composition"], *a.place, *b.place)
 
@@ -174,16 +175,15 @@ def paired(scores: Sequence[Scored], resamples: int) -> Iterator[tuple[int, int,
     """
     alike: dict[bytes, list[int]] = {}
     for number, score in enumerate(scores):
-        alike.setdefault(pd.util.hash_pandas_object(score.entries[KEYS], index=False).to_numpy().tobytes(), []).append(
-            number
-        )
+        entries = pd.util.hash_pandas_object(score.entries[KEYS], index=False).to_numpy().tobytes()
+        alike.setdefault(entries, []).append(number)
     found: dict[tuple[int, int], Estimate] = {}
     for numbers in alike.values():
-        entries = scores[numbers[0]].entries
-        if len(entries) and len(numbers) > 1:
+        images = scores[numbers[0]].entries["image_id"].to_numpy()
+        if len(images) and len(numbers) > 1:
             values = np.stack([scores[number].entries["expected_top1"] for number in numbers], axis=1)
             stream = difference_stream(scores[numbers[0]], scores[numbers[1]])
-            of_these = interval.paired_differences(entries["image_id"].to_numpy(), values, resamples, stream)
+            of_these = interval.paired_differences(images, values, resamples, stream)
             found |= {(numbers[i], numbers[j]): estimate for (i, j), estimate in of_these.items()}
     for i, j in combinations(range(len(scores)), 2):
         if (i, j) in found:

@@ -171,18 +171,15 @@ def dvc_file(config: Path) -> Path:
         raise UserError(
             f"{config}: is not in {ROOT}: DVC's stages lie beside their config, in a folder of the checkout"
         )
-    others = sorted(set(config.parent.glob("config.yaml")) - {config})
-    if others:
-        name = f"{config.stem}/config.yaml"
+    if config.name != "config.yaml" and config.with_name("config.yaml").is_file():
         raise UserError(
             f"{os.path.relpath(config, ROOT)}: the dvc.yaml beside it is that of config.yaml: give it a folder of its"
-            f" own, say {name}"
+            f" own, say {config.stem}/config.yaml"
         )
     return config.parent / "dvc.yaml"
 
 
 def main(options: argparse.Namespace) -> None:
-    read_config(options.config)
     write_text(dvc_text(options.config), dvc_file(options.config))
     cli.log.info("%s written", os.path.relpath(dvc_file(options.config), ROOT))
 
