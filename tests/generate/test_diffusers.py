@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import io
 import json
 import shutil
 import sys
@@ -16,6 +17,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.accelerator import accelerator
 from tests.generate.conftest import Place, make_prompts
 from workflow_scripts.common import tables
 from workflow_scripts.common.config import load_config
@@ -91,6 +93,17 @@ def test_an_image_depends_on_its_prompt_and_seed_alone(place: Place, model: Path
     forget(place)
     some = PROMPTS.iloc[[11, 2, 7, 14, 5]].reset_index(drop=True)
     assert draw(place, model, some) == {name: whole[name] for name in some["file_name"]}
+
+
+def test_a_gpu_draws_the_same(place: Place, model: Path) -> None:
+    """In 32 bits; in 16, which are a GPU's by default, other images."""
+    here = draw(place, model, PROMPTS)
+    with accelerator():
+        there, coarse = (draw(place, model, PROMPTS, device="auto", **more) for more in ({"dtype": "fp32"}, {}))
+    assert set(there) == set(coarse) == set(here) and coarse != there
+    for name, image in here.items():
+        pixels = [np.asarray(Image.open(io.BytesIO(raw)), int) for raw in (image, there[name])]
+        assert np.ptp(pixels[0]) > 0 and abs(pixels[0] - pixels[1]).max() <= 1, name
 
 
 def test_a_swapped_prompt_starts_from_its_originals_noise(place: Place, model: Path) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy import linalg
 
+from tests.accelerator import accelerator
 from workflow_scripts.common import tables
 from workflow_scripts.common.config import load_config
 from workflow_scripts.common.errors import UserError
@@ -165,6 +166,15 @@ def test_equal_bytes_with_a_warm_cache_and_a_cold_one(world: argparse.Namespace)
     assert all(found["generated"] == 12 and found["generated_available"] in (39, 40) for found in some.values())
     assert some["test_swapped"]["balanced"]["generated"] == 12
     assert some["test_seen"]["fid"] != score(world, number=12, seed=1)["splits"]["test_seen"]["fid"]
+
+
+def test_a_gpu_gives_the_same(world: argparse.Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = score(world)["splits"]
+    with accelerator() as device:
+        monkeypatch.setitem(globals(), "extractor", lambda: Extractor(Means(), "means", "of a GPU", device))
+        there = score(world)["splits"]
+    for split, found in here.items():
+        assert there[split]["fid"] == pytest.approx(found["fid"], abs=1e-5)
 
 
 def test_few_images_are_said_to_be_few(world: argparse.Namespace, caplog: pytest.LogCaptureFixture) -> None:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.torch import load_file
 
+from tests.accelerator import accelerator
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import ROOT
 from workflow_scripts.common.device import settle
@@ -406,6 +407,24 @@ def test_the_step(places: Path, tmp_path: Path) -> None:
     judge = load_judge(one, threads=1)
     assert judge.name == "small-specs"
     assert judge.encode_texts(["a red square " * 10], 1).shape == (1, 16)
+
+
+def test_on_a_gpu(places: Path, tmp_path: Path) -> None:
+    """In 32 bits as on the CPU; in 16 with float16, a GPU's default."""
+
+    def step(name: str, **changes: Any) -> tuple[pd.DataFrame, str]:
+        train_specs.main(argparse.Namespace(**options(places, tmp_path / name, cache=tmp_path / "cache", **changes)))
+        return pd.read_csv(tmp_path / name / "log.csv"), read_json(tmp_path / name / "manifest.json")["settings"][
+            "precision"
+        ]
+
+    here, _ = step("here")
+    with accelerator():
+        there, fine = step("there", device="auto")
+        default, coarse = step("default", device="auto", settings=json.dumps({**SETTINGS, "precision": "auto"}))
+    assert (fine, coarse) == ("fp32", "amp_fp16")
+    pd.testing.assert_frame_equal(there, here, rtol=1e-4)
+    assert default["loss"][0] != here["loss"][0] and default["loss"][0] == pytest.approx(here["loss"][0], rel=0.02)
 
 
 def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:

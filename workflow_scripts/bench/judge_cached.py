@@ -84,7 +84,7 @@ def as_photograph(drawing: Path) -> str:
 def measure(size: Size | None = None, model: str = "RN101", trainable: list[str] = PUBLISHED) -> dict[str, Any]:
     """Images a second of the two ways to train; an image counts once for each epoch."""
     # Here, for other benchmarks' sake: loading torch's models takes seconds.
-    from workflow_scripts.common.device import find_device, settle
+    from workflow_scripts.common.device import find_device, is_gpu, settle
     from workflow_scripts.judge.feed import Feed, whole_captions
     from workflow_scripts.judge.model import Judge, build
     from workflow_scripts.judge.parallel import ALONE
@@ -93,7 +93,7 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
     from workflow_scripts.judge.training import Examples, choose_trainable, train
 
     device = find_device("auto")
-    on_gpu = device.type == "cuda"
+    on_gpu = is_gpu(device)
     size = size or (ON_GPU if on_gpu else ON_CPU)
     threads = os.cpu_count() or 1
     # Beside a GPU the threads decode, each on its own.

@@ -27,6 +27,7 @@ from PIL import Image
 from workflow_scripts.bench.judge_cached import as_photograph
 from workflow_scripts.bench.score import seconds
 from workflow_scripts.common.cache import Cache
+from workflow_scripts.common.device import is_gpu
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.dataset.sketch.description import count_values, describe, grow
 from workflow_scripts.dataset.sketch.world import Dice
@@ -136,7 +137,7 @@ def score(embedder: Embedder, pairs: Pairs) -> np.ndarray:
 
 def peak_memory(device: torch.device, work: Callable[[], Any]) -> float | None:
     """MiB that ``work`` takes at its peak, more than before; None where the system does not tell (all but Linux)."""
-    if device.type == "cuda":
+    if is_gpu(device):
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         work()
@@ -179,7 +180,7 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
         built = stretched(model)
         save_judge(built, model, None, folder / "judge")
         judge = load_judge(folder / "judge", threads, "auto")
-        size = size or (ON_GPU if judge.device.type == "cuda" else ON_CPU)
+        size = size or (ON_GPU if is_gpu(judge.device) else ON_CPU)
         batch = size.batch
         alone = plain_way(built, judge.device)
 

@@ -16,6 +16,8 @@ def settle(threads: int) -> None:
     torch.use_deterministic_algorithms(True)
     # A guard against reading memory that nothing wrote; it costs a fifth of the time.
     torch.utils.deterministic.fill_uninitialized_memory = False
+    # 32 bits are 32 bits: on a GPU torch rounds what goes into convolutions to 19 (TF32), and scores would differ.
+    torch.backends.cudnn.allow_tf32 = False
 
 
 def find_device(name: str, key: str = "judge.device") -> torch.device:
@@ -23,3 +25,8 @@ def find_device(name: str, key: str = "judge.device") -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError(f"{key}: cuda, but torch sees no GPU: use auto or cpu")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def is_gpu(device: torch.device) -> bool:
+    """Whether ``device`` is a GPU."""
+    return device.type == "cuda"

@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 from workflow_scripts.common.cli import log
-from workflow_scripts.common.device import find_device, settle
+from workflow_scripts.common.device import find_device, is_gpu, settle
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.vision import import_torchvision
 
@@ -123,7 +123,7 @@ def load(settings: Settings, threads: int) -> Pipeline:
     # Any pipeline may come: what has no algorithm that gives the same bytes again takes the one that there is.
     torch.use_deterministic_algorithms(True, warn_only=True)
     folder, version = fetch(settings)
-    dtype = settings.dtype if settings.dtype != "auto" else "fp16" if device.type == "cuda" else "fp32"
+    dtype = settings.dtype if settings.dtype != "auto" else "fp16" if is_gpu(device) else "fp32"
     try:
         pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=DTYPES[dtype]).to(device)
     except torch.OutOfMemoryError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from workflow_scripts.common.device import is_gpu
 from workflow_scripts.common.disk import check_space
 from workflow_scripts.common.io import atomic
 from workflow_scripts.common.progress import Progress
@@ -40,7 +41,7 @@ class Activations:
     def open(self) -> Activations:
         """Map the file, or copy it to the GPU; returns itself."""
         table = torch.from_file(str(self.file), size=math.prod(self.shape), dtype=self.dtype).view(self.shape)
-        if self.device.type == "cuda" and self.size < SHARE_OF_GPU * torch.cuda.mem_get_info(self.device)[0]:
+        if is_gpu(self.device) and self.size < SHARE_OF_GPU * torch.cuda.mem_get_info(self.device)[0]:
             table = table.to(self.device)
         self.table = table
         return self

@@ -24,6 +24,7 @@ import torch.distributed as dist
 from torch import nn
 
 from workflow_scripts.common.cli import log, one_line
+from workflow_scripts.common.device import is_gpu
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import write_text
 
@@ -95,7 +96,7 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
     """
     if asked == "cpu" or max(gpus, int(os.environ.get("WORLD_SIZE", 1))) == 1:
         return device
-    there = torch.cuda.device_count() if device.type == "cuda" else 0
+    there = torch.cuda.device_count() if is_gpu(device) else 0
     if gpus > there:
         raise UserError(f"{setting}: {gpus}, but torch sees {there or 'no'} GPU{'s' if there > 1 else ''}")
     own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
@@ -121,7 +122,7 @@ def joined(gpus: int, device: torch.device, setting: str, module: str, hosts: in
         yield ALONE
         return
     try:
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+        dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=PATIENCE)
         group = Group(dist.get_rank(), dist.get_world_size())
         if not group.first:
             # What went wrong in the others is said too, with its traceback in the log.
@@ -226,6 +227,6 @@ def synchronise_norms(model: nn.Module, group: Group, device: torch.device, sett
         isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in model.modules()
     ):
         return
-    if device.type != "cuda":
+    if not is_gpu(device):
         raise UserError(f"{setting}: batch norms that train can be synchronised on GPUs alone: set it to 1")
     nn.SyncBatchNorm.convert_sync_batchnorm(model)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from workflow_scripts.common.device import is_gpu
 from workflow_scripts.common.errors import UserError
 
 MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
@@ -13,7 +14,7 @@ MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
 
 def check_precision(precision: str, device: torch.device, setting: str) -> None:
     """Raise UserError, which names ``setting``, for amp_fp16 without a GPU, which has no fast path for it."""
-    if precision == "amp_fp16" and device.type != "cuda":
+    if precision == "amp_fp16" and not is_gpu(device):
         raise UserError(f"{setting}: amp_fp16 needs a GPU; use fp32 or amp_bf16")
 
 

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from workflow_scripts.common import cache, cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.device import find_device, settle
+from workflow_scripts.common.device import find_device, is_gpu, settle
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic
 from workflow_scripts.judge.model import Judge, judge_hash, read_judge
@@ -87,7 +87,7 @@ def main(options: argparse.Namespace) -> None:
     hosts = int(os.environ.get("WORLD_SIZE", 1)) // gpus
     device = own_device(find_device(options.device, "--device"), gpus, options.device, PROCESSES)
     if settings.precision == "auto":
-        settings = settings.model_copy(update={"precision": "amp_fp16" if device.type == "cuda" else "fp32"})
+        settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
     check_precision(settings.precision, device, "--settings: precision")
     with joined(gpus, device, PROCESSES, "workflow_scripts.specs.train_specs", hosts) as group:
         check_shared(options.cache / "specs", group, hosts, HOSTS)

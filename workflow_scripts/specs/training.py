@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from workflow_scripts.common.cli import log
+from workflow_scripts.common.device import is_gpu
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.progress import Progress
 from workflow_scripts.common.seeds import derive_seed, rng
@@ -227,7 +228,7 @@ def train(
                     yield make_batch(judge, some, own, rng(seed, "train_specs", step, part), hinges)
             skipped = 0
 
-    batches = ahead(make_batches()) if device.type == "cuda" else make_batches()
+    batches = ahead(make_batches()) if is_gpu(device) else make_batches()
     cost = 0.0
     with Progress(steps, "steps") as progress:
         progress.add(done)

@@ -1,0 +1,213 @@
+"""A pretended accelerator, to test what a GPU would run where there is none.
+
+Its tensors say that they are elsewhere, and are computed on the CPU, so that all but rounding is the same (attention
+goes another way). As on a GPU,
+
+- an operation takes tensors of one place alone,
+- mixed precision computes in what CUDA's does,
+- what CUDA can compute only with races is refused where torch is told to give the same bytes again.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
+
+from workflow_scripts.common import device as real
+
+aten = torch.ops.aten
+
+# Those that move numbers from one place to another, and those that take their indices from any.
+MOVES = {aten._to_copy.default, aten.copy_.default, aten._local_scalar_dense.default}
+INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
+
+# Of torch's notes on use_deterministic_algorithms, what raises on CUDA; the same as what calls alertNotDeterministic
+# in the libtorch_cuda.so of torch 2.13.
+RACING = {
+    "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward", "adaptive_max_pool2d_backward",
+    "avg_pool3d_backward", "max_pool3d_with_indices_backward", "fractional_max_pool2d_backward",
+    "fractional_max_pool3d_backward", "max_unpool2d", "max_unpool3d", "reflection_pad1d_backward",
+    "reflection_pad3d_backward", "replication_pad1d_backward", "replication_pad2d_backward",
+    "replication_pad3d_backward", "upsample_linear1d_backward", "upsample_bilinear2d_backward",
+    "upsample_bicubic2d_backward", "upsample_trilinear3d_backward", "_upsample_bilinear2d_aa_backward",
+    "_upsample_bicubic2d_aa_backward", "grid_sampler_2d_backward", "grid_sampler_3d_backward", "nll_loss2d_forward",
+    "_ctc_loss_backward", "scatter_reduce", "index_reduce", "index_reduce_", "histc", "bincount", "median",
+}  # fmt: skip
+
+# CUDA's lists, of torch's notes on autocast: what is computed in 16 bits, and what in 32.
+COARSE = [
+    "_convolution", "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "linear",
+    "matmul", "mm", "mv", "prelu", "scaled_dot_product_attention",
+]  # fmt: skip
+FINE = [
+    "binary_cross_entropy_with_logits", "cosine_similarity", "cumprod", "cumsum", "exp", "expm1", "group_norm",
+    "kl_div", "l1_loss", "layer_norm", "linalg_vector_norm", "log", "log10", "log1p", "log2", "log_softmax.int",
+    "logsumexp", "mse_loss", "native_layer_norm", "nll_loss", "norm.ScalarOpt_dim", "pow.Tensor_Scalar",
+    "pow.Tensor_Tensor", "prod", "reciprocal", "rsqrt", "smooth_l1_loss", "softmax.int", "softplus", "sum",
+    "sum.dim_IntList",
+]  # fmt: skip
+
+
+class _Backend(_DummyBackendModule):
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.float16, torch.bfloat16]
+
+
+_setup_privateuseone_for_python_backend("pretended", _Backend())
+DEVICE = torch.device("pretended", 0)
+_AUTOCAST = "AutocastPrivateUse1"
+_KEY = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+
+
+def _in_precision(operation: Callable[..., Any], coarse: bool) -> Callable[..., Any]:
+    def cast(value: Any) -> Any:
+        if not isinstance(value, There) or value.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+            return value
+        return value.to(torch.get_autocast_dtype("pretended") if coarse else torch.float32)
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        with torch._C._ExcludeDispatchKeyGuard(_KEY):
+            return operation(*tree_map(cast, arguments), **tree_map(cast, named))
+
+    return run
+
+
+_rules = torch.library.Library("aten", "IMPL")
+_others = torch.library.Library("_", "IMPL", _AUTOCAST)
+_others.fallback(torch.library.fallthrough_kernel)
+for _name in COARSE + FINE:
+    _packet, _, _overload = _name.partition(".")
+    _operation = getattr(getattr(aten, _packet), _overload or "default")
+    _rules.impl(_name, _in_precision(_operation, _name in COARSE), _AUTOCAST)
+
+
+class There(torch.Tensor):
+    """A tensor elsewhere; ``here`` holds its numbers."""
+
+    @staticmethod
+    def __new__(cls, here: torch.Tensor) -> There:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, here.shape, strides=here.stride(), storage_offset=here.storage_offset(), dtype=here.dtype,
+            device=DEVICE,
+        )  # fmt: skip
+        made.here = here
+        return made
+
+    def __repr__(self) -> str:
+        return f"There({self.here})"
+
+    def tolist(self) -> Any:
+        return self.here.tolist()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.here.detach().__reduce_ex__(protocol)
+
+    @classmethod
+    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(operation, args, kwargs or {})
+
+
+def _is_there(device: Any) -> bool:
+    return device is not None and torch.device(device).type == "pretended"
+
+
+# What was wrong in a backward pass: its thread must not raise, or torch ends the process.
+_found: list[str] = []
+
+
+def _raise_found() -> None:
+    if _found and threading.current_thread() is threading.main_thread():
+        said = _found.copy()
+        _found.clear()
+        raise RuntimeError("; ".join(said))
+
+
+def _check(operation: Any, arguments: tuple[Any, ...], leaves: list[torch.Tensor]) -> None:
+    """Note what CUDA would refuse: numbers without dimensions may be anywhere, all others are there."""
+    if operation in INDEXED:
+        leaves = [arguments[0], *(x for x in arguments[2:3] if isinstance(x, torch.Tensor))]
+    apart = [tuple(x.shape) for x in leaves if not isinstance(x, There) and x.dim()]
+    if apart and operation not in MOVES:
+        _found.append(f"{operation}: tensors on two devices; on the CPU: {apart}")
+    strict = torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
+    if strict and operation.overloadpacket.__name__ in RACING:
+        _found.append(f"{operation} does not have a deterministic implementation on CUDA")
+
+
+def _run(operation: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    leaves = [x for x in tree_leaves((arguments, named)) if isinstance(x, torch.Tensor)]
+    there = [x for x in leaves if isinstance(x, There)]
+    if operation is aten._pin_memory.default:
+        return arguments[0]
+    if there:
+        _check(operation, arguments, leaves)
+    _raise_found()
+    to = named.get("device")
+    inner = {**named, "device": "cpu"} if _is_there(to) else named
+    result = operation(*tree_map(_here, arguments), **tree_map(_here, inner))
+    if operation is aten.copy_.default:
+        return arguments[0]
+    if not (_is_there(to) if to is not None else there):
+        return result
+    # What was changed in its place is still itself.
+    own = {id(x.here): x for x in there}
+
+    def wrap(value: Any) -> Any:
+        return own[id(value)] if id(value) in own else There(value) if isinstance(value, torch.Tensor) else value
+
+    return tree_map(wrap, result)
+
+
+def _here(value: Any) -> Any:
+    return value.here if isinstance(value, There) else value
+
+
+class _Pretended(TorchDispatchMode):
+    """Tensors that are made on the device, or moved to it, are There."""
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(operation, args, kwargs or {})
+
+
+@contextmanager
+def accelerator(free: int = 2**33) -> Iterator[torch.device]:
+    """``find_device("auto")`` gives the pretended device, of ``free`` bytes; what is loaded already sees it too."""
+
+    def find_device(name: str, key: str = "judge.device") -> torch.device:
+        return torch.device("cpu") if name == "cpu" else DEVICE
+
+    def is_gpu(device: torch.device) -> bool:
+        return device.type == "pretended"
+
+    def tensor(data: Any, *, device: Any = None, **named: Any) -> torch.Tensor:
+        return make(data, **named).to(device) if _is_there(device) else make(data, device=device, **named)
+
+    make = torch.tensor
+    overwrite = torch.__future__.get_overwrite_module_params_on_conversion()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in list(sys.modules.items()):
+            for fake in (find_device, is_gpu):
+                if name.startswith("workflow_scripts.") and hasattr(module, fake.__name__):
+                    patch.setattr(module, fake.__name__, fake)
+        assert real.find_device is find_device
+        patch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2 * free))
+        # Which makes tensors where no mode sees it.
+        patch.setattr(torch, "tensor", tensor)
+        # Whose tensors cannot be wrapped.
+        patch.setattr(torch, "inference_mode", torch.no_grad)
+        torch.__future__.set_overwrite_module_params_on_conversion(True)
+        try:
+            with _Pretended():
+                yield DEVICE
+            _raise_found()
+        finally:
+            torch.__future__.set_overwrite_module_params_on_conversion(overwrite)

@@ -1,0 +1,116 @@
+"""What a GPU would run, on a pretended one: every tensor is there, and the same comes of it, but for rounding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import nn
+
+from tests.accelerator import accelerator
+from workflow_scripts.common.device import settle
+from workflow_scripts.judge.model import load_judge
+
+from .conftest import PUBLISHED, Model, Train, assert_alike
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "free"),
+    [
+        ("sketch", {}, 2**33),
+        ("resnet", {"trainable": PUBLISHED, "captions": 2}, 2**33),
+        ("resnet", {"trainable": PUBLISHED}, 2**10),
+        ("resnet", {"trainable": PUBLISHED, "flip": True}, 2**33),
+        ("vit", {}, 2**33),
+        ("trunk", {}, 2**33),
+    ],
+    ids=["default", "published", "little memory", "mirrored", "a transformer", "timm's"],
+)
+def test_the_judge_is_trained_and_judges(
+    train: Train, model: Model, squares: Path, name: str, settings: dict[str, Any], free: int
+) -> None:
+    if name != "sketch":
+        settings = {"model": model(name), "lr": 0.002, **settings}
+    here = train("here", cache="one", **settings)
+    with accelerator(free):
+        there = train("there", cache="two", **settings)
+    assert_alike(train("start", cache="three", **{**settings, "epochs": 0}), here, there)
+    items = [(file, None) for file in sorted((squares / "images").iterdir())[:10]]
+    texts = ["a red square on a blue ground", "The ground is pink."]
+    found = []
+    with accelerator():
+        for device, kind in (("cpu", "cpu"), ("auto", "pretended")):
+            judge = load_judge(here, 1, device)
+            assert judge.device.type == kind
+            found.append((judge.encode_images(items, 4), judge.encode_texts(texts, 4)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["amp_bf16", "amp_fp16"])
+def test_mixed_precision(train: Train, model: Model, precision: str) -> None:
+    # A step an epoch: the first one's loss is of weights that nothing has changed.
+    settings = {"model": model("resnet"), "trainable": PUBLISHED, "batch": 112, "lr": 0.002}
+    fine = pd.read_csv(train("fp32", cache="one", **settings) / "log.csv")
+    with accelerator():
+        folder = train(precision, cache="two", **settings, precision=precision)
+    coarse = pd.read_csv(folder / "log.csv")
+    assert coarse["loss"][0] != fine["loss"][0] and coarse["loss"][0] == pytest.approx(fine["loss"][0], rel=0.02)
+    assert {tensor.dtype for tensor in load_file(folder / "weights.safetensors").values()} == {
+        torch.float32, torch.int64,
+    }  # fmt: skip
+
+
+def test_a_killed_training_goes_on(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workflow_scripts.judge import checkpoint, training
+
+    whole = train("whole", cache="one", epochs=3)
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    said: list[str] = []
+
+    def dies(message: str, *arguments: Any) -> None:
+        said.append(message % arguments)
+        if "epoch 3" in said[-1]:
+            raise KeyboardInterrupt
+
+    with accelerator():
+        monkeypatch.setattr(training.log, "info", dies)
+        with pytest.raises(KeyboardInterrupt):
+            train("cut", cache="two", epochs=3)
+        monkeypatch.undo()
+        cut = train("cut", cache="two", epochs=3)
+    assert (cut / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+
+
+def test_32_bits_are_32_bits() -> None:
+    settle(1)
+    assert not torch.backends.cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"
+
+
+def test_the_pretence_refuses_what_a_gpu_does() -> None:
+    """Else the tests above could not fail."""
+    settle(1)
+    layer = nn.Linear(4, 2)
+    with accelerator() as device:
+        layer.to(device)
+        with pytest.raises(RuntimeError, match="tensors on two devices"):
+            layer(torch.ones(3, 4))
+        with pytest.raises(RuntimeError, match="tensors on two devices"):
+            torch.ones(3)[torch.zeros(1, dtype=torch.long, device=device)]
+        with pytest.raises(RuntimeError, match="numpy.. is not supported"):
+            torch.ones(3, device=device).numpy()
+        pooled = F.adaptive_avg_pool2d(torch.ones(1, 1, 5, 5, device=device, requires_grad=True), 2)
+        with pytest.raises(RuntimeError, match="does not have a deterministic implementation on CUDA"):
+            pooled.sum().backward()
+            torch.ones(1, device=device)
+        with torch.autocast("pretended", torch.bfloat16):
+            found = layer(torch.ones(3, 4, device=device))
+            assert found.dtype == torch.bfloat16 and F.layer_norm(found, (2,)).dtype == torch.float32
+        # A number without dimensions may be anywhere, and so may indices.
+        assert (torch.ones(3, device=device) * torch.tensor(2.0))[torch.tensor([1])].item() == 2
