@@ -92,3 +92,28 @@ def test_covers_the_truth_about_as_often_as_it_says() -> None:
 def test_one_image_has_no_interval() -> None:
     found = interval.mean(np.array(["a", "a"]), np.array([0.0, 1.0]), np.ones(2), 100, rng())
     assert found == interval.Estimate(0.5, None, None)
+
+
+def test_all_or_none_is_not_certain() -> None:
+    """By hand: with no miss in m images the lower end is the rate at which that happens once in forty times."""
+    images = np.repeat([f"i{k}" for k in range(20)], 3)
+    ones = np.ones(60)
+    end = 0.025 ** (1 / 20)
+    assert interval.share(images, ones, ones, 100, rng()) == interval.Estimate(1, pytest.approx(end), 1)
+    assert interval.share(images, 0 * ones, ones, 100, rng()) == interval.Estimate(0, 0, pytest.approx(1 - end))
+    # An image of weight 0 is no trial, and its misses do not count.
+    weights = np.where(images == "i0", 0.0, 0.4)
+    hits = np.where(images == "i0", 0.0, 1.0)
+    assert interval.share(images, hits, weights, 100, rng()).low == pytest.approx(0.025 ** (1 / 19))
+    # Chances that are no certainties are resampled as ever.
+    for values in (0.5 * ones, np.where(images == "i0", 0.9, 1.0)):
+        assert interval.share(images, values, ones, 100, rng()) == interval.mean(images, values, ones, 100, rng())
+
+
+def test_all_or_none_covers_the_truth() -> None:
+    inside = 0
+    for seed in range(400):
+        hits = rng(seed).random(20) < 0.97
+        found = interval.share(np.arange(20), hits, np.ones(20), 200, rng(seed))
+        inside += found.low <= 0.97 <= found.high
+    assert inside >= 0.9 * 400

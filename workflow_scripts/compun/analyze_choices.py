@@ -31,7 +31,6 @@ from workflow_scripts.compun import published
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.paired import holm, mcnemar
 from workflow_scripts.compun.retrieval import found
-from workflow_scripts.compun.share import share
 from workflow_scripts.dataset.source import named
 from workflow_scripts.score import interval
 from workflow_scripts.score.scores import DIGITS
@@ -83,9 +82,9 @@ def estimate(
 ) -> dict[str, float | None]:
     """``value``, ``low``, ``high`` of the mean of ``values`` (n >= 1), its compounds resampled.
 
-    Of truths it is the share that is true (``share``). No ends where all values are the same numbers.
+    Of truths it is the share that is true. No ends where all values are the same numbers.
     """
-    of = share if values.dtype == bool else interval.mean
+    of = interval.share if values.dtype == bool else interval.mean
     own = of(table["compound"].to_numpy(str), values, np.ones(len(table)), resamples, rng(seed, *keys))
     if values.dtype != bool and len(np.unique(values)) == 1:
         return {"value": own.value, "low": None, "high": None}

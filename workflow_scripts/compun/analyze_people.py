@@ -20,11 +20,11 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import write_json, write_text
 from workflow_scripts.common.seeds import rng
-from workflow_scripts.compun.share import share
 from workflow_scripts.human.analyze import rounded
 from workflow_scripts.human.answers import collect
 from workflow_scripts.human.opinions import TIE, agreement_of, opinions_of, workers_of
 from workflow_scripts.human.tasks import COMPOUND_KINDS, read_tasks
+from workflow_scripts.score import interval
 
 ITEMS = ["kind", "compound", "answers", "share", "majority", "right"]
 
@@ -69,7 +69,7 @@ def human_accuracy(opinions: pd.DataFrame, resamples: int, seed: int) -> dict[st
     if own.empty:
         return None
     weights = 1 / own.groupby("worker")["worker"].transform("size").to_numpy(float)
-    found = share(
+    found = interval.share(
         own["image_id"].to_numpy(str), own["value"].to_numpy(bool), weights, resamples, rng(seed, "analyze_people")
     )
     return {"value": found.value, "low": found.low, "high": found.high, "n": int(own["image_id"].nunique())}

@@ -126,7 +126,7 @@ def agreement_of(
 def _shares(
     rows: pd.DataFrame, values: np.ndarray, about: Mapping[str, Any], resamples: int, seed: int
 ) -> dict[str, Any]:
-    found = interval.mean(
+    found = interval.share(
         rows["image_id"].to_numpy(str),
         values,
         np.ones(len(rows)),

@@ -104,7 +104,7 @@ def estimate(scored: Scored, weights: np.ndarray, resamples: int) -> Estimate | 
     about = scored.summary
     stream = rng(about["seed"], "interval", about["dataset"], about["composition"])
     entries = scored.entries
-    return interval.mean(
+    return interval.share(
         entries["image_id"].to_numpy(), entries["expected_top1"].to_numpy(), weights, resamples, stream
     )
 

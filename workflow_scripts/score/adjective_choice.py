@@ -73,7 +73,7 @@ def summarize(trials: pd.DataFrame, margins: np.ndarray, resamples: int, seed: i
     found = interval.Estimate(np.nan, None, None)
     if len(trials):
         images = trials["image_id"].to_numpy()
-        found = interval.mean(images, right, np.ones(len(right)), resamples, rng(seed, "adjective_choice", "interval"))
+        found = interval.share(images, right, np.ones(len(right)), resamples, rng(seed, "adjective_choice", "interval"))
     by_adjective = pd.Series(right).groupby(trials["adjective"].to_numpy()).agg(["size", "mean"])
     return {
         "n": len(trials),

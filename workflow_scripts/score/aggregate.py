@@ -115,7 +115,7 @@ def mean(predictions: pd.DataFrame, weights: np.ndarray, resamples: int, seed: i
     """The weighted share of hits and its interval over images."""
     stream = rng(seed, "aggregate", "interval")
     hits = predictions["hit"].to_numpy(np.float64)
-    found = interval.mean(predictions["image_id"].to_numpy(), hits, weights, resamples, stream)
+    found = interval.share(predictions["image_id"].to_numpy(), hits, weights, resamples, stream)
     return {"mean": rounded(found.value), "low": rounded(found.low), "high": rounded(found.high)}
 
 

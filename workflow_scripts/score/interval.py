@@ -1,7 +1,8 @@
 """Bootstrap intervals that resample images, since one image has many captions and draws.
 
 A score is a mean over entries, weighted where entries are balanced. All entries of an image come and go together;
-their weights stay as they were. Intervals are percentiles of the resampled means.
+their weights stay as they were. Intervals are percentiles of the resampled means; a share of all or of none has an
+exact one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 LEVEL = 0.95
 # Random indices held at once, 8 bytes each.
@@ -68,6 +70,25 @@ def mean(
     sums = sums_by_image(images, weights * values, weights)
     draws = _ratios(resampled_sums(sums, resamples, generator))[:, 0]
     return _estimate(float(_ratios(sums.sum(axis=0, keepdims=True))[0, 0]), draws, len(sums))
+
+
+def share(
+    images: np.ndarray, hits: np.ndarray, weights: np.ndarray, resamples: int, generator: np.random.Generator
+) -> Estimate:
+    """As ``mean``, of entries' hits (n >= 1), which are truths or chances.
+
+    Where all are sure, or none is possible, each resample is the same: the interval then is that of Clopper and
+    Pearson, over as many trials as there are images.
+    Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
+    (Biometrika, 1934).
+    """
+    hits = np.asarray(hits, np.float64)
+    own = hits[weights > 0]
+    trials = len(np.unique(np.asarray(images)[weights > 0]))
+    if own[0] not in (0, 1) or (own != own[0]).any():
+        return mean(images, hits, weights, resamples, generator)
+    ends = stats.binomtest(trials if own[0] else 0, trials).proportion_ci(LEVEL, method="exact")
+    return Estimate(float(own[0]), float(ends.low), float(ends.high))
 
 
 def paired_differences(

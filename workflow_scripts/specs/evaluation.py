@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +66,16 @@ def count_cut(embedder: Embedder, captions: Sequence[str]) -> int:
 
 
 def estimate(
-    values: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator
+    values: np.ndarray,
+    images: np.ndarray,
+    resamples: int,
+    generator: np.random.Generator,
+    of: Callable[..., interval.Estimate] = interval.share,
 ) -> dict[str, float | int | None]:
-    """The mean of ``values`` (n,) with a 95 % interval over resampled images, as a result says it."""
+    """The share of ``values`` (n,), or what ``of`` takes, with a 95 % interval over images, as a result says it."""
     found = interval.Estimate(np.nan, None, None)
     if len(values):
-        found = interval.mean(images, values, np.ones(len(values)), resamples, generator)
+        found = of(images, values, np.ones(len(values)), resamples, generator)
     return {
         "value": rounded(found.value) if len(values) else None,
         "low": rounded(found.low),

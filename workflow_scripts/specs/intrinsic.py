@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -26,6 +26,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_json, write_frame, write_json
 from workflow_scripts.common.records import read_records
 from workflow_scripts.common.seeds import rng
+from workflow_scripts.score import interval
 from workflow_scripts.score.embed import Embedder, open_embedder
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import EMPTY, LeftOut, encode_images, estimate, find_image, percent
@@ -74,13 +75,15 @@ def score_captions(
     return table[table["increments"] > 1].reset_index(drop=True)
 
 
-def summarize(captions: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict[str, Any]]:
+def summarize(
+    captions: pd.DataFrame, resamples: int, seed: int, of: Callable[..., interval.Estimate] = interval.share
+) -> dict[str, dict[str, Any]]:
     """Each measure's mean over captions (``score_captions``) and its interval over images."""
     found = {}
     for measure in MEASURES:
         known = captions.dropna(subset=measure)
         generator = rng(seed, "intrinsic", measure)
-        found[measure] = estimate(known[measure].to_numpy(float), known["image"].to_numpy(), resamples, generator)
+        found[measure] = estimate(known[measure].to_numpy(float), known["image"].to_numpy(), resamples, generator, of)
     return found
 
 
@@ -91,7 +94,7 @@ def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> 
     """
     both = a.merge(b, on=["image", "caption_id"], suffixes=("_a", "_b"))
     paired = both[["image"]].assign(**{m: both[f"{m}_a"] - both[f"{m}_b"] for m in MEASURES})
-    return summarize(paired, resamples, seed)
+    return summarize(paired, resamples, seed, interval.mean)
 
 
 # Reading
