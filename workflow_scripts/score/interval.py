@@ -21,7 +21,7 @@ HELD = 1 << 22
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, or a difference of means, with the ends of its interval; None where one image alone is known."""
+    """A mean, or a difference of means, with the ends of its interval; None where an image alone does not tell them."""
 
     value: float
     low: float | None
