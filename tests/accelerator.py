@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
@@ -178,6 +179,16 @@ class _Pretended(TorchDispatchMode):
         return _run(operation, args, kwargs or {})
 
 
+class _Lists(TorchFunctionMode):
+    """A list becomes a tensor where no other mode sees it: here first, then There."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        if function is not torch.tensor or not _is_there(named.get("device")):
+            return function(*args, **named)
+        return function(*args, **{**named, "device": "cpu"}).to(DEVICE)
+
+
 @contextmanager
 def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     """``find_device("auto")`` gives the pretended device, of ``free`` bytes; what is loaded already sees it too."""
@@ -188,10 +199,6 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     def is_gpu(device: torch.device) -> bool:
         return device.type == "pretended"
 
-    def tensor(data: Any, *, device: Any = None, **named: Any) -> torch.Tensor:
-        return make(data, **named).to(device) if _is_there(device) else make(data, device=device, **named)
-
-    make = torch.tensor
     overwrite = torch.__future__.get_overwrite_module_params_on_conversion()
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
@@ -200,13 +207,11 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
                     patch.setattr(module, fake.__name__, fake)
         assert real.find_device is find_device
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2 * free))
-        # Which makes tensors where no mode sees it.
-        patch.setattr(torch, "tensor", tensor)
         # Whose tensors cannot be wrapped.
         patch.setattr(torch, "inference_mode", torch.no_grad)
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         try:
-            with _Pretended():
+            with _Pretended(), _Lists():
                 yield DEVICE
             _raise_found()
         finally:
