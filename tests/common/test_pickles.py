@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import gzip
 import os
 import pickle
 import struct
@@ -60,6 +61,7 @@ def test_numpy_and_ordered_dicts_come_back_plain(tmp_path: Path, protocol: int) 
     value = {
         "numbers": [np.int64(-3), np.float32(2.5), np.bool_(True), np.uint8(233), np.str_("é")],
         "arrays": [grid, np.asfortranarray(grid), np.array(["a", "bé"]), np.zeros((0, 3)), np.array([0.5, 1])],
+        "number": np.array(7),
         "objects": np.array([["a", 1], ["b", None]], dtype=object),
         "ordered": collections.OrderedDict(b=1, a=2),
         "default": collections.defaultdict(dict, {"a": {0: 1}}),
@@ -69,6 +71,7 @@ def test_numpy_and_ordered_dicts_come_back_plain(tmp_path: Path, protocol: int) 
     assert found == {
         "numbers": [-3, 2.5, True, 233, "é"],
         "arrays": [[[0, 1, 2], [3, 4, 5]], [[0, 1, 2], [3, 4, 5]], ["a", "bé"], [], [0.5, 1.0]],
+        "number": [7],
         "objects": [["a", 1], ["b", None]],
         "ordered": {"b": 1, "a": 2},
         "default": {"a": {0: 1}},
@@ -221,5 +224,10 @@ def test_no_bytes_surprise_it(tmp_path: Path, data: st.DataObject) -> None:
 def test_no_file_and_no_pickle(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         read_pickle(tmp_path / "none.pkl")
+    with pytest.raises(UserError, match="is a folder"):
+        read_pickle(tmp_path)
+    (tmp_path / "x.pkl.gz").write_bytes(gzip.compress(pickle.dumps([])))
+    with pytest.raises(UserError, match="is compressed by gzip: unpack it first"):
+        read_pickle(tmp_path / "x.pkl.gz")
     for raw in (b"", b"image_id,caption\n1,a bird\n", b"PK\x03\x04zip", b"\x80\x63."):
         assert "no pickle" in refused(tmp_path, raw) or "refused" in refused(tmp_path, raw)

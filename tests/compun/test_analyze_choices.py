@@ -237,7 +237,7 @@ def test_command_same_bytes(tmp_path: Path) -> None:
 
 
 def test_command_without_kinds_says_so(tmp_path: Path) -> None:
-    done = _run(make_place(tmp_path, kinds=False, pictures=False), tmp_path / "out", "--bootstrap", "50")
+    done = _run(make_place(tmp_path, kinds=False, pictures=False), tmp_path / "out", "--bootstrap", "100")
     assert done.returncode == 0 and "no compound has a kind" in done.stderr
     assert len(pd.read_csv(tmp_path / "out" / "kinds.csv")) == 0
     assert HOSTILE not in done.stderr

@@ -78,6 +78,9 @@ def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> Non
     assert loaded.summary["caption_files_in_folder_of_another_class"] == {"count": 1, "names": ["image_00003"]}
     # The label goes before the folder.
     assert loaded.captions.set_index("image_id")["class_id"].to_dict() == {"image_00001": "77", "image_00003": "1"}
+    tar(root / "cvpr2016_flowers.tar.gz", {**members, "text_c10/class_00001/image_00003.txt": b"again\n"})
+    with pytest.raises(UserError, match="image_00003 has several files of captions: keep one of them"):
+        load(root, tmp_path / "images")
     tar(root / "cvpr2016_flowers.tar.gz", {"text_c10/class_00001/image_00009.txt": b"nine\n"})
     with pytest.raises(UserError, match="none of its images is among the 4 of the labels"):
         load(root, tmp_path / "images")

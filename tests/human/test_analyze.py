@@ -20,6 +20,7 @@ from workflow_scripts.common.io import read_json
 from workflow_scripts.human import analyze
 from workflow_scripts.human.analyze import other_score, run_scores
 from workflow_scripts.human.opinions import prompt_key
+from workflow_scripts.human.tasks import KINDS
 
 PEOPLE, CARELESS = 6, 2
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).
@@ -182,6 +183,19 @@ def test_few_answers_are_enough_to_run(study: Study, tmp_path: Path) -> None:
     found = run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
     assert found["kinds"]["match"]["answered"] == 1 and found["kinds"]["match"]["agreement"]["alpha"] is None
     assert found["workers"]["met_no_gold_task"] == 1 and found["correlations"] == []
+
+
+def test_nobody_is_left(study: Study, tmp_path: Path) -> None:
+    """All people miss their gold tasks."""
+    gold = study.tasks.query("check == 'gold'")
+    lines = [
+        {"task_id": task, "worker": "w", "answer": next(a for a in KINDS[kind].answers if a != right), "seconds": 1,
+         "revision": 0}
+        for task, kind, right in gold[["task_id", "kind", "right"]].itertuples(index=False)
+    ]  # fmt: skip
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(UserError, match=r"no answer to the study is left of 1 people, 1 of whom .* lower human\.keep"):
+        run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
 
 
 def test_answers_to_other_tasks_are_refused(study: Study, tmp_path: Path) -> None:

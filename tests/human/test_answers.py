@@ -74,6 +74,8 @@ def test_lines(tmp_path: Path) -> None:
         GOOD | {"task_id": "elsewhere"},
         '{"task_id": "t1", "wor',
         GOOD | {"worker": "w-0"},
+        '"x"',
+        json.dumps(GOOD).replace("3.5", "Infinity"),
     )
     table, counts, problems = collect([path], KINDS)
     assert table.to_dict("records") == [
@@ -81,9 +83,11 @@ def test_lines(tmp_path: Path) -> None:
         {"task_id": "t1", "worker": "w-1", "answer": "1", "seconds": 5.0},
     ]
     assert counts == {
-        "records": 7, "twice": 1, "changed later": 1, "of other tasks": 1, "unreadable, rejected or wrong": 2
+        "records": 9, "twice": 1, "changed later": 1, "of other tasks": 1, "unreadable, rejected or wrong": 4
     }  # fmt: skip
     assert "line 4: answer: yes or no" in " ".join(problems) and "line 6: not JSON" in " ".join(problems)
+    assert any(p.endswith("line 8: is no object") for p in problems)
+    assert any("line 9: seconds: a number from 0" in p for p in problems)
 
 
 def test_order_of_files_does_not_matter_for_revisions(tmp_path: Path) -> None:

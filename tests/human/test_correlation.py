@@ -138,6 +138,13 @@ def test_what_does_not_vary_has_no_correlation() -> None:
     assert compare(entries.head(1), 100, np.random.default_rng(0)) == []
 
 
+def test_two_images_have_no_interval() -> None:
+    """Half of their resamples are of one image, and have no correlation."""
+    rows = compare(_entries(4, np.random.default_rng(3)), 500, np.random.default_rng(0))
+    told = {row["statistic"]: (row["low"], row["high"]) for row in rows if row["level"] == "image"}
+    assert rows[0]["value"] is not None and set(told.values()) == {(None, None)}
+
+
 def test_interval_covers_the_truth() -> None:
     """Of 40 studies of images from one world, the 95 % interval misses that world's correlation in a few."""
     random = np.random.default_rng(5)

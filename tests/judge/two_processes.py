@@ -15,6 +15,7 @@ import torch
 from workflow_scripts.common import cli
 from workflow_scripts.common.device import settle
 from workflow_scripts.judge import checkpoint, train_judge, training
+from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.parallel import Group, joined
 
 
@@ -23,7 +24,7 @@ class Killed(Exception):
 
 
 def main(group: Group, options: dict, place: Path) -> None:
-    config = train_judge.read_settings(options["settings"])
+    config = JudgeConfig.model_validate_json(options["settings"])
 
     def run(name: str) -> None:
         paths = {key: Path(options[key]) for key in ("captions", "images", "splits", "results")}

@@ -101,6 +101,13 @@ def test_plain_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert call(capsys, tmp_path / "p.pkl") == found, "the same seed, the same numbers"
 
 
+def test_too_few_resamples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in ("0", "-5", "99"):
+        with pytest.raises(SystemExit):
+            call(capsys, put(tmp_path / "p.pkl", [("i", 0, "x.png", 0)]), f"--bootstrap={number}")
+        assert f"argument --bootstrap: at least 100, not {number}" in capsys.readouterr().err
+
+
 def test_fewer_than_ten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     predictions = put(tmp_path / "p.pkl", [("a", 0, "x", 0)] * 3 + [("b", 0, "x", 1)] * 6)
     found = call(capsys, predictions)

@@ -16,7 +16,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import read_json, read_table
 from workflow_scripts.common.published import PublishedSplit, read_data
 from workflow_scripts.common.tables import SPLIT, SWAPPED
-from workflow_scripts.split import audit, make_splits, sample_heldout, swap_adjectives
+from workflow_scripts.split import audit, export, make_splits, sample_heldout, swap_adjectives
 from workflow_scripts.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 
 PLACE = "--dataset=d", "--composition=color"
@@ -93,11 +93,12 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
     path = tmp_path / "export" / "data.pkl"
     data = pickle.loads(path.read_bytes())
     swaps = [(i, c) for i, captions in data.items() for c, found in captions.items() if "swapped_text" in found]
-    (one, a), (two, b), (three, c) = swaps[:3]
+    (one, a), (two, b), (three, c), (four, d) = swaps[:4]
     data[one][a]["text"] += " and more"
     data[two][b]["swapped_text"] += " as well"
     change = data[three][c]["changes_made"]
     change["new_adj"] = "red" if change["new_adj"] != "red" else "black"
+    data[four][d]["changes_made"]["original_adj"] = "blorp"
     data["nobody"] = {0: data[two][b]}
     trains = read_table(tmp_path / "splits.parquet", SPLIT).query("split == 'train'")["image_id"].iloc[0]
     data[trains][0] |= {k: data[two][b][k] for k in ("swapped_text", "changes_made")}
@@ -108,11 +109,17 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
         "swapped captions that the data set has not": ["nobody 0"],
         "swapped captions of another text than the data set's": [f"{one} {a}"],
         "swapped captions of images that are not in test_seen": [f"{trains} 0"],
+        "swapped captions of which another adjective was changed than is told": [f"{four} {d}"],
     }
     others = {(v["image_id"], v["caption_id"], v["fault"]) for v in violations if "names" not in v}
     assert (two, b, "more than the adjective changed at the end") in others
     assert any((i, n) == (three, c) and "none of its changed pairs" in fault for i, n, fault in others)
     assert len(read_table(tmp_path / "swapped.parquet", SWAPPED)) == len(swaps) - 1
+    # What was taken can be written: with the pair that the file told.
+    out = {"output": tmp_path / "again"}
+    run(export, tmp_path, out, names="captions images splits heldout swapped")
+    made = pickle.loads((tmp_path / "again" / "data.pkl").read_bytes())[three][c]["changes_made"]
+    assert (made["noun"], made["new_adj"]) == (change["noun"], change["new_adj"])
 
 
 def test_a_split_without_swaps_gets_ours(tmp_path: Path) -> None:
@@ -136,6 +143,9 @@ def test_a_split_of_other_images() -> None:
     other = PublishedSplit({"train": ["x"], "test_seen": ["y"], "test_unseen": ["z"]}, ["red_bill"], [])
     with pytest.raises(UserError, match="s.pkl: none of its 1 images of train is among the 2 of the data set"):
         take_splits(other, ["a", "b"], "s.pkl")
+    other.images["test_seen"].clear()
+    with pytest.raises(UserError, match="s.pkl: its list test_seen is empty"):
+        take_splits(other, ["x", "z"], "s.pkl")
 
 
 @pytest.mark.parametrize(

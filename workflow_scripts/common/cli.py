@@ -32,6 +32,13 @@ def positive(text: str) -> int:
     return value
 
 
+def resamples(text: str) -> int:
+    """The ``type`` of an option that says how often an interval resamples: fewer than 100 times give no quantile."""
+    if (value := int(text)) < 100:
+        raise argparse.ArgumentTypeError(f"at least 100, not {value}")
+    return value
+
+
 def start_logging(log_file: Path | None = None) -> None:
     """Plain lines on standard error; with a file the same with times there."""
     # On a full disk the log's own failure must not bury the step's.

@@ -118,9 +118,9 @@ def _fill(array: _Array, shape: tuple[int, ...], dtype: _Dtype, fortran: bool, r
     else:
         flat = np.frombuffer(raw, dtype.plain())
     # An array with no entry may claim any number of rows of them.
-    if len(flat) != size or not shape:
+    if len(flat) != size:
         raise _Damaged("an array of another size than its shape")
-    array[:] = flat.reshape(shape, order="F" if fortran else "C").tolist() if size else []
+    array[:] = flat.reshape(shape or (1,), order="F" if fortran else "C").tolist() if size else []
 
 
 def _frombuffer(raw: bytes | bytearray, dtype: _Dtype, shape: tuple[int, ...], order: Any = "C") -> _Array:
@@ -355,8 +355,10 @@ def read_pickle(path: str | Path) -> Any:
     """
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
     file = io.BytesIO(path.read_bytes())
+    if file.getbuffer()[:2] == b"\x1f\x8b":
+        raise UserError(f"{path}: is compressed by gzip: unpack it first")
     try:
         content = _run(file)
     except _Refused as error:

@@ -80,7 +80,10 @@ def read_split(path: str | Path) -> PublishedSplit:
     names = [name for name in content if "".join(filter(str.isalpha, name.lower())).startswith("heldout")]
     named = HELDOUT if HELDOUT in content else names[0] if len(names) == 1 else None
     if named is None:
-        raise UserError(f"{path}: the held-out pairs stand under no key {HELDOUT!r}: it holds {', '.join(content)}")
+        raise UserError(
+            f"{path}: the held-out pairs stand under no key {HELDOUT!r}, nor under one alone that begins with heldout:"
+            f" it holds {', '.join(content)}"
+        )
     pairs = _texts(path, named, content[named])
     for pair in pairs:
         if not all(pair.partition("_")):
@@ -103,7 +106,7 @@ def read_predictions(path: str | Path) -> pd.DataFrame:
             raise UserError(
                 f"{where} is {describe(entry)}{of}, not a tuple (image_id, caption_id, path, predicted_index)"
             )
-        image, caption, file, index = as_text(entry[0]), _number(entry[1]), as_text(entry[2]), entry[3]
+        image, caption, file, index = as_text(entry[0]) or None, _number(entry[1]), as_text(entry[2]), entry[3]
         if image is None or caption is None or file is None:
             wrong = 0 if image is None else 1 if caption is None else 2
             raise UserError(f"{where}: {PREDICTION[wrong]} is {describe(entry[wrong])}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -77,7 +78,7 @@ def _as_text(name: str, value: Any) -> str | None:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name} is {str(value)[:40]!r}, not a text")
-    return str(int(value)) if value == int(value) else repr(value)
+    return str(int(value)) if math.isfinite(value) and value == int(value) else repr(value)
 
 
 def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
@@ -167,7 +168,8 @@ def _json_lines(text: str) -> list[Row]:
             continue
         try:
             row = json.loads(line)
+            row = row if isinstance(row, dict) else "is no object"
         except (json.JSONDecodeError, RecursionError) as error:
             row = f"not JSON ({error})"
-        rows.append((f"line {number}", row if isinstance(row, dict | str) else "is no object"))
+        rows.append((f"line {number}", row))
     return rows

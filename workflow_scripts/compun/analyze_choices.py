@@ -341,7 +341,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--models", type=Path, required=True, help="models.json")
     parser.add_argument("--retrieval", type=Path, help="retrieval.parquet, where all images were candidates")
     parser.add_argument("--people", type=Path, help="people.json, where people were asked")
-    parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of the intervals")
+    parser.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of the intervals")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for the tables and summary.json")
     return parser

@@ -140,7 +140,7 @@ def arguments() -> argparse.ArgumentParser:
         "--answers", nargs="+", type=Path, required=True, metavar="FILE", help=".jsonl, or the site's results .csv"
     )
     parser.add_argument("--keep", type=float, default=0.75, help="share of a worker's gold tasks that must be right")
-    parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of an interval (default: %(default)s)")
+    parser.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of an interval")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for the tables and people.json")
     return parser

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import textwrap
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -137,17 +138,17 @@ def _download(address: str, target: Path, pause: float) -> None:
                 ) from error
             after = part.stat().st_size if part.exists() else 0
             failures = 1 if after > before else failures + 1
-            reason = " ".join(str(error).split())[:200]
+            reason = textwrap.shorten(str(error), 200, placeholder=" …")
             if failures == ATTEMPTS:
                 raise UserError(
                     f"{address}: {reason}; {ATTEMPTS} attempts brought nothing more, {size_text(after)} are kept: "
-                    "run again to resume"
+                    "run again to resume, or name another address or a file of your own in the config"
                 ) from error
             wait = pause * 2 ** (failures - 1)
             log.warning("%s: interrupted after %s (%s); again in %.0f s", address, size_text(after), reason, wait)
             time.sleep(wait)
         except requests.RequestException as error:
-            raise UserError(f"{address}: {' '.join(str(error).split())[:200]}") from error
+            raise UserError(f"{address}: {textwrap.shorten(str(error), 200, placeholder=' …')}") from error
     part.replace(target)
     _version_file(part).unlink(missing_ok=True)
 

@@ -8,12 +8,10 @@ caption_id), images without captions, images that are missing or broken (their p
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import ValidationError
 
 from workflow_scripts.common import cli, plugins, tables
 from workflow_scripts.common.cli import log
@@ -21,6 +19,7 @@ from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic_folder, safe_id, write_frame, write_json, write_table
 from workflow_scripts.common.pictures import BrokenImage, image_size
 from workflow_scripts.common.progress import track
+from workflow_scripts.common.section import read_settings
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.dataset.source import clean, named
 
@@ -128,10 +127,7 @@ def warn(left_out: dict[str, Any]) -> None:
 
 def main(options: argparse.Namespace) -> None:
     source = plugins.load(SOURCES, options.source)
-    try:
-        settings = source.Settings.model_validate(json.loads(options.settings))
-    except (ValidationError, json.JSONDecodeError) as error:
-        raise UserError(f"--settings: {' '.join(str(error).split())}") from error
+    settings = read_settings(source.Settings, options.settings)
     place = options.results / options.dataset
     where = f"dataset {options.dataset}"
     with atomic_folder(place / "images") as folder:

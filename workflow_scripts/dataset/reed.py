@@ -36,7 +36,14 @@ def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> 
     if not rows:
         raise UserError(f"{archive}: holds no {layout}: is it the captions' archive?")
     table = pd.DataFrame(rows, columns=["name", "caption_id", "text"])
+    check_single(table, "name", archive)
     return table.sort_values(["name", "caption_id"], ignore_index=True), sorted(undecodable)
+
+
+def check_single(captions: pd.DataFrame, name: str, archive: Path) -> None:
+    """Raise UserError where what column ``name`` names has captions in several files of ``archive``."""
+    if len(twice := captions[captions.duplicated([name, "caption_id"])]):
+        raise UserError(f"{archive}: {twice[name].iloc[0]} has several files of captions: keep one of them")
 
 
 def take(

@@ -7,17 +7,16 @@ RESULTS/DATASET/COMPOSITION/generated/GENERATOR. Images that are missing or unre
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import ValidationError
 
 from workflow_scripts.common import cli, plugins, tables
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic_folder, read_table, write_frame, write_json, write_table
+from workflow_scripts.common.section import read_settings
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import KEYS, Context
 
@@ -40,10 +39,7 @@ def summarise(manifest: pd.DataFrame) -> dict[str, Any]:
 
 def main(options: argparse.Namespace) -> None:
     kind = plugins.load(KINDS, options.kind)
-    try:
-        settings = kind.Settings.model_validate(json.loads(options.settings))
-    except (ValidationError, json.JSONDecodeError) as error:
-        raise UserError(f"--settings: {' '.join(str(error).split())}") from error
+    settings = read_settings(kind.Settings, options.settings)
     prompts = read_table(options.prompts, tables.PROMPTS)
     prompts = prompts[prompts["split"].isin(kind.SPLITS)].reset_index(drop=True)
     if prompts.empty:

@@ -20,10 +20,11 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic_folder, read_table, write_json
 from workflow_scripts.common.records import read_records
+from workflow_scripts.common.section import read_settings
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import SCORES
 from workflow_scripts.human.answers import collect
-from workflow_scripts.human.config import read_settings
+from workflow_scripts.human.config import HumanConfig
 from workflow_scripts.human.correlation import correlations
 from workflow_scripts.human.cost import hourly
 from workflow_scripts.human.opinions import (
@@ -185,7 +186,7 @@ def draw_people(shares: pd.DataFrame, correlation: pd.DataFrame, about: str) -> 
 
 
 def main(options: argparse.Namespace) -> None:
-    config = read_settings(options.settings)
+    config = read_settings(HumanConfig, options.settings)
     tasks = read_tasks(options.tasks)
     answers, counts, problems = collect(options.answers, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
     for problem in problems:
@@ -206,6 +207,11 @@ def main(options: argparse.Namespace) -> None:
     if out:
         log.warning("warning: left out, for too many wrong gold tasks: %s", ", ".join(out))
     kept = opinions[~opinions["worker"].isin(out)]
+    if (kept["check"] == "none").sum() == 0:
+        raise UserError(
+            f"{options.answers[0]}: no answer to the study is left of {len(workers)} people, {len(out)} of whom missed"
+            f" too many tasks with a known answer: ask more people, or lower human.keep ({config.keep:g})"
+        )
     by_task = majorities(kept, tasks)
     shares = preferences(kept, options.bootstrap, options.seed)
     known = run_scores(tasks, options.scores)
@@ -254,12 +260,15 @@ def main(options: argparse.Namespace) -> None:
     for kind in kinds:
         told = summary["kinds"][kind]
         found = told["agreement"]["alpha"]
+        why = "everybody answered the same" if told["agreement"]["tasks"] else "no task has two answers"
+        median = told["seconds_median"]
         log.info(
-            "%s: %d answers to %d of %d tasks, %d ties, alpha %s, median %.1f s", kind, told["answers"],
-            told["answered"], told["tasks"], told["ties"],
-            "undefined (everybody answered the same)" if found is None else f"{found:.2f}",
-            told["seconds_median"] or 0,
+            "%s: %d answers to %d of %d tasks, %d ties, alpha %s%s", kind, told["answers"], told["answered"],
+            told["tasks"], told["ties"], f"undefined ({why})" if found is None else f"{found:.2f}",
+            "" if median is None else f", median {median:.1f} s",
         )  # fmt: skip
+    if twice := counts["contradicts another"]:
+        log.warning("warning: %d answers contradict another of the same person, and the first counts", twice)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -271,7 +280,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--scores", type=Path, required=True, help="the run's folder of scores, a folder a generator")
     result.add_argument("--other", nargs="*", default=[], metavar="NAME=FILE", help="other scores of the same images")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's section human, as JSON")
-    result.add_argument("--bootstrap", type=int, default=2000, help="resamples of an interval (default: %(default)s)")
+    result.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of an interval")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--output", type=Path, required=True, help="folder of the tables and the figure")
     result.add_argument("--summary", type=Path, required=True, help="analysis.json")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
-from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.section import NAME, Section
 
 
@@ -81,13 +80,3 @@ class HumanConfig(Section):
             if not re.match(NAME, name):
                 raise ValueError(f"score {name!r}: a name has letters, digits, - and _ alone")
         return scores
-
-
-def read_settings(text: str) -> HumanConfig:
-    """The section from the JSON that a step is given. Raises UserError for one that does not fit."""
-    try:
-        return HumanConfig.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"--settings: {key}: {first['msg']}") from error

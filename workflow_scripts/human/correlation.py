@@ -131,7 +131,9 @@ def weight_blocks(images: np.ndarray, resamples: int, generator: np.random.Gener
 def _row(values: np.ndarray, draws: np.ndarray, n: int, images: int, level: str, statistic: str) -> dict[str, Any]:
     known = draws[~np.isnan(draws)]
     value = None if np.isnan(values[0]) else float(values[0])
-    low, high = np.quantile(known, [0.025, 0.975]).tolist() if value is not None and len(known) else (None, None)
+    # Where many resamples have no correlation, those that have one are no sample of it.
+    enough = value is not None and len(known) >= max(1, 0.95 * len(draws))
+    low, high = np.quantile(known, [0.025, 0.975]).tolist() if enough else (None, None)
     return {"level": level, "statistic": statistic, "value": value, "low": low, "high": high, "n": n, "images": images}
 
 

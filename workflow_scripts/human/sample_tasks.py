@@ -29,6 +29,7 @@ from workflow_scripts.common.cli import log
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.common.progress import track
+from workflow_scripts.common.section import read_settings
 from workflow_scripts.common.seeds import rng
 from workflow_scripts.common.tables import (
     CAPTIONS,
@@ -40,7 +41,7 @@ from workflow_scripts.common.tables import (
     SCORES,
     SWAPPED,
 )
-from workflow_scripts.human.config import HumanConfig, read_settings
+from workflow_scripts.human.config import HumanConfig
 from workflow_scripts.human.cost import cost, cost_lines
 from workflow_scripts.human.pictures import COLORS, SHAPES, broken, drawn, drawn_text, encode, read_picture
 from workflow_scripts.human.tasks import ALL_KINDS, CHECKS, KINDS, PROMPT, TASKS
@@ -367,7 +368,7 @@ def read_run(options: argparse.Namespace, config: HumanConfig) -> tuple[pd.DataF
 
 
 def main(options: argparse.Namespace) -> None:
-    config = read_settings(options.settings)
+    config = read_settings(HumanConfig, options.settings)
     where = f"{options.dataset}/{options.composition}"
     entries, left_out = read_run(options, config)
     if entries.empty:

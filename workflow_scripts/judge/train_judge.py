@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from pydantic import ValidationError
 
 from workflow_scripts.common import cache, cli, tables
 from workflow_scripts.common.cli import log
@@ -27,6 +26,7 @@ from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.device import find_device, settle
 from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic, read_table, write_json
+from workflow_scripts.common.section import read_settings
 from workflow_scripts.common.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.feed import Captions, Feed, Images
@@ -128,15 +128,6 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
         figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
 
 
-def read_settings(text: str) -> JudgeConfig:
-    """The config's judge section from JSON; UserError names the faulty key."""
-    try:
-        return JudgeConfig.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"--settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-
-
 def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
     """What tells how often watched images find their captions; watched: by split, n images and a caption of each."""
 
@@ -156,7 +147,7 @@ def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], pr
 
 
 def main(options: argparse.Namespace) -> None:
-    config = read_settings(options.settings)
+    config = read_settings(JudgeConfig, options.settings)
     settle(options.threads)
     device = own_device(find_device(config.device), config.gpus, config.device, GPUS)
     check_precision(config.precision, device, "judge.precision")

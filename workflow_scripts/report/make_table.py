@@ -505,7 +505,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
     parser.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
     parser.add_argument("--chunks", type=int, default=10, help="of the sampled score")
-    parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of an interval")
+    parser.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of an interval")
     parser.add_argument(
         "--output", type=Path, required=True, help="folder of table.csv, .md, .tex, comparisons.csv, metrics.json"
     )

@@ -138,7 +138,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--train-on", choices=("train", "half", "all"), default="train", help="as the judge was trained"
     )
-    parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of the interval")
+    parser.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of the interval")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, required=True, help="adjective_choice.json")
     embed.add_arguments(parser)

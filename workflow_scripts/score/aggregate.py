@@ -244,7 +244,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--composition", choices=("color", "shape"))
     parser.add_argument("--split", choices=TESTS, default="test_swapped", help="of the predictions (%(default)s)")
     parser.add_argument("--dominant", type=int, choices=(1, 2), help="pairs cut by balancing, whatever the data set")
-    parser.add_argument("--bootstrap", type=int, default=2000, help="resamples of an interval")
+    parser.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of an interval")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

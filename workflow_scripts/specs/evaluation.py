@@ -33,7 +33,7 @@ MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions em
 def add_arguments(parser: argparse.ArgumentParser, data: str) -> None:
     """The options of an evaluation; ``data`` says what ``--data`` may be."""
     parser.add_argument("--data", type=Path, required=True, help=data)
-    parser.add_argument("--bootstrap", type=cli.positive, default=2000, help="resamples of the intervals")
+    parser.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of the intervals")
     parser.add_argument("--seed", type=int, default=0, help="of the intervals")
     parser.add_argument("--output", type=Path, required=True, help="the result, JSON")
     embed.add_arguments(parser)

@@ -18,14 +18,13 @@ from typing import Any
 
 import pandas as pd
 import torch
-from pydantic import ValidationError
 
 from workflow_scripts.common import cache, cli
 from workflow_scripts.common.cli import log
 from workflow_scripts.common.code import code_hash
 from workflow_scripts.common.device import find_device, is_gpu, settle
-from workflow_scripts.common.errors import UserError
 from workflow_scripts.common.io import atomic
+from workflow_scripts.common.section import read_settings
 from workflow_scripts.judge.model import Judge, judge_hash, read_judge
 from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
 from workflow_scripts.judge.pixels import Preprocess
@@ -38,15 +37,6 @@ from workflow_scripts.specs.training import TERMS, Training, train
 
 # What errors of several processes name: the options of ``judge.launch``.
 PROCESSES, HOSTS = "--gpus", "--hosts"
-
-
-def read_settings(text: str) -> Training:
-    """The settings of a training from JSON; UserError names the faulty key."""
-    try:
-        return Training.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"--settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
 def read_captions(options: argparse.Namespace, group: Group) -> Examples:
@@ -80,7 +70,7 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    settings = read_settings(options.settings)
+    settings = read_settings(Training, options.settings)
     check_output(options.output, options.judge)
     settle(options.threads)
     gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # as torchrun says

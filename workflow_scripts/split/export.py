@@ -36,8 +36,11 @@ def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[i
         content.setdefault(image, {})[int(number)] = {"text": text}
     columns = ["image_id", "caption_id", "swapped_text", "changes", "pair"]
     for image, number, text, changes, pair in swapped[columns].itertuples(index=False):
-        change = next(c for c in changes if f"{c['new_adj']}_{c['noun']}" == pair)
-        made = {key: change[key] for key in ("noun", "original_adj", "new_adj")}
+        made = next((c for c in changes if f"{c['new_adj']}_{c['noun']}" == pair), None)
+        if made is None:  # of a published split that was taken with its faults: what it said
+            new, _, noun = pair.partition("_")
+            made = {"noun": noun, "original_adj": changes[0]["original_adj"] if len(changes) else "", "new_adj": new}
+        made = {key: made[key] for key in ("noun", "original_adj", "new_adj")}
         content[image][int(number)] |= {"swapped_text": text, "changes_made": made}
     return content
 

@@ -75,6 +75,8 @@ def take_splits(published: PublishedSplit, images: Collection[str], where: str) 
     taken = sorted(known & set(split_of))
     splits = pd.DataFrame({"image_id": taken, "split": [split_of[image] for image in taken]}, dtype="str")
     for split in SPLITS:
+        if not published.images[split]:
+            raise UserError(f"{where}: its list {split} is empty")
         if not (splits["split"] == split).any():
             example = f", the first is {min(split_of)}" if split_of else ""
             raise UserError(
@@ -159,12 +161,16 @@ def take_swaps(
         index=False
     ):
         bearers[image, number][start].append(noun)
-    records = []
+    records, misstated = [], []
     columns = ["image_id", "caption_id", "text", "swapped_text", "noun", "original_adj", "new_adj"]
     for image, number, text, swapped_text, noun, old, new in rows[columns].itertuples(index=False):
         pair = fold(new, noun, adjectives, nouns) or f"{new}_{noun}".lower()
         stated = (pair.partition("_")[2], adjectives.get(old.lower(), old.lower()), pair.partition("_")[0])
         changes = changes_of(text, swapped_text, stated, bearers[image, number], adjectives)
+        # Where nothing makes the pair, the audit says so.
+        of_pair = [c["original_adj"] for c in changes if f"{c['new_adj']}_{c['noun']}" == pair]
+        if of_pair and stated[1] not in of_pair:
+            misstated.append(f"{image} {number}")
         records.append((image, int(number), text, swapped_text, changes, pair))
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
-    return swapped, faults(wrong)
+    return swapped, faults({**wrong, "swapped captions of which another adjective was changed than is told": misstated})

@@ -24,7 +24,7 @@ from workflow_scripts.common.section import Section
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain
-from workflow_scripts.dataset.reed import read_caption_files, take
+from workflow_scripts.dataset.reed import check_single, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "102flowers.tgz"
@@ -124,11 +124,12 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
     """Image_id, caption_id, text, folder (its class's number) of every caption file, sorted; those not UTF-8.
 
-    Raises UserError for an archive without caption files.
+    Raises UserError for an archive without caption files, or with several of an image.
     """
     table, undecodable = read_caption_files(archive, _CAPTIONS, "text_c10/class_<number>/image_<number>.txt")
     place = table["name"].str.extract(r"class_0*(?P<folder>\d+)/(?P<image_id>.*)")
     table = pd.concat([place, table.drop(columns="name")], axis=1)
+    check_single(table, "image_id", archive)
     return table.sort_values(["image_id", "caption_id"], ignore_index=True), undecodable
 
 
