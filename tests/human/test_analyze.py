@@ -194,7 +194,7 @@ def test_nobody_is_left(study: Study, tmp_path: Path) -> None:
         for task, kind, right in gold[["task_id", "kind", "right"]].itertuples(index=False)
     ]  # fmt: skip
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(UserError, match=r"no answer to the study is left of 1 people, 1 of whom .* lower human\.keep"):
+    with pytest.raises(UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower human\.keep"):
         run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
 
 

@@ -209,8 +209,8 @@ def main(options: argparse.Namespace) -> None:
     kept = opinions[~opinions["worker"].isin(out)]
     if (kept["check"] == "none").sum() == 0:
         raise UserError(
-            f"{options.answers[0]}: no answer to the study is left of {len(workers)} people, {len(out)} of whom missed"
-            f" too many tasks with a known answer: ask more people, or lower human.keep ({config.keep:g})"
+            f"{options.answers[0]}: no answer to the study is left: {len(out)} of {len(workers)} workers missed too"
+            f" many tasks with a known answer; ask more people, or lower human.keep ({config.keep:g})"
         )
     by_task = majorities(kept, tasks)
     shares = preferences(kept, options.bootstrap, options.seed)
