@@ -32,7 +32,7 @@ def make_page(results: Path, *, kinds: bool = True, pictures: bool = True) -> st
         "compounds": "compounds.parquet", "choices": "choices/choices.parquet", "models": "choices/models.json",
         "retrieval": "choices/retrieval.parquet", "output": "analysis", "bootstrap": "",
     }.items() if file]  # fmt: skip
-    analyze_choices.main(analyze_choices.arguments().parse_args([*options, "--bootstrap=60"]))
+    analyze_choices.main(analyze_choices.arguments().parse_args([*options, "--bootstrap=100"]))
     drawn = [f"--{name}={results / 'figures' / f'{DATASET}_compun_{name}.svg'}" for name in FIGURES]
     drawn.append(f"--text={results / 'compun.md'}")
     draw_compun.main(draw_compun.arguments().parse_args([f"--analysis={place / 'analysis'}", *drawn]))

@@ -259,7 +259,7 @@ def test_resamples_are_some(number: str, capsys: pytest.CaptureFixture[str]) -> 
     words = ["--data", "d", "--judge", "j", "--output", "o", "--bootstrap", number]
     with pytest.raises(SystemExit):
         intrinsic.arguments().parse_args(words)
-    assert f"argument --bootstrap: at least 1, not {number}" in capsys.readouterr().err
+    assert f"argument --bootstrap: at least 100, not {number}" in capsys.readouterr().err
 
 
 def test_no_judge(tmp_path: Path) -> None:
