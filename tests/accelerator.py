@@ -215,4 +215,5 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
                 yield DEVICE
             _raise_found()
         finally:
+            _found.clear()
             torch.__future__.set_overwrite_module_params_on_conversion(overwrite)
