@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
@@ -24,6 +25,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
 from workflow_scripts.common import device as real
+from workflow_scripts.judge.model import Judge
+from workflow_scripts.judge.pixels import Item
 
 aten = torch.ops.aten
 
@@ -217,3 +220,15 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
         finally:
             _found.clear()
             torch.__future__.set_overwrite_module_params_on_conversion(overwrite)
+
+
+def assert_same_embeddings(load: Callable[[str], Judge], items: Sequence[Item], texts: Sequence[str]) -> None:
+    """The judge that ``load`` gives for a device's name says the same on the CPU and on the accelerator."""
+    found = []
+    with accelerator():
+        for device, kind in (("cpu", "cpu"), ("auto", "pretended")):
+            judge = load(device)
+            assert judge.device.type == kind
+            found.append((judge.encode_images(items, 4), judge.encode_texts(texts, 4)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)

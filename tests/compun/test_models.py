@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from tests.accelerator import accelerator
+from tests.accelerator import assert_same_embeddings
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
 from workflow_scripts.compun.models import (
@@ -89,14 +89,7 @@ def test_similarities_are_the_librarys(tmp_path: Path, make: Any) -> None:
 def test_a_gpu_gives_the_same(tmp_path: Path, make: Any) -> None:
     model = NamedModel(transformers=str(make(tmp_path / "model")))
     items = [(path, None) for path in pictures(tmp_path)]
-    found = []
-    with accelerator():
-        for device, kind in (("cpu", "cpu"), ("auto", "pretended")):
-            judge = load_transformers(model, 1, device)
-            assert judge.device.type == kind
-            found.append((judge.encode_images(items, 4), judge.encode_texts(TEXTS, 4)))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert_same_embeddings(lambda device: load_transformers(model, 1, device), items, TEXTS)
 
 
 @pytest.mark.parametrize("make", [tiny_blip, tiny_align])

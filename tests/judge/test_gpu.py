@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -13,7 +12,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import nn
 
-from tests.accelerator import accelerator
+from tests.accelerator import accelerator, assert_same_embeddings
 from workflow_scripts.common.device import settle
 from workflow_scripts.judge.model import load_judge
 
@@ -43,14 +42,7 @@ def test_the_judge_is_trained_and_judges(
     assert_alike(train("start", cache="three", **{**settings, "epochs": 0}), here, there)
     items = [(file, None) for file in sorted((squares / "images").iterdir())[:10]]
     texts = ["a red square on a blue ground", "The ground is pink."]
-    found = []
-    with accelerator():
-        for device, kind in (("cpu", "cpu"), ("auto", "pretended")):
-            judge = load_judge(here, 1, device)
-            assert judge.device.type == kind
-            found.append((judge.encode_images(items, 4), judge.encode_texts(texts, 4)))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert_same_embeddings(lambda device: load_judge(here, 1, device), items, texts)
 
 
 @pytest.mark.parametrize("precision", ["amp_bf16", "amp_fp16"])
