@@ -51,20 +51,20 @@ lint: .venv/ready
 
 # Speed, as ratios in one run: results/bench.json.
 bench: .venv/ready
-	python -m workflow_scripts.bench
+	python -m benchmarks.speed
 
 # The figures of docs/seeds.md: the default run with three seeds.
 seeds: .venv/ready
-	python -m workflow_scripts.workflow.seeds
+	python -m benchmarks.seeds
 
 # The figures of docs/scale.md: results/scale.json. An hour and 10 GB of disk; REAL=…/cub_captions.zip adds real captions.
 scale: .venv/ready
-	python -m workflow_scripts.workflow.scale $(if $(REAL),--real '$(REAL)')
+	python -m benchmarks.scale $(if $(REAL),--real '$(REAL)')
 
 # Kills at random moments, each followed by another run: the tables of docs/faults.md. MOMENTS, SEED; CONFIG: another
 # run than the small one.
 faults: .venv/ready
-	python -m tests.workflow.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
+	python -m benchmarks.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
 	  $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
 
 # What a config's run would download, fetched now: for a machine without internet.
@@ -81,13 +81,13 @@ record: .venv/ready
 
 # envs/Dockerfile, from the environments.
 container: .venv/ready
-	python -m workflow_scripts.workflow.container
+	python -m benchmarks.container
 
 schema: .venv/ready
-	python -m workflow_scripts.common.config --write
+	python -m workflow_scripts.workflow.config --write
 
 picture: .venv/ready
-	python -m workflow_scripts.workflow.picture
+	python -m benchmarks.picture
 
 # Snakemake's own report of the run.
 report: .venv/ready

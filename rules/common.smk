@@ -8,10 +8,10 @@ import sys
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 
-from workflow_scripts.common import plugins
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.config import load_config
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core import plugins
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.workflow.config import load_config
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.storage import check_store, follow_constraints
 
 try:

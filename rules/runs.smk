@@ -7,9 +7,9 @@ from contextlib import contextmanager
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.config import load_config, run_values
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.workflow.config import load_config, run_values
+from workflow_scripts.core.errors import UserError
 
 try:
     CONFIG = load_config(config)

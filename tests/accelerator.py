@@ -24,9 +24,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
-from workflow_scripts.common import device as real
-from workflow_scripts.judge.model import Judge
-from workflow_scripts.judge.pixels import Item
+from workflow_scripts.clip import device as real
+from workflow_scripts.clip.model import Judge
+from workflow_scripts.clip.pixels import Item
 
 aten = torch.ops.aten
 

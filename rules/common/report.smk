@@ -1,6 +1,6 @@
 # report: what tables, figures and pages read, and what a run is for.
-from workflow_scripts.common.tables import TESTS
-from workflow_scripts.report.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.plot.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
 
 SHARED_TEMPLATES = [
     "layout.html.j2", "macros.html.j2", "long_captions.html.j2", "compun_section.html.j2", "style.css",

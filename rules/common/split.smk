@@ -1,5 +1,5 @@
 # split: listed and published pairs, divisions by divergence.
-from workflow_scripts.common.fingerprint import fingerprint
+from workflow_scripts.core.fingerprint import fingerprint
 
 
 def listed_heldout(wildcards):

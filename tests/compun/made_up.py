@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from workflow_scripts.common.io import write_json, write_table
-from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL, ROLES
+from workflow_scripts.core.io import write_json, write_table
+from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL, ROLES
 
 DATASET = "tiny"
 MODELS = {"drawn": 0.06, "<b>other</b>": 0.02}

@@ -11,9 +11,6 @@ import pandas as pd
 import pytest
 
 from tests.compun.made_up import HOSTILE, make_choices, make_compounds, make_place
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import check_table, read_json
-from workflow_scripts.common.tables import CHOICES, RETRIEVAL
 from workflow_scripts.compun import published
 from workflow_scripts.compun.analyze_choices import (
     OURS,
@@ -31,6 +28,9 @@ from workflow_scripts.compun.analyze_choices import (
 )
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.retrieval import found, standings
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import check_table, read_json
+from workflow_scripts.core.tables import CHOICES, RETRIEVAL
 
 
 def _choices(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:

@@ -22,10 +22,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.compun.stub_model import StubModel, completion, fault, good, noun_of, serving
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, write_table
-from workflow_scripts.common.tables import COMPOUNDS
 from workflow_scripts.compun import ask_captions, chat
 from workflow_scripts.compun.ask_captions import (
     KINDS,
@@ -40,6 +36,10 @@ from workflow_scripts.compun.ask_captions import (
     read_nouns,
 )
 from workflow_scripts.compun.chat import BadAnswer, Chat, endpoint, read_key
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, write_table
+from workflow_scripts.core.tables import COMPOUNDS
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-test/0123456789abcdef"

@@ -17,14 +17,14 @@ import pytest
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.io import read_table, write_json, write_table
-from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
+from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun import classify
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.classify import choose, stand
 from workflow_scripts.compun.named_model import NamedModel
-from workflow_scripts.score.embed import Embedder
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.io import read_table, write_json, write_table
+from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
 
 # What the images show: of the compound, of its first noun, of its second.
 SHOWN = {

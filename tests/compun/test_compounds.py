@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.common.errors import UserError
 from workflow_scripts.compun.compounds import joined, key, read_list, split_open, two_spellings
+from workflow_scripts.core.errors import UserError
 
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
 

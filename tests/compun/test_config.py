@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from workflow_scripts.common.config import load_config
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.workflow.config import load_config
 
 KEY = "sk-" + "secret" * 4
 

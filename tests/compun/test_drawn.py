@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.workflow.conftest import Project
-from workflow_scripts.common import seeds, tables
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.clip.tokens import WORD, clean, make_vocabulary
 from workflow_scripts.compun import draw_compounds as step
 from workflow_scripts.compun.ask_captions import KINDS, mentions, read_given
 from workflow_scripts.compun.drawn import texts, world
@@ -22,9 +20,11 @@ from workflow_scripts.compun.drawn.things import THINGS
 from workflow_scripts.compun.drawn.world import COLORS, NOUNS, PATTERNS, PLACES, PLAIN, Scene, Thing
 from workflow_scripts.compun.load_compounds import load
 from workflow_scripts.compun.prompts import compound_prompts, open_clip_metadata
+from workflow_scripts.core import seeds, tables
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.dataset.sketch.draw import RGB, png
 from workflow_scripts.dataset.sketch.world import Dice
-from workflow_scripts.judge.tokens import WORD, clean, make_vocabulary
 
 WORDS_OF = {"striped": {"striped", "stripes"}, "dotted": {"dotted", "dots"}, "checked": {"checked", "checks"}}
 SMALL = {"tested": 24, "others": 12, "things": 300, "pairs": 60, "each": 3}

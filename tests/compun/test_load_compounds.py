@@ -16,12 +16,12 @@ from PIL import Image
 from pydantic import ValidationError
 
 from tests.dataset.conftest import Site, jpeg, site, tar, zipped
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
 from workflow_scripts.compun.compounds import key, read_list
 from workflow_scripts.compun.config import Compounds, CompunConfig
 from workflow_scripts.compun.load_compounds import PUBLISHED, fingerprint, is_image, load, match, open_images, warn
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPUN = ROOT / "lexicons" / "compounds" / "compun.csv"

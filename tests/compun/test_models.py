@@ -102,7 +102,7 @@ def test_an_embedding_does_not_depend_on_others(tmp_path: Path, make: Any) -> No
 
 
 def test_texts_that_are_cut_are_known(tmp_path: Path) -> None:
-    from workflow_scripts.judge.tokens import cut_texts
+    from workflow_scripts.clip.tokens import cut_texts
 
     judge = load_transformers(NamedModel(transformers=str(tiny_blip(tmp_path / "model"))), 1, "cpu")
     fits = " ".join(["red"] * 62)
@@ -125,7 +125,7 @@ def test_hash_is_of_the_content(tmp_path: Path) -> None:
 
 def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
     """The same hash as the judge that it comes from, so the same cached embeddings; kept, and made once."""
-    from workflow_scripts.judge.model import judge_hash
+    from workflow_scripts.clip.model import judge_hash
 
     judge = real_judge(tmp_path / "judge")
     named = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(judge / "weights.safetensors"))
@@ -153,8 +153,8 @@ def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
 
 def test_two_weights_of_one_open_clip_model(tmp_path: Path) -> None:
     """open_clip's own architecture and tokenizer, weights from a file."""
+    from workflow_scripts.clip.model import build
     from workflow_scripts.judge.config import JudgeConfig
-    from workflow_scripts.judge.model import build
 
     cfg = {
         "embed_dim": 8,
@@ -254,8 +254,8 @@ def test_models_are_named() -> None:
 
 
 def test_own_keys() -> None:
-    said = "judge.pretrained: none (judge.model: x); `python -m workflow_scripts.judge.model` lists"
-    assert own_keys(said) == "pretrained: none (open_clip: x); `python -m workflow_scripts.judge.model` lists"
+    said = "judge.pretrained: none (judge.model: x); `python -m workflow_scripts.clip.model` lists"
+    assert own_keys(said) == "pretrained: none (open_clip: x); `python -m workflow_scripts.clip.model` lists"
 
 
 def test_a_long_reason_is_cut_at_a_word() -> None:

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from tests.compun.made_up import HOSTILE, make_compounds, make_place
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table
-from workflow_scripts.common.tables import COMPOUND_IMAGES
 from workflow_scripts.compun import analyze_people, sample_compun_tasks
 from workflow_scripts.compun.analyze_people import majority
 from workflow_scripts.compun.sample_compun_tasks import order_places, study_tasks
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.tables import COMPOUND_IMAGES
 from workflow_scripts.human.pictures import encode, read_picture
 from workflow_scripts.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
 from workflow_scripts.human.write_pages import page_html

@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.tables import CHOICES
 from workflow_scripts.compun.analyze_choices import compare
 from workflow_scripts.compun.drawn.world import TRAININGS
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.tables import CHOICES
 from workflow_scripts.judge.config import JudgeConfig
 
 DRAWN = {"tested": 72, "others": 30, "things": 1600, "pairs": 400, "each": 6}

@@ -12,10 +12,10 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.common.errors import UserError
 from workflow_scripts.compun import split_closed
 from workflow_scripts.compun.compounds import read_list
 from workflow_scripts.compun.split_closed import LEAST, cuts, file_nouns, propose, spacy_nouns, table_text
+from workflow_scripts.core.errors import UserError
 
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
 # Written down before any was tried.

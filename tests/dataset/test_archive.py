@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.dataset.conftest import jpeg, tar, zipped
-from workflow_scripts.common.disk import check_space, size_text
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.disk import check_space, size_text
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.archive import contents, unpack
 
 CLIMBING = ["../evil", "/evil", "a/../../evil", "..", "a\\..\\..\\evil", "C:/evil", "a/./../evil", "./../evil", "a\nb"]

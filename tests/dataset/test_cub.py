@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dataset.conftest import BIRDS, jpeg, tar, zipped
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.load_dataset import check_captions, check_images
 from workflow_scripts.dataset.source import Loaded
 from workflow_scripts.dataset.sources import cub

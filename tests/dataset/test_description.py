@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.common import seeds
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.core import seeds
 from workflow_scripts.dataset.sketch.captions import NOUNS, SYNONYMS
 from workflow_scripts.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, PARTS, Dice, Scene, draw_scene, make_world

@@ -18,7 +18,7 @@ import pytest
 import trustme
 
 from tests.dataset.conftest import Site
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset import download
 from workflow_scripts.dataset.download import direct, fetch, join
 

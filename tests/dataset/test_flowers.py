@@ -11,9 +11,9 @@ import pytest
 from scipy.io import savemat
 
 from tests.dataset.conftest import Site, flowers_files, jpeg, tar
-from workflow_scripts.common import tables
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.dataset import load_dataset
 from workflow_scripts.dataset.origins import Published
 from workflow_scripts.dataset.source import Loaded

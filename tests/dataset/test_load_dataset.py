@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dataset.conftest import jpeg
-from workflow_scripts.common import tables
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.dataset.load_dataset import check_boxes, check_captions, check_images, main
 from workflow_scripts.dataset.source import spread
 

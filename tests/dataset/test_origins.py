@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.conftest import Site
-from workflow_scripts.common.config import load_config
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.origins import Obtained, Published, candidates, fingerprint, obtain
+from workflow_scripts.workflow.config import load_config
 
 CONTENT, OTHER = b"the archive", b"another archive"
 SUM, OTHER_SUM = (hashlib.sha256(c).hexdigest() for c in (CONTENT, OTHER))

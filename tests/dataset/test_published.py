@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.dataset.conftest import BIRDS, jpeg
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.source import Loaded
 from workflow_scripts.dataset.sources import published
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.conftest import ROOT
-from workflow_scripts.common import seeds
-from workflow_scripts.common.lexicon import Lexicon, load_lexicon
+from workflow_scripts.core import seeds
 from workflow_scripts.dataset.sketch.captions import MOST_FACTS, NOUNS, SYNONYMS, Caption, write_caption
 from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import (
@@ -36,6 +35,7 @@ from workflow_scripts.dataset.sketch.world import (
     make_world,
 )
 from workflow_scripts.dataset.sources.sketch import Settings, load
+from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
 # Two pictures differ visibly in a pixel where its colors are this far apart (of 441, black to white).
 APART = 40

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence.exchange import HARD, State, exchange, fill
 from workflow_scripts.divergence.kernels import Goal, score
 from workflow_scripts.divergence.measure import measure

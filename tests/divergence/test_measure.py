@@ -15,8 +15,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.divergence import measure as step
 from workflow_scripts.divergence.measure import measure, new_items, random_baseline
 from workflow_scripts.divergence.samples import Samples, from_bags, read_samples, stack

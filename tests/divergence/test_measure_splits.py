@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, pairs_table, rank, world
 from tests.split.test_split_steps import all_steps, inputs
-from workflow_scripts.common.io import empty_table, read_json, read_table, write_table
-from workflow_scripts.common.lexicon import load_lexicon
-from workflow_scripts.common.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
+from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
+from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
 from workflow_scripts.divergence import measure_splits
 from workflow_scripts.divergence.chernoff import divergence
 from workflow_scripts.divergence.measure import measure
@@ -25,6 +24,7 @@ from workflow_scripts.divergence.trees import plant
 from workflow_scripts.pairs.engine import Extractor, decode_tree
 from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.swap_adjectives import swap_adjectives
+from workflow_scripts.text.lexicon import load_lexicon
 
 TABLES = "captions pairs ranking splits swapped prompts"
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.divergence.graphs import NODES, Bag, as_json, bags, weight
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence.samples import Samples, from_bags, read_samples, stack
 
 names = st.text("abcé", min_size=1, max_size=2)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence import split as step
 from workflow_scripts.divergence.greedy import Division
 from workflow_scripts.divergence.measure import measure

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.lexicon import load_lexicon
-from workflow_scripts.common.parsing import fill
+from workflow_scripts.core.cache import Cache
 from workflow_scripts.divergence import trees
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import Forest, plant, read_forest
 from workflow_scripts.pairs.engine import Extractor, decode_tree
 from workflow_scripts.pairs.tree import Tree
+from workflow_scripts.text.lexicon import load_lexicon
+from workflow_scripts.text.parsing import fill
 
 LEXICONS = Path(__file__).resolve().parents[2] / "lexicons"
 TEXTS = ["a red bird", " ", "its beak is long", "!", "a red bird", "wings that are grey, and a long tail"]

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import read_json, read_table, write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.generate.generate_images import main
 
 

@@ -19,12 +19,12 @@ from PIL import Image
 
 from tests.accelerator import accelerator
 from tests.generate.conftest import Place, make_prompts
-from workflow_scripts.common import tables
-from workflow_scripts.common.config import load_config
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.core import tables
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.generate import pipelines
 from workflow_scripts.generate.generators import diffusers as kind
+from workflow_scripts.workflow.config import load_config
 
 import_torchvision()
 library = pytest.importorskip("diffusers")

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.generate.conftest import Place, picture
-from workflow_scripts.common import tables
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table, write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.generate import export_layout
 from workflow_scripts.generate.export_layout import cycled, main, number_classes, padded, prompt_entries, words_of
 

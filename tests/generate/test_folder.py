@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.generate.conftest import Place, make_prompts, picture
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.generate.generators import folder
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.generate.conftest import Place, make_prompts
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.generate.generate_images import summarise
 from workflow_scripts.generate.generators.shuffled import partners
 

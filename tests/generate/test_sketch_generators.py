@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from workflow_scripts.common import plugins, seeds, tables
-from workflow_scripts.common.io import write_table
+from workflow_scripts.core import plugins, seeds, tables
+from workflow_scripts.core.io import write_table
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, SHAPES, Dice, Scene, draw_scene, make_world
 from workflow_scripts.dataset.sources import sketch
 from workflow_scripts.generate import sketching

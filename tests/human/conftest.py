@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import read_json, write_json, write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import read_json, write_json, write_table
 from workflow_scripts.human import sample_tasks, write_pages
 from workflow_scripts.human.config import HumanConfig
 from workflow_scripts.human.tasks import read_tasks

@@ -15,8 +15,8 @@ from scipy import stats
 
 from tests.human.conftest import COMPOSITION, DATASET, Study, make_study
 from tests.human.simulated import sigmoid, simulate
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json
 from workflow_scripts.human import analyze
 from workflow_scripts.human.analyze import other_score, run_scores
 from workflow_scripts.human.opinions import prompt_key

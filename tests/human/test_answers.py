@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.human.answers import collect, fault
 
 KINDS = {"t1": "perceptual", "t2": "match", "t3": "caption"}

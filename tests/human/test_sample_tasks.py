@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.human.conftest import COMPOSITION, DATASET, GENERATORS, Study, make_study
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.tables import SWAPPED
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.tables import SWAPPED
 from workflow_scripts.human.pictures import TILES, broken, read_picture
 from workflow_scripts.human.sample_tasks import allot, in_turns
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.human.conftest import Study
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.human.answers import FIELDS
 from workflow_scripts.human.serve import LARGEST, Server, Store, addresses, pages_by_address
 

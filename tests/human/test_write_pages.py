@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.human.conftest import GENERATORS, HOSTILE, Study
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.human import write_site
 from workflow_scripts.human.tasks import KINDS
 from workflow_scripts.human.write_pages import inline_json

@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 from safetensors.torch import load_file
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import write_table
 
 COLORS = {
     "red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "yellow": (240, 220, 40),

@@ -9,7 +9,7 @@ import os
 import time
 from typing import Any
 
-from workflow_scripts.common import cli
+from workflow_scripts.core import cli
 from workflow_scripts.judge import checkpoint, parallel, train_judge, training
 
 checkpoint.EVERY = 0

@@ -13,12 +13,12 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from workflow_scripts.common import disk
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.clip.frontier import image_cut, text_cut
+from workflow_scripts.clip.model import construct, find_model
+from workflow_scripts.clip.text_tower import lengths
+from workflow_scripts.core import disk
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import feed
-from workflow_scripts.judge.frontier import image_cut, text_cut
-from workflow_scripts.judge.model import construct, find_model
-from workflow_scripts.judge.text_tower import lengths
 from workflow_scripts.judge.training import choose_trainable, training_mode
 
 from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train

@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from torch import nn
 
 from tests.accelerator import accelerator, assert_same_embeddings
-from workflow_scripts.common.device import settle
-from workflow_scripts.judge.model import load_judge
+from workflow_scripts.clip.device import settle
+from workflow_scripts.clip.model import load_judge
 
 from .conftest import PUBLISHED, Model, Train, assert_alike
 

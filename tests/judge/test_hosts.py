@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import launch
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.launch import Meeting, find_meeting, first_host, port_of, srun_command, torchrun_options

@@ -12,11 +12,11 @@ import torch
 from PIL import Image
 
 from tests.score import world
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json
+from workflow_scripts.clip.model import build, find_model, load_judge, model_name, read_judge
+from workflow_scripts.clip.tokens import tokenize
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import build, find_model, load_judge, model_name, read_judge
-from workflow_scripts.judge.tokens import tokenize
 from workflow_scripts.score import score_images
 from workflow_scripts.specs import stretch
 

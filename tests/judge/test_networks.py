@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.judge.model import fold_norms
-from workflow_scripts.judge.networks import ConvTower, WordTower
-from workflow_scripts.judge.tokens import PAD
+from workflow_scripts.clip.model import fold_norms
+from workflow_scripts.clip.networks import ConvTower, WordTower
+from workflow_scripts.clip.tokens import PAD
 
 
 def test_the_word_tower_is_a_convolution() -> None:

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import nn
 
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.device import find_device
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.clip.device import find_device
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge import pixels, pretrained, tokens
+from workflow_scripts.clip import pixels, pretrained, tokens
+from workflow_scripts.clip.precision import check_precision
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.loss import clip_loss
-from workflow_scripts.judge.precision import check_precision
 from workflow_scripts.judge.schedule import rate
 from workflow_scripts.judge.training import in_batch_accuracy
 

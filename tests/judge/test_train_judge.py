@@ -13,10 +13,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.clip.model import build, judge_hash, load_judge
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import checkpoint, training
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import build, judge_hash, load_judge
 
 from .conftest import Train
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import torch
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.device import settle
+from workflow_scripts.clip.device import settle
+from workflow_scripts.core import cli
 from workflow_scripts.judge import checkpoint, train_judge, training
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.parallel import Group, joined

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from workflow_scripts.common.lexicon import load_lexicon
 from workflow_scripts.pairs.draft_nouns import draft
+from workflow_scripts.text.lexicon import load_lexicon
 
 
 def tables(rows: list[tuple[str, str, str, str]]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.common import parsing
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table, read_json, read_table, write_table
-from workflow_scripts.common.language import load_language
-from workflow_scripts.common.lexicon import load_lexicon
-from workflow_scripts.common.parsing import fill
-from workflow_scripts.common.tables import CAPTIONS, PAIRS
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
+from workflow_scripts.core.tables import CAPTIONS, PAIRS
 from workflow_scripts.pairs import extract_pairs
 from workflow_scripts.pairs.engine import Extractor, decode
+from workflow_scripts.text import parsing
+from workflow_scripts.text.language import load_language
+from workflow_scripts.text.lexicon import load_lexicon
+from workflow_scripts.text.parsing import fill
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.common.lexicon import Lexicon
 from workflow_scripts.pairs.evaluate import compare, evaluate, read_labels, read_texts
+from workflow_scripts.text.lexicon import Lexicon
 
 LABELS = Path(__file__).with_name("labels.jsonl")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.pairs.conftest import LEXICONS, MODEL
-from workflow_scripts.common.lexicon import load_lexicon
 from workflow_scripts.pairs.engine import Extractor, decode
+from workflow_scripts.text.lexicon import load_lexicon
 
 ADJACENT, STACKED, PREDICATIVE, SHARED = "adjacent", "attributive", "predicative", "shared"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import check_table
-from workflow_scripts.common.lexicon import Lexicon
-from workflow_scripts.common.tables import RANKING
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import check_table
+from workflow_scripts.core.tables import RANKING
 from workflow_scripts.pairs.rank_pairs import rank
+from workflow_scripts.text.lexicon import Lexicon
 
 COLORS = Lexicon("color", {"red": "red", "blue": "blue", "tan": "tan"})
 PARTS = Lexicon("birds", {"wing": "wing", "wings": "wing", "bill": "bill", "eye": "eye"})

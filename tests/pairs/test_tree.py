@@ -7,9 +7,9 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.common.language import installed_name
 from workflow_scripts.pairs.engine import decode, decode_tree
 from workflow_scripts.pairs.tree import Tree
+from workflow_scripts.text.language import installed_name
 
 from .conftest import MODEL
 

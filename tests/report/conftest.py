@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import write_json, write_table, write_text
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import write_json, write_table, write_text
 
 DATASET, COMPOSITION = "tiny", "color"
 COLORS = ("red", "blue", "green", "white", "black", "yellow")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import read_table, write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.plot.drawing import style
 from workflow_scripts.report import draw_examples
 from workflow_scripts.report.draw_examples import HALF, TEXT, fit, of_both, pages, shorten, width, wrap
-from workflow_scripts.report.drawing import style
 from workflow_scripts.report.examples import Caption, Example, Picture, read_examples
 
 GENERATORS = ["photographs", "faithful", "memorizer"]

@@ -13,10 +13,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from workflow_scripts.plot.drawing import described, save, style
+from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators
 from workflow_scripts.report import draw_scores as module
 from workflow_scripts.report.draw_scores import draw_comparisons, draw_drops, draw_gaps, draw_loss, draw_scores
-from workflow_scripts.report.drawing import described, save, style
-from workflow_scripts.report.labels import SPLIT_MARKS, against_seen, between_generators
 
 NAMES = ("scores", "gaps", "drops", "comparisons", "loss")
 

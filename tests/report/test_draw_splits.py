@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import read_table, write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.plot.drawing import described, save, style
+from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
 from workflow_scripts.report import draw_splits
 from workflow_scripts.report.draw_splits import (
     MOST_PAIRS,
@@ -24,9 +26,7 @@ from workflow_scripts.report.draw_splits import (
     occurrences_by_split,
     word_shares,
 )
-from workflow_scripts.report.drawing import described, save, style
-from workflow_scripts.report.labels import SPLIT_NAMES, swatch
-from workflow_scripts.score.balance import cut_dominant
+from workflow_scripts.stats.balance import cut_dominant
 
 WORDS = ("adjectives", "nouns")
 NAMES = ("swapped_pairs", *WORDS, *(f"{split}_{words}" for split in SPLIT_NAMES for words in WORDS))

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from tests.report.test_make_page import Page
+from workflow_scripts.plot.drawing import described
 from workflow_scripts.report import draw_specs, make_specs_page
-from workflow_scripts.report.drawing import described
 from workflow_scripts.report.long_captions import COLUMNS, lines, read_intrinsic
 
 VALUES = {"specs": 0.9, "stretched": 0.6, "contrastive": 0.65}

@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import empty_table, read_table, write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import empty_table, read_table, write_table
 from workflow_scripts.report import draw_divergence, draw_scores, draw_splits, make_page
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}

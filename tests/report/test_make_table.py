@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table, read_json, write_json, write_table
-from workflow_scripts.common.tables import DIVERGENCE, SCORES, TESTS
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
+from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
 from workflow_scripts.report import make_table
 from workflow_scripts.report.make_table import COLUMNS, COMPARISONS, as_csv, percent
-from workflow_scripts.score.precision import expected_top1
+from workflow_scripts.stats.r_precision import expected_top1
 
 DESIGN_COLUMNS = (
     "dataset, composition, generator, split, prompts, n, images, exact, exact_low, exact_high, sampled_mean, "

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from tests.score import world
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import read_json, write_json, write_table
-from workflow_scripts.common.tables import PAIRS, RANKING
-from workflow_scripts.judge.tokens import SPECIAL, WordTokenizer
+from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import read_json, write_json, write_table
+from workflow_scripts.core.tables import PAIRS, RANKING
 from workflow_scripts.score import adjective_choice
 from workflow_scripts.score.adjective_choice import TRIAL, make_trials, summarize
 
@@ -106,7 +106,7 @@ def test_the_command_counts_captions_that_are_cut(
     judge = world.FakeJudge()
     # Of "a red wing and a blue bill" it reads the first five words.
     judge.tokenizer = WordTokenizer([*SPECIAL, *world.COLORS], 6)
-    monkeypatch.setattr("workflow_scripts.judge.model.load_judge", lambda *_: judge)
+    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: judge)
     monkeypatch.setattr(log, "propagate", True)
     arguments = ["--dataset", "d", "--composition", "color", "--results", str(results), "--judge", "unused"]
     for name, folder in {

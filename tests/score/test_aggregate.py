@@ -18,14 +18,16 @@ from hypothesis import strategies as st
 
 from tests.score.test_score_images import judge, run  # noqa: F401
 from tests.score.world import build
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table, read_table
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import CAPTIONS, DIVERGENCE, SCORES, SWAPPED
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table, read_table
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, SCORES, SWAPPED
 from workflow_scripts.report import make_table
-from workflow_scripts.score import aggregate, balance, precision
-from workflow_scripts.score.precision import sampled
+from workflow_scripts.score import aggregate
 from workflow_scripts.split.export import data_dict
+from workflow_scripts.stats import balance
+from workflow_scripts.stats import r_precision as precision
+from workflow_scripts.stats.r_precision import sampled
 
 
 def put(path: Path, value: Any) -> Path:

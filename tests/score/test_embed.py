@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from tests.score.world import FakeJudge
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.score import embed
-from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, similarities
+from workflow_scripts.clip import embed
+from workflow_scripts.clip.embed import Embedder, items_of, mean_embedding, merge_equal, similarities
+from workflow_scripts.core.cache import Cache
 
 
 @pytest.fixture

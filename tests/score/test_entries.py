@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.score.world import build
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.score.entries import EntrySet, class_names, judged_entries, number, pool_captions
 
 

@@ -18,12 +18,13 @@ from PIL import Image
 from scipy import linalg
 
 from tests.accelerator import accelerator
-from workflow_scripts.common import tables
-from workflow_scripts.common.config import load_config
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table, write_table
-from workflow_scripts.score import balance, score_fid
+from workflow_scripts.core import tables
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table, write_table
+from workflow_scripts.score import score_fid
 from workflow_scripts.score.score_fid import Extractor, drawn_rows, frechet_distance, load_inception, main, read_pixels
+from workflow_scripts.stats import balance
+from workflow_scripts.workflow.config import load_config
 
 
 def textbook(real: np.ndarray, generated: np.ndarray) -> float:

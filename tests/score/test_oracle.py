@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from tests.score.world import COLORS, PARTS, build, options
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json
 from workflow_scripts.score import score_oracle
 from workflow_scripts.score.oracle import facts_of_captions, facts_of_swapped, share_true
-from workflow_scripts.score.precision import expected_top1
+from workflow_scripts.stats.r_precision import expected_top1
 
 
 def fact_rows(*rows: tuple) -> pd.DataFrame:

@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 from tests.score.world import FakeJudge, build, options
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, write_table
-from workflow_scripts.common.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
-from workflow_scripts.judge.tokens import SPECIAL, WordTokenizer
+from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, write_table
+from workflow_scripts.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from workflow_scripts.score import score_images
-from workflow_scripts.score.precision import expected_top1
+from workflow_scripts.stats.r_precision import expected_top1
 
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     fake = FakeJudge()
-    monkeypatch.setattr("workflow_scripts.judge.model.load_judge", lambda *_: fake)
+    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: fake)
     return fake
 
 

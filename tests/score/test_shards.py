@@ -13,10 +13,10 @@ from PIL import Image
 
 from tests.judge.conftest import RESNET, VIT
 from tests.score.world import FakeJudge, build, options
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_table
-from workflow_scripts.common.tables import EMBEDDINGS, IMAGES, MANIFEST
-from workflow_scripts.judge import model
+from workflow_scripts.clip import model
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_table
+from workflow_scripts.core.tables import EMBEDDINGS, IMAGES, MANIFEST
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score import embed_images, score_images
 from workflow_scripts.score.embed_images import open_shards, shard_of
@@ -106,7 +106,7 @@ def test_an_image_is_in_a_shard_by_its_id_alone() -> None:
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     judge = FakeJudge()
-    monkeypatch.setattr("workflow_scripts.judge.model.load_judge", lambda *_: judge)
+    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: judge)
     return judge
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.io import write_table
-from workflow_scripts.common.seeds import derive_seed
+from workflow_scripts.core import tables
+from workflow_scripts.core.io import write_table
+from workflow_scripts.core.seeds import derive_seed
 
 COLORS = ("red", "blue", "green", "black")
 PARTS = ("wing", "bill", "tail")

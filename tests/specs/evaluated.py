@@ -15,9 +15,9 @@ import pytest
 from PIL import Image
 
 from tests.score.world import FakeJudge
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.score.embed import Embedder
+from workflow_scripts.clip.embed import Embedder
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.errors import UserError
 
 TINY = {
     "embed_dim": 16,
@@ -29,8 +29,8 @@ WORDS = "red blue green black wing bill tail bird with a and"
 
 def real_judge(folder: Path, seed: int = 0) -> Path:
     """The folder of an untrained judge of eight places, which knows WORDS and reads real images."""
+    from workflow_scripts.clip.model import build, save_judge
     from workflow_scripts.judge.config import JudgeConfig
-    from workflow_scripts.judge.model import build, save_judge
 
     folder.mkdir(parents=True)
     (folder / "tiny.json").write_text(json.dumps(TINY))

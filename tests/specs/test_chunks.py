@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.common import parsing
-from workflow_scripts.common.cache import Cache
+from workflow_scripts.core.cache import Cache
 from workflow_scripts.specs import chunks, phrases
 from workflow_scripts.specs.chunks import Chunker, chunk_all, increments, triple
+from workflow_scripts.text import parsing
 
 MODEL = "en_core_web_sm"
 CAT = (

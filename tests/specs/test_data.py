@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs import chunks, data, sources
 from workflow_scripts.specs.chunks import Chunker
 from workflow_scripts.specs.data import Example, open_examples, read_examples

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_scripts.common import tables
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_frame, write_table
+from workflow_scripts.core import tables
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_frame, write_table
 from workflow_scripts.dataset.sketch.description import SHORT
 from workflow_scripts.dataset.sources.sketch import Settings, load
 from workflow_scripts.specs import describe_images

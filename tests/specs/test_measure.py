@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.specs.evaluated import picture, real_judge
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge.model import load_judge
-from workflow_scripts.judge.tokens import get_tokenizer
+from workflow_scripts.clip.model import load_judge
+from workflow_scripts.clip.tokens import get_tokenizer
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs.measure import SpecsScore, cosine, specs  # first, for it makes torchvision's import work
 
 from torchmetrics.functional import pairwise_cosine_similarity  # isort: skip

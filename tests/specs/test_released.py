@@ -13,11 +13,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.clip.model import build, construct, load_judge
+from workflow_scripts.clip.pixels import Preprocess
+from workflow_scripts.clip.tokens import get_tokenizer, tokenize
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import build, construct, load_judge
-from workflow_scripts.judge.pixels import Preprocess
-from workflow_scripts.judge.tokens import get_tokenizer, tokenize
 from workflow_scripts.specs import released
 from workflow_scripts.specs.measure import specs
 from workflow_scripts.specs.released import read_released

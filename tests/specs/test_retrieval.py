@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused, run
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.specs import retrieval
 from workflow_scripts.specs.retrieval import expected_hit, read_gallery, recalls, retrieve
 

@@ -15,12 +15,12 @@ import pytest
 import torch
 from PIL import Image
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge import tokens
-from workflow_scripts.judge.model import Judge, load_judge
-from workflow_scripts.score.embed import Embedder
+from workflow_scripts.clip import tokens
+from workflow_scripts.clip.embed import Embedder
+from workflow_scripts.clip.model import Judge, load_judge
+from workflow_scripts.core import cli
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs import score as step
 from workflow_scripts.specs import stretch
 from workflow_scripts.specs.measure import cosine, specs

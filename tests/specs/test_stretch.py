@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.optim import optimizer as optim
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, write_json
-from workflow_scripts.judge import tokens
-from workflow_scripts.judge.model import construct, load_judge
+from workflow_scripts.clip import tokens
+from workflow_scripts.clip.model import construct, load_judge
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, write_json
 from workflow_scripts.specs import stretch as step
 from workflow_scripts.specs.stretch import hold_positions, stretch, stretch_positions
 

@@ -23,16 +23,16 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from tests.accelerator import accelerator
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.device import settle
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.clip.device import settle
+from workflow_scripts.clip.model import Judge, assemble, construct, load_judge
+from workflow_scripts.clip.pixels import Preprocess
+from workflow_scripts.clip.tokens import find_cut, get_tokenizer, tokenize
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.judge import checkpoint
-from workflow_scripts.judge.model import Judge, assemble, construct, load_judge
-from workflow_scripts.judge.pixels import Preprocess
-from workflow_scripts.judge.tokens import find_cut, get_tokenizer, tokenize
 from workflow_scripts.specs import train_specs, training
 from workflow_scripts.specs.data import Example
 from workflow_scripts.specs.stretch import stretch, write_judge

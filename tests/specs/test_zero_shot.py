@@ -16,7 +16,7 @@ from PIL import Image
 
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused, run
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.specs import zero_shot
 from workflow_scripts.specs.zero_shot import (
     Classified,
@@ -40,7 +40,7 @@ def embed(texts: list[str]) -> np.ndarray:
 
 
 def test_ensemble_is_open_clips(tmp_path: Path) -> None:
-    from workflow_scripts.judge.model import load_judge  # first: it makes torchvision importable
+    from workflow_scripts.clip.model import load_judge  # first: it makes torchvision importable
 
     from open_clip import build_zero_shot_classifier  # isort: skip
 

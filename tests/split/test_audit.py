@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
-from workflow_scripts.common.code import ROOT, modules_of
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_json, write_table
-from workflow_scripts.common.tables import CAPTIONS, SPLIT, SWAPPED
+from workflow_scripts.core.code import ROOT, modules_of
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_json, write_table
+from workflow_scripts.core.tables import CAPTIONS, SPLIT, SWAPPED
 from workflow_scripts.split.audit import Reader, audit, plain_forms, stated, words_of
 from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.make_splits import make_splits

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.split.split_worlds import world
 from tests.split.test_split_steps import digests, inputs, run
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import check_table, read_json, read_table
-from workflow_scripts.common.tables import DIVISION, PAIRS, SPLIT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import check_table, read_json, read_table
+from workflow_scripts.core.tables import DIVISION, PAIRS, SPLIT
 from workflow_scripts.divergence.measure import measure
 from workflow_scripts.divergence.pair_samples import pair_samples
 from workflow_scripts.split import (

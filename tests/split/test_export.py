@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from tests.split.split_worlds import captions_table, images_table
-from workflow_scripts.common.io import write_json, write_table
-from workflow_scripts.common.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
+from workflow_scripts.core.io import write_json, write_table
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
 from workflow_scripts.split.export import arguments, main
 
 

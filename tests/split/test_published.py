@@ -11,13 +11,13 @@ import pytest
 
 from tests.split.split_worlds import COLORS, NOUNS, captions_table
 from tests.split.test_split_steps import all_steps, inputs, run
-from workflow_scripts.common.config import load_config
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table
-from workflow_scripts.common.published import PublishedSplit, read_data
-from workflow_scripts.common.tables import SPLIT, SWAPPED
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.published import PublishedSplit, read_data
+from workflow_scripts.core.tables import SPLIT, SWAPPED
 from workflow_scripts.split import audit, export, make_splits, sample_heldout, swap_adjectives
 from workflow_scripts.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
+from workflow_scripts.workflow.config import load_config
 
 PLACE = "--dataset=d", "--composition=color"
 

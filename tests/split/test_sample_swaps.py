@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table, write_json, write_table
-from workflow_scripts.common.tables import SWAPPED
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table, write_json, write_table
+from workflow_scripts.core.tables import SWAPPED
 from workflow_scripts.split.sample_swaps import arguments, main, marked, sample_swaps
 
 

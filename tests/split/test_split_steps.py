@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from tests.split.split_worlds import COLORS, NOUNS, world
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table, read_json, write_table
-from workflow_scripts.common.tables import CAPTIONS, IMAGES, PAIRS, RANKING
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table, read_json, write_table
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 from workflow_scripts.split import audit, export, make_prompts, make_splits, sample_heldout, swap_adjectives
 
 

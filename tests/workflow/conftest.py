@@ -13,7 +13,7 @@ import pytest
 import yaml
 from filelock import FileLock
 
-from workflow_scripts.common.code import ROOT
+from workflow_scripts.core.code import ROOT
 from workflow_scripts.workflow.run import overlay
 
 # Small, but the whole chain: every stage, every kind of score.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.benchmarks import SNAKEMAKE, by_rule, judged, measured, profile, text
 from workflow_scripts.workflow.graph import Job, jobs
 

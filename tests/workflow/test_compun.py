@@ -10,7 +10,7 @@ import pytest
 
 from tests.compun.stub_model import StubModel, serving
 from tests.workflow.conftest import Project
-from workflow_scripts.common.tables import NOUNS_SEEN
+from workflow_scripts.core.tables import NOUNS_SEEN
 from workflow_scripts.human.tasks import read_tasks
 
 COMPUN = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from workflow_scripts.common.code import PACKAGE, ROOT, files_of
+from workflow_scripts.core.code import PACKAGE, ROOT, files_of
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 # The version of en_core_web_sm.

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.faults import Kill, Trial
 from tests.workflow.conftest import Project
-from tests.workflow.faults import Kill, Trial
 
 # As few captions as there can be for a training.
 TINY = """

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.config import SCHEMA, load_config, schema_text
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.workflow import container, picture
+from benchmarks import container, picture
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.workflow.config import SCHEMA, load_config, schema_text
 from workflow_scripts.workflow.make_dvc import config_keys, dvc_file, dvc_text
 from workflow_scripts.workflow.run import read_config
 

@@ -20,8 +20,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from PIL import Image
 
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.config import load_config
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.workflow.config import load_config
 from workflow_scripts.workflow.prefetch import needs
 
 COMMIT = "0123456789" * 4

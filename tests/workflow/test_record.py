@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.conftest import Repository
-from workflow_scripts.common.lock import held
+from workflow_scripts.core.lock import held
 from workflow_scripts.workflow.record import snakemakes_lock
 
 

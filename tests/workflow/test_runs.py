@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from tests.workflow.conftest import Project
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.config import load_config, run_values
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.report.join_tables import join_data
+from workflow_scripts.workflow.config import load_config, run_values
 from workflow_scripts.workflow.graph import Job, jobs
 from workflow_scripts.workflow.make_dvc import dvc_text
 

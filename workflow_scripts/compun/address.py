@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote, urlsplit
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 
 # Of an environment variable that holds a key.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")

@@ -21,19 +21,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_json, read_table, write_json
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import CHOICES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL
 from workflow_scripts.compun import published
 from workflow_scripts.compun.choices import is_tied
-from workflow_scripts.compun.paired import holm, mcnemar
 from workflow_scripts.compun.retrieval import found
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, read_json, read_table, write_json
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CHOICES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL
 from workflow_scripts.dataset.source import named
-from workflow_scripts.score import interval
 from workflow_scripts.score.scores import DIGITS
+from workflow_scripts.stats import interval
+from workflow_scripts.stats.paired import holm, mcnemar
 
 BASES = ("template", "reversed", "descriptions", "examples")
 PROMPT = re.compile(rf"({'|'.join(BASES)})(?:_(\d+))?(_ensemble)?")

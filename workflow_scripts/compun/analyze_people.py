@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_json, write_text
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_json, write_text
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.analyze import rounded
 from workflow_scripts.human.answers import collect
 from workflow_scripts.human.opinions import TIE, agreement_of, opinions_of, workers_of
 from workflow_scripts.human.tasks import COMPOUND_KINDS, read_tasks
-from workflow_scripts.score import interval
+from workflow_scripts.stats import interval
 
 ITEMS = ["kind", "compound", "answers", "share", "majority", "right"]
 

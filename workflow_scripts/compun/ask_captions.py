@@ -21,17 +21,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cache import Cache, key
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_json
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.records import read_records
-from workflow_scripts.common.tables import COMPOUNDS
 from workflow_scripts.compun.chat import BadAnswer, Chat, Stopped
 from workflow_scripts.compun.compounds import joined, plain, read_list
 from workflow_scripts.compun.compounds import key as fold
+from workflow_scripts.core import cli
+from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_json
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.records import read_records
+from workflow_scripts.core.tables import COMPOUNDS
 
 # Names that one line of an error holds.
 SHOWN = 5

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import requests
 import urllib3
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
 from workflow_scripts.compun.address import NOT_A_VARIABLE, SECRET_LENGTH, VARIABLE, check_without, endpoint
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 
 # Failures in a row of one question, while no other is answered.
 ATTEMPTS = 6

@@ -20,19 +20,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.device import find_device
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_table, write_json, write_table
-from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
+from workflow_scripts.clip.device import find_device
+from workflow_scripts.clip.embed import Embedder, file_digest, similarities
+from workflow_scripts.clip.tokens import say_cut
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.models import CannotLoad, open_model, read_models
 from workflow_scripts.compun.prompts import ENSEMBLE, Ensembles, Prompts, compound_prompts, read_templates, read_texts
 from workflow_scripts.compun.retrieval import standings
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
+from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
 from workflow_scripts.dataset.source import named
-from workflow_scripts.judge.tokens import say_cut
-from workflow_scripts.score.embed import Embedder, file_digest, similarities
 from workflow_scripts.score.scores import DIGITS
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import encode_images

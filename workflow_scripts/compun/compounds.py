@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.records import read_records
-from workflow_scripts.common.tables import NOUNS_SEEN, ROLES
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.records import read_records
+from workflow_scripts.core.tables import NOUNS_SEEN, ROLES
 
 # The column that states the image of each role.
 PATHS = dict(zip(ROLES, ("path", "path_n1", "path_n2"), strict=True))

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.section import SECRET, Section
 from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, check_without, endpoint
 from workflow_scripts.compun.drawn.world import TRAININGS
 from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.section import SECRET, Section
 from workflow_scripts.dataset.origins import SHA256, Names
 from workflow_scripts.judge.config import JudgeConfig
 

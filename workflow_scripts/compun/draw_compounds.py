@@ -18,11 +18,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common import cli, seeds, tables
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, empty_table, write_json, write_table, write_text
-from workflow_scripts.common.progress import track
 from workflow_scripts.compun.drawn.paint import SIZE, paint
 from workflow_scripts.compun.drawn.texts import write_caption, write_descriptions, write_examples
 from workflow_scripts.compun.drawn.world import (
@@ -34,6 +29,11 @@ from workflow_scripts.compun.drawn.world import (
     draw_scene,
     draw_thing,
 )
+from workflow_scripts.core import cli, seeds, tables
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, empty_table, write_json, write_table, write_text
+from workflow_scripts.core.progress import track
 from workflow_scripts.dataset.sketch.draw import png
 from workflow_scripts.dataset.sketch.world import Dice
 

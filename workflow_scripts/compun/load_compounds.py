@@ -24,16 +24,16 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.disk import check_space
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
-from workflow_scripts.common.io import atomic_folder, safe_id, write_json, write_table
-from workflow_scripts.common.pictures import SUFFIXES, BrokenImage, image_size
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.compun.compounds import COLUMNS, PATHS, joined, key, plain, read_list, split_open, two_spellings
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.disk import check_space
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
+from workflow_scripts.core.io import atomic_folder, safe_id, write_json, write_table
+from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents, unpack
 from workflow_scripts.dataset.download import is_remote, local_path, sha256_of

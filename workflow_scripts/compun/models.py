@@ -23,19 +23,19 @@ import torch.nn.functional as F
 from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
-from workflow_scripts.common.cache import Cache, key
-from workflow_scripts.common.cli import log, one_line
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.device import find_device, settle
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.fingerprint import fingerprint
-from workflow_scripts.common.io import atomic_folder
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.clip.device import find_device, settle
+from workflow_scripts.clip.embed import Embedder, open_embedder
+from workflow_scripts.clip.model import MODEL, VOCABULARY, Judge, build, find_model, model_name, save_judge
+from workflow_scripts.clip.pixels import Item, Preprocess
+from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.cli import log, one_line
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint
+from workflow_scripts.core.io import atomic_folder
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import MODEL, VOCABULARY, Judge, build, find_model, model_name, save_judge
-from workflow_scripts.judge.pixels import Item, Preprocess
-from workflow_scripts.score.embed import Embedder, open_embedder
 
 import_torchvision()
 
@@ -103,7 +103,7 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     # What stands beside a judge's weights decides too.
     own = [weights, weights.with_name(MODEL), weights.with_name(VOCABULARY)] if weights.is_file() else []
     about = [model_name(model.open_clip), find_model(model.open_clip), fingerprint(*own) if own else model.pretrained]
-    made = [open_clip.__version__, code_hash("workflow_scripts.judge.model")]
+    made = [open_clip.__version__, code_hash("workflow_scripts.clip.model")]
     folder = cache / "models" / key(json.dumps([*about, *made])).hex()
     if not folder.is_dir():
         log.info("%s: kept in %s, which takes as much room as its weights", model.title, folder)

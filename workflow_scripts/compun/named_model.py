@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.section import Section
 
 
 class NamedModel(Section):

@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json
 
 TEMPLATE = "a photo of a {}"
 ENSEMBLE = "_ensemble"
@@ -130,7 +130,7 @@ def read_texts(path: Path, what: str) -> dict[str, list[str]]:
 def open_clip_metadata() -> Any:
     """open_clip's lists of CLIP's templates and of ImageNet's names."""
     # Here, not above: they are slow to import.
-    from workflow_scripts.common.vision import import_torchvision
+    from workflow_scripts.clip.vision import import_torchvision
 
     import_torchvision()
     from open_clip import zero_shot_metadata

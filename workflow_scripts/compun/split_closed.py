@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_text
-from workflow_scripts.common.language import load_language
 from workflow_scripts.compun.compounds import COLUMNS, key, read_list, read_words
+from workflow_scripts.core import cli
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_text
+from workflow_scripts.text.language import load_language
 
 LEAST = 2  # letters of a constituent
 ALWAYS = ("compound", "first", "second", "check")

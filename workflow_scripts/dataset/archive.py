@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import safe_id
-from workflow_scripts.common.progress import Progress
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import safe_id
+from workflow_scripts.core.progress import Progress
 
 # What the libraries raise on a file that ends too early or was altered; zipfile the last, on an unknown compression.
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, NotImplementedError)

@@ -20,11 +20,11 @@ import requests
 import urllib3
 from filelock import FileLock
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.disk import check_space, size_text
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import room_for, write_json
-from workflow_scripts.common.progress import Progress
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.disk import check_space, size_text
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import room_for, write_json
+from workflow_scripts.core.progress import Progress
 
 ATTEMPTS = 6
 TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte

@@ -13,13 +13,13 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli, plugins, tables
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, safe_id, write_frame, write_json, write_table
-from workflow_scripts.common.pictures import BrokenImage, image_size
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.section import read_settings
+from workflow_scripts.core import cli, plugins, tables
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, safe_id, write_frame, write_json, write_table
+from workflow_scripts.core.pictures import BrokenImage, image_size
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.section import read_settings
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.dataset.source import clean, named
 

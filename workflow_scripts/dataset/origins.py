@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
-from workflow_scripts.common.io import write_text
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
+from workflow_scripts.core.io import write_text
 from workflow_scripts.dataset.download import download_place, fetch, is_remote, join, local_path, sha256_of
 
 SHA256 = r"^[0-9a-fA-F]{64}$"

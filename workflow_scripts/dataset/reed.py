@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common.disk import check_space
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.disk import check_space
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.archive import contents, unpack
 from workflow_scripts.dataset.source import spread
 

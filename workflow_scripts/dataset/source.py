@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import seeds
+from workflow_scripts.core import seeds
 
 NAMES = 100
 

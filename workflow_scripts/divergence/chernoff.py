@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 
 # Keysers et al. 2020, section 2.1. Atoms should be distributed alike in train and test. Of a compound it matters
 # that train has it at all, more than how often.

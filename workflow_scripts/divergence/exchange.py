@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workflow_scripts.common.progress import Progress
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
 from workflow_scripts.divergence.kernels import TRAIN, Goal, Kind, Sides, anneal, as_items, clear, empty_sides, score
 from workflow_scripts.divergence.samples import Samples

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workflow_scripts.common.progress import Progress
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
 from workflow_scripts.divergence.kernels import TRAIN, as_items, empty_sides, place, renew, take
 from workflow_scripts.divergence.samples import Samples

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core import cli
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence
 from workflow_scripts.divergence.samples import KEEP, Samples, read_samples, stack
 

@@ -19,14 +19,13 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table, read_table, write_json, write_table
-from workflow_scripts.common.lexicon import load_lexicon
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import (
+from workflow_scripts.core import cli
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import (
     CAPTIONS,
     DIVERGENCE,
     PAIRS,
@@ -42,6 +41,7 @@ from workflow_scripts.divergence.samples import Samples, count_matrix, stack
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import read_forest
 from workflow_scripts.pairs.engine import Extractor
+from workflow_scripts.text.lexicon import load_lexicon
 
 KEY = ["image_id", "caption_id"]
 SHOWN = 30  # atoms, and compounds, in a figure

@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.progress import track
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.progress import track
 from workflow_scripts.divergence.weights import heaviest, occurrence_weights
 
 KEEP = 100_000

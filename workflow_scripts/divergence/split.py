@@ -18,12 +18,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_json
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_json
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.divergence.exchange import HARD, REACHED, exchange, tried
 from workflow_scripts.divergence.greedy import Division, greedy
 from workflow_scripts.divergence.kernels import Goal, score

@@ -22,8 +22,8 @@ import numpy as np
 from numba import njit
 from scipy.sparse import csr_array
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.progress import Progress
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.divergence.enumeration import listed, plan, search_all
 from workflow_scripts.divergence.samples import Samples
 from workflow_scripts.divergence.trees import Forest

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.parsing import fill
-from workflow_scripts.common.progress import Progress
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.pairs.engine import Extractor, decode_tree
 from workflow_scripts.pairs.tree import Tree
+from workflow_scripts.text.parsing import fill
 
 BATCH = 4096  # texts held at once
 

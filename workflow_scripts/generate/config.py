@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from workflow_scripts.common import plugins
-from workflow_scripts.common.section import NAME, Section
+from workflow_scripts.core import plugins
+from workflow_scripts.core.section import NAME, Section
 
 KINDS = "workflow_scripts.generate.generators"
 

@@ -25,12 +25,12 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_table, safe_id, write_json, write_text
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.tables import CAPTIONS, IMAGES, PROMPTS, SPLIT, TESTS
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, read_table, safe_id, write_json, write_text
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, PROMPTS, SPLIT, TESTS
 from workflow_scripts.dataset.source import named
 
 # Of Python 2 too, which some of them run on.

@@ -12,11 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli, plugins, tables
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_table, write_frame, write_json, write_table
-from workflow_scripts.common.section import read_settings
+from workflow_scripts.core import cli, plugins, tables
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, read_table, write_frame, write_json, write_table
+from workflow_scripts.core.section import read_settings
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import KEYS, Context
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from PIL import Image
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.device import find_device, is_gpu, settle
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.clip.device import find_device, is_gpu, settle
+from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 
 if TYPE_CHECKING:
     from workflow_scripts.generate.generators.diffusers import Settings

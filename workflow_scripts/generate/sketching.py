@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_scripts.common import seeds, tables
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.progress import track
+from workflow_scripts.core import seeds, tables
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.progress import track
 from workflow_scripts.dataset.sketch.draw import draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate.generator import KEYS, Context, Generated, manifest

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_table, write_json
-from workflow_scripts.common.records import read_records
-from workflow_scripts.common.section import read_settings
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import SCORES
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, read_table, write_json
+from workflow_scripts.core.records import read_records
+from workflow_scripts.core.section import read_settings
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import SCORES
 from workflow_scripts.human.answers import collect
 from workflow_scripts.human.config import HumanConfig
 from workflow_scripts.human.correlation import correlations
@@ -38,8 +38,8 @@ from workflow_scripts.human.opinions import (
     workers_of,
 )
 from workflow_scripts.human.tasks import KINDS, PROMPT, read_tasks
-from workflow_scripts.report.drawing import WIDTH, name_rows, note, save, style
-from workflow_scripts.report.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES
+from workflow_scripts.plot.drawing import WIDTH, name_rows, note, save, style
+from workflow_scripts.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES
 
 DIGITS = 6
 # Scores of the run, and what they are called.

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from workflow_scripts.common.section import NAME, Section
+from workflow_scripts.core.section import NAME, Section
 
 
 class Kind(Section):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.opinions import ALL, TIE, prompt_key
 
 STATISTICS = ("kendall", "spearman", "point_biserial")

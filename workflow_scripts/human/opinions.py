@@ -13,9 +13,9 @@ import krippendorff
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.tasks import ALL_KINDS, KINDS, PROMPT
-from workflow_scripts.score import interval
+from workflow_scripts.stats import interval
 
 TIE, ALL = "tie", "all"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 
 # Longer side of a picture, pixels; as PNG up to the second number, where a JPEG would show.
 SIDE, SMALL = 512, 160

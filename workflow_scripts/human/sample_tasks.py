@@ -23,15 +23,15 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cache import key
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_table, write_json, write_table
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.section import read_settings
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import (
+from workflow_scripts.core import cli
+from workflow_scripts.core.cache import key
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.section import read_settings
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import (
     CAPTIONS,
     IMAGES,
     MANIFEST,

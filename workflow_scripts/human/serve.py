@@ -20,9 +20,9 @@ from typing import Any
 
 import filelock
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.human.answers import FIELDS, fault
 from workflow_scripts.human.tasks import read_tasks
 

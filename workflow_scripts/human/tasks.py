@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pandera.pandas as pa
 
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.tables import TESTS
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.tables import TESTS
 
 # none: a task of the study. gold: its answer is known. repeat: asked on the same page before, sides changed.
 CHECKS = ("none", "gold", "repeat")

@@ -16,11 +16,11 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic_folder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic_folder
 from workflow_scripts.human.tasks import ALL_KINDS, page_name, read_tasks
-from workflow_scripts.report.examples import data_uri
+from workflow_scripts.plot.page import data_uri
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Keys that answer, beside clicking.

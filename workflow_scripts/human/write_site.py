@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder
 from workflow_scripts.human.tasks import ALL_KINDS, read_tasks
 from workflow_scripts.human.write_pages import environment
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic
 
 # Seconds of work that a kill may cost; what is done sooner after the last state kept is not kept.
 EVERY = 20.0

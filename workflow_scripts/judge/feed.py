@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.judge import text_tower
-from workflow_scripts.judge.activations import Activations
+from workflow_scripts.clip import text_tower
+from workflow_scripts.clip.activations import Activations
+from workflow_scripts.clip.frontier import ImageCut, TextCut, image_cut, text_cut
+from workflow_scripts.clip.model import Judge
+from workflow_scripts.clip.pixels import Item, Preprocess
+from workflow_scripts.clip.precision import autocast
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.frontier import ImageCut, TextCut, image_cut, text_cut
-from workflow_scripts.judge.model import Judge
 from workflow_scripts.judge.parallel import Group
-from workflow_scripts.judge.pixels import Item, Preprocess
-from workflow_scripts.judge.precision import autocast
 
 # Rows by number, and of images which of them are to be mirrored, to features (n, d), not normalized.
 Images = Callable[..., torch.Tensor]

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core import cli
+from workflow_scripts.core.errors import UserError
 
 # torchrun's own.
 PORT = 29500

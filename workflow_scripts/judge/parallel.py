@@ -23,10 +23,10 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from workflow_scripts.common.cli import log, one_line
-from workflow_scripts.common.device import is_gpu
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_text
+from workflow_scripts.clip.device import is_gpu
+from workflow_scripts.core.cli import log, one_line
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_text
 
 # The others wait while the first reads the images; torchrun ends those of a host where one dies, and `watched` those
 # of the other hosts.

@@ -20,21 +20,22 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.common import cache, cli, tables
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.device import find_device, settle
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic, read_table, write_json
-from workflow_scripts.common.section import read_settings
-from workflow_scripts.common.seeds import derive_seed
+from workflow_scripts.clip.device import find_device, settle
+from workflow_scripts.clip.model import MANIFEST, Judge, build, model_name, save_judge
+from workflow_scripts.clip.pixels import Item, Preprocess
+from workflow_scripts.clip.precision import autocast, check_precision
+from workflow_scripts.clip.tokens import cut_texts, find_cut, get_tokenizer, say_cut, tokenize
+from workflow_scripts.clip.weights import find_weights
+from workflow_scripts.core import cache, cli, tables
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic, read_table, write_json
+from workflow_scripts.core.section import read_settings
+from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.feed import Captions, Feed, Images
-from workflow_scripts.judge.model import MANIFEST, Judge, build, model_name, save_judge
 from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
-from workflow_scripts.judge.pixels import Item, Preprocess
-from workflow_scripts.judge.precision import autocast, check_precision
-from workflow_scripts.judge.tokens import cut_texts, find_cut, get_tokenizer, say_cut, tokenize
 from workflow_scripts.judge.training import (
     Evaluate,
     Examples,
@@ -43,7 +44,6 @@ from workflow_scripts.judge.training import (
     train,
     training_mode,
 )
-from workflow_scripts.judge.weights import find_weights
 from workflow_scripts.split.judged import judge_images, judged_images
 
 # The setting that errors of several processes name.

@@ -14,16 +14,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.seeds import derive_seed, rng
+from workflow_scripts.clip.precision import autocast, scaler
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.seeds import derive_seed, rng
 from workflow_scripts.judge.checkpoint import Checkpoint
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.feed import Captions, Images
 from workflow_scripts.judge.loss import clip_loss
 from workflow_scripts.judge.parallel import ALONE, Group
-from workflow_scripts.judge.precision import autocast, scaler
 from workflow_scripts.judge.schedule import rate
 
 MAX_SCALE = math.log(100)

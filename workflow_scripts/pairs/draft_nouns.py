@@ -13,10 +13,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_text
-from workflow_scripts.common.tables import CAPTIONS, PAIRS
+from workflow_scripts.core import cli
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_text
+from workflow_scripts.core.tables import CAPTIONS, PAIRS
 
 HEAD = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
 

@@ -10,14 +10,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from workflow_scripts.common import parsing
-from workflow_scripts.common.cache import key
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.language import identity, load_language
-from workflow_scripts.common.lexicon import Lexicon
+from workflow_scripts.core.cache import key
+from workflow_scripts.core.code import code_hash
 from workflow_scripts.pairs.occurrences import Occurrence, occurrences
 from workflow_scripts.pairs.tree import Tree, tree
 from workflow_scripts.pairs.words import Vocabulary, spans
+from workflow_scripts.text import parsing
+from workflow_scripts.text.language import identity, load_language
+from workflow_scripts.text.lexicon import Lexicon
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

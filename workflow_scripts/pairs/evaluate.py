@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.lexicon import Lexicon, load_lexicon
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import CAPTIONS
+from workflow_scripts.core import cli
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CAPTIONS
 from workflow_scripts.dataset.sources.cub import read_captions
 from workflow_scripts.pairs.engine import Extractor, decode
+from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
 RESAMPLES = 2000
 

@@ -17,18 +17,18 @@ import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import table_writer, write_json
-from workflow_scripts.common.language import identity
-from workflow_scripts.common.lexicon import load_lexicon
-from workflow_scripts.common.parsing import fill
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.tables import PAIRS, RELATIONS
+from workflow_scripts.core import cli
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import table_writer, write_json
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.tables import PAIRS, RELATIONS
 from workflow_scripts.pairs.engine import Extractor, decode
 from workflow_scripts.pairs.occurrences import Occurrence
+from workflow_scripts.text.language import identity
+from workflow_scripts.text.lexicon import load_lexicon
+from workflow_scripts.text.parsing import fill
 
 BATCH = 4096  # captions held at once
 LONGEST = 20_000  # characters of a caption

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_table
-from workflow_scripts.common.lexicon import Lexicon, load_lexicon
-from workflow_scripts.common.tables import PAIRS, RANKING
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.tables import PAIRS, RANKING
+from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
 
 def _counts(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:

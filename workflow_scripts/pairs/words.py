@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workflow_scripts.common.language import ASKED
-from workflow_scripts.common.lexicon import Lexicon, merge
+from workflow_scripts.text.language import ASKED
+from workflow_scripts.text.lexicon import Lexicon, merge
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common.io import read_json, read_table
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.compun import published
 from workflow_scripts.compun.analyze_choices import OURS, PAPER, in_order, read_prompt, usual_prompts
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
+from workflow_scripts.plot.labels import interval, number, percent
+from workflow_scripts.plot.page import show_figures
 from workflow_scripts.report.examples import thumbnail
-from workflow_scripts.report.labels import interval, number, percent
-from workflow_scripts.report.page import show_figures
 
 WHOSE = {PAPER: "the paper", OURS: "here"}
 # Of a compound's picture: which of its nouns can be seen in it.

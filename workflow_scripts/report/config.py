@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.section import Section
 
 
 class ReportConfig(Section):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.tables import DIVERGENCE, TESTS
-from workflow_scripts.report.labels import PART_NAMES
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.tables import DIVERGENCE, TESTS
+from workflow_scripts.plot.labels import PART_NAMES
 
 # Of table.csv: what a column holds, by definition and column of divergence.parquet.
 COLUMNS = {

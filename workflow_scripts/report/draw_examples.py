@@ -22,10 +22,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextToPath
 from PIL import Image
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic
-from workflow_scripts.report.drawing import style
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic
+from workflow_scripts.plot.drawing import style
 from workflow_scripts.report.examples import PER_PAGE, Caption, Example, Picture, Segment, read_examples
 
 # Inches, of A4: what is drawn fits US Letter too.

@@ -15,12 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.tables import TESTS
-from workflow_scripts.report.divergences import COLUMNS
-from workflow_scripts.report.drawing import WIDTH, empty, name_rows, note, save, size, style
-from workflow_scripts.report.labels import (
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
+from workflow_scripts.plot.labels import (
     PART_NAMES,
     SPLIT_COLORS,
     SPLIT_MARKS,
@@ -29,6 +28,7 @@ from workflow_scripts.report.labels import (
     between_generators,
     main_rows,
 )
+from workflow_scripts.report.divergences import COLUMNS
 from workflow_scripts.report.make_table import ORACLE
 
 # Of so many generators each difference has a line; of more, a cell.

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic, write_text
-from workflow_scripts.report.drawing import name_rows, note, save, size, style
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic, write_text
+from workflow_scripts.plot.drawing import name_rows, note, save, size, style
 from workflow_scripts.report.long_captions import JUDGES, MEASURES, pick, read_intrinsic, text_table
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.tables import PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
-from workflow_scripts.report.drawing import empty, name_rows, note, save, size, style
-from workflow_scripts.report.labels import (
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.tables import PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
+from workflow_scripts.plot.drawing import empty, name_rows, note, save, size, style
+from workflow_scripts.plot.labels import (
     SPLIT_COLORS,
     SPLIT_MARKS,
     SPLIT_NAMES,
@@ -31,7 +31,7 @@ from workflow_scripts.report.labels import (
     percent,
     swatch,
 )
-from workflow_scripts.score.balance import Cut, cut_dominant
+from workflow_scripts.stats.balance import Cut, cut_dominant
 
 # Rows of one figure at most; what is beyond is counted in a line.
 MOST_WORDS, MOST_PAIRS = 40, 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,10 +13,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
-from workflow_scripts.report.labels import pair_words, percent
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
+from workflow_scripts.plot.labels import pair_words, percent
 
 # Longer side of a picture, pixels: sharp at the size it is shown.
 THUMBNAIL = 176
@@ -97,12 +96,6 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
             segments += [(text[at:start], ""), (text[start:end], kind)]
         at = end
     return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
-
-
-def data_uri(raw: bytes) -> str:
-    """A PNG, JPEG or SVG file as a URI that holds it."""
-    kind = "png" if raw.startswith(b"\x89PNG") else "jpeg" if raw.startswith(b"\xff\xd8") else "svg+xml"
-    return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
 
 
 def thumbnail(path: Path) -> bytes | None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.common.io import read_json
-from workflow_scripts.common.tables import TESTS
-from workflow_scripts.report.labels import SPLIT_NAMES
+from workflow_scripts.core.io import read_json
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.plot.labels import SPLIT_NAMES
 
 # By generator: the content of fid/G.json.
 Fids = Mapping[str, Mapping[str, Any]]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_text
+from workflow_scripts.core import cli
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_text
 
 # What stands above each run's part of a table to read.
 HEADS = {".md": "# {}\n\n", ".tex": "% {}\n"}

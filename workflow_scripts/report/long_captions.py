@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common.io import read_json
-from workflow_scripts.report.labels import interval, percent
-from workflow_scripts.report.page import show_figures
+from workflow_scripts.core.io import read_json
+from workflow_scripts.plot.labels import interval, percent
+from workflow_scripts.plot.page import show_figures
 
 # What a reader is told of each judge and each measure, in their order.
 JUDGES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}

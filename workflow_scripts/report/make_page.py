@@ -15,10 +15,10 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import read_json, read_table, write_text
-from workflow_scripts.common.tables import (
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import read_json, read_table, write_text
+from workflow_scripts.core.tables import (
     CAPTIONS,
     DEFINITIONS,
     MANIFEST,
@@ -30,11 +30,7 @@ from workflow_scripts.common.tables import (
     SWAPPED,
     TESTS,
 )
-from workflow_scripts.report.compun_results import read_compun
-from workflow_scripts.report.divergences import COLUMNS, SYMBOLS, divergence_lines, measured, read_divergences
-from workflow_scripts.report.examples import PER_PAGE, read_examples
-from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
-from workflow_scripts.report.labels import (
+from workflow_scripts.plot.labels import (
     SPLIT_NAMES,
     WORD_KINDS,
     against_seen,
@@ -45,9 +41,13 @@ from workflow_scripts.report.labels import (
     percent,
     swatch,
 )
+from workflow_scripts.plot.page import render, show_figures
+from workflow_scripts.report.compun_results import read_compun
+from workflow_scripts.report.divergences import COLUMNS, SYMBOLS, divergence_lines, measured, read_divergences
+from workflow_scripts.report.examples import PER_PAGE, read_examples
+from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.report.long_captions import read_long_captions
 from workflow_scripts.report.make_table import ORACLE
-from workflow_scripts.report.page import render, show_figures
 
 # Names of things left out that are shown; the summaries hold more of them.
 NAMES = 5

@@ -27,18 +27,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table, write_json, write_text
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import SCORES, TESTS
+from workflow_scripts.core import cli
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table, write_json, write_text
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import SCORES, TESTS
+from workflow_scripts.plot.labels import SPLIT_NAMES
 from workflow_scripts.report import divergences
 from workflow_scripts.report.divergences import beside_score, divergence_lines, divergence_note, read_divergences
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
-from workflow_scripts.report.labels import SPLIT_NAMES
-from workflow_scripts.score import interval
-from workflow_scripts.score.interval import Estimate
-from workflow_scripts.score.precision import sampled
+from workflow_scripts.stats import interval
+from workflow_scripts.stats.interval import Estimate
+from workflow_scripts.stats.r_precision import sampled
 
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",

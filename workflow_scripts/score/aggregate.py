@@ -26,16 +26,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.published import read_data, read_predictions
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import TESTS
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.published import read_data, read_predictions
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
-from workflow_scripts.score import balance, interval
-from workflow_scripts.score.precision import sampled
 from workflow_scripts.score.scores import rounded
+from workflow_scripts.stats import balance, interval
+from workflow_scripts.stats.r_precision import sampled
 
 CAPTION = ["image_id", "caption_id"]
 DATASETS = ("C-CUB", "C-Flowers")

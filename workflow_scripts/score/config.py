@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.section import Section
 
 # The weights of TensorFlow's network of 2015-12-05, with which FID was first computed, as torch-fidelity serves them.
 INCEPTION = (

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_table
-from workflow_scripts.common.seeds import derive_seed
-from workflow_scripts.common.tables import EMBEDDINGS, IMAGES, MANIFEST
-from workflow_scripts.score import embed
-from workflow_scripts.score.embed import items_of, open_embedder
+from workflow_scripts.clip import embed
+from workflow_scripts.clip.embed import items_of, open_embedder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.seeds import derive_seed
+from workflow_scripts.core.tables import EMBEDDINGS, IMAGES, MANIFEST
 
 # The embeddings of files, by their paths in the manifest: (n, d) for n of them.
 Embed = Callable[[Sequence[str]], np.ndarray]

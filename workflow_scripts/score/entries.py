@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.score.precision import Entries, Pool, make_pool
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.stats.r_precision import Entries, Pool, make_pool
 
 KEYS = ["image_id", "caption_id", "draw"]
 

@@ -22,20 +22,20 @@ import pandas as pd
 import torch
 from PIL import Image, UnidentifiedImageError
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cache import Cache
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.device import find_device, settle
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_json
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import IMAGES, MANIFEST, PROMPTS, SPLIT, TESTS
-from workflow_scripts.common.vision import import_torchvision
+from workflow_scripts.clip.device import find_device, settle
+from workflow_scripts.clip.embed import Embedder, Item
+from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.core import cli
+from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_json
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import IMAGES, MANIFEST, PROMPTS, SPLIT, TESTS
 from workflow_scripts.dataset.download import fetch, sha256_of
-from workflow_scripts.score import balance
 from workflow_scripts.score.config import INCEPTION
-from workflow_scripts.score.embed import Embedder, Item
+from workflow_scripts.stats import balance
 
 # What the models of the paper draw; the released code makes the real images as large.
 PIXELS = 256

@@ -16,16 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic_folder, read_json, write_json
-from workflow_scripts.judge.tokens import cut_texts, say_cut
-from workflow_scripts.score import embed, scores
-from workflow_scripts.score.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
+from workflow_scripts.clip import embed
+from workflow_scripts.clip.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
+from workflow_scripts.clip.tokens import cut_texts, say_cut
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic_folder, read_json, write_json
+from workflow_scripts.score import scores
 from workflow_scripts.score.embed_images import Embed, open_shards
 from workflow_scripts.score.entries import EntrySet, number, renumber
-from workflow_scripts.score.precision import BLOCK, Judged, judge
 from workflow_scripts.score.scores import Inputs, SetScores, Settings, rounded
+from workflow_scripts.stats.r_precision import BLOCK, Judged, judge
 
 
 def score_set(

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.io import atomic_folder, write_json
+from workflow_scripts.core import cli
+from workflow_scripts.core.io import atomic_folder, write_json
 from workflow_scripts.score import scores
 from workflow_scripts.score.entries import EntrySet, number
 from workflow_scripts.score.oracle import (
@@ -26,8 +26,8 @@ from workflow_scripts.score.oracle import (
     scenes_of_entries,
     share_true,
 )
-from workflow_scripts.score.precision import Judged, judge
 from workflow_scripts.score.scores import Inputs, SetScores, Settings, rounded
+from workflow_scripts.stats.r_precision import Judged, judge
 
 Facts = dict[CaptionKey, frozenset[Fact]]
 

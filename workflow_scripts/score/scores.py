@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import read_table, write_table
-from workflow_scripts.common.pickles import plain_pickle
-from workflow_scripts.common.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
-from workflow_scripts.score import balance
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.pickles import plain_pickle
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
 from workflow_scripts.score.entries import KEYS, EntrySet, Numbered, class_names, entry_sets, pool_summary
-from workflow_scripts.score.precision import Chunking, Judged, Similarities, Ties, judge, sampled
 from workflow_scripts.split.judged import judged_images
+from workflow_scripts.stats import balance
+from workflow_scripts.stats.r_precision import Chunking, Judged, Similarities, Ties, judge, sampled
 
 DIGITS = 6
 

@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from workflow_scripts.common import parsing
-from workflow_scripts.common.cache import Cache, key
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.language import identity, load_language
+from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs.phrases import PARSED, chunk_ends, with_rest
+from workflow_scripts.text import parsing
+from workflow_scripts.text.language import identity, load_language
 
 __all__ = ["Chunker", "context", "chunk_all", "chunk_ends", "increments", "triple"]
 
@@ -50,7 +50,7 @@ def triple(text: str, ends: Sequence[int], other_text: str, other_ends: Sequence
 def context(model: str) -> bytes:
     """What the chunks of a text depend on beside it: the pipeline and the rules."""
     # Not parsing: how texts are handed to processes changes nothing.
-    return key(code_hash("workflow_scripts.common.language", "workflow_scripts.specs.phrases"), identity(model))
+    return key(code_hash("workflow_scripts.text.language", "workflow_scripts.specs.phrases"), identity(model))
 
 
 class Chunker:

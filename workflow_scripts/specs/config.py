@@ -8,8 +8,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from workflow_scripts.common.section import Section
-from workflow_scripts.judge.config import JudgeConfig, model_file
+from workflow_scripts.clip.config import model_file
+from workflow_scripts.core.section import Section
+from workflow_scripts.judge.config import JudgeConfig
 
 # Positions that a text tower is stretched to, and how many of its first ones stay as they are.
 LENGTH, KEEP = 248, 20

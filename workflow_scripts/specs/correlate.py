@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_json
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.records import read_records
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.clip.embed import open_embedder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_json
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.records import read_records
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.correlation import kendall, pearson, spearman, weight_blocks
-from workflow_scripts.score import interval
-from workflow_scripts.score.embed import open_embedder
 from workflow_scripts.score.scores import rounded
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import LeftOut, find_image
 from workflow_scripts.specs.score import CUT, score_pairs
+from workflow_scripts.stats import interval
 
 STATISTICS = {"kendall": kendall, "spearman": spearman, "pearson": pearson}
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.io import write_json
+from workflow_scripts.core import cli
+from workflow_scripts.core.io import write_json
 from workflow_scripts.specs.data import open_examples
 
 

@@ -23,14 +23,14 @@ import numpy as np
 import pyarrow as arrow
 import pyarrow.compute as compute
 
-from workflow_scripts.common.cache import Cache, key
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.fingerprint import fingerprint
-from workflow_scripts.common.io import atomic
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint
+from workflow_scripts.core.io import atomic
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs.chunks import chunk_all, context
 from workflow_scripts.specs.sources import (
     WHOLE,

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli, tables
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_table
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.core import cli, tables
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.dataset.sketch.description import count_values, describe, grow, shorten
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice
 

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.clip import embed
+from workflow_scripts.clip.embed import Embedder
+from workflow_scripts.clip.tokens import cut_texts
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.source import named
-from workflow_scripts.judge.tokens import cut_texts
-from workflow_scripts.score import embed, interval
-from workflow_scripts.score.embed import Embedder
 from workflow_scripts.score.scores import rounded
 from workflow_scripts.specs.score import embed_images
+from workflow_scripts.stats import interval
 
 LeftOut = dict[str, list[str]]
 

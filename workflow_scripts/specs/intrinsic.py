@@ -20,16 +20,16 @@ import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic, read_json, write_frame, write_json
-from workflow_scripts.common.records import read_records
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.score import interval
-from workflow_scripts.score.embed import Embedder, open_embedder
+from workflow_scripts.clip.embed import Embedder, open_embedder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic, read_json, write_frame, write_json
+from workflow_scripts.core.records import read_records
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import EMPTY, LeftOut, encode_images, estimate, find_image, percent
+from workflow_scripts.stats import interval
 
 DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its increments,
 those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate: (pos + 1 -

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.vision import import_torchvision
-from workflow_scripts.judge.tokens import cut_texts
-from workflow_scripts.score.embed import Encoder, Item
+from workflow_scripts.clip.embed import Encoder, Item
+from workflow_scripts.clip.tokens import cut_texts
+from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs.score import image_faults
 
 import_torchvision()

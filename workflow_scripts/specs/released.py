@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from huggingface_hub import hf_hub_download
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.judge.model import PreprocessCfg, assemble, construct
-from workflow_scripts.judge.weights import read_weights
+from workflow_scripts.clip.model import PreprocessCfg, assemble, construct
+from workflow_scripts.clip.weights import read_weights
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs.stretch import KEEP, check_output, write_judge
 
 # The file that a model's name alone stands for.

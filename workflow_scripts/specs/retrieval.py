@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, write_json
-from workflow_scripts.common.pictures import SUFFIXES
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.records import read_records
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.score.embed import merge_equal, open_embedder
+from workflow_scripts.clip.embed import merge_equal, open_embedder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, write_json
+from workflow_scripts.core.pictures import SUFFIXES
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.records import read_records
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import EMPTY, LeftOut, encode_images, estimate, find_image, percent
 

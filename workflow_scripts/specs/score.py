@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic
-from workflow_scripts.common.pictures import BrokenImage, image_size
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.records import csv_rows, decode
-from workflow_scripts.judge.tokens import cut_texts, say_cut
-from workflow_scripts.score import embed
-from workflow_scripts.score.embed import Embedder, open_embedder
+from workflow_scripts.clip import embed
+from workflow_scripts.clip.embed import Embedder, open_embedder
+from workflow_scripts.clip.tokens import cut_texts, say_cut
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic
+from workflow_scripts.core.pictures import BrokenImage, image_size
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.records import csv_rows, decode
 
 IMAGE, TEXT = "image", "text"
 ADDED = ("specs", "cosine", "status")

@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import safe_id
-from workflow_scripts.common.pictures import SUFFIXES, BrokenImage, image_size
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import safe_id
+from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
 
 # Rows of Parquet that are read together.
 BATCH = 1024

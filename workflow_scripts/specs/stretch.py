@@ -18,12 +18,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, read_json, write_json
-from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.model import (
+from workflow_scripts.clip.model import (
     MANIFEST,
     MODEL,
     VOCABULARY,
@@ -35,7 +30,12 @@ from workflow_scripts.judge.model import (
     model_name,
     save_judge,
 )
-from workflow_scripts.judge.weights import read_weights
+from workflow_scripts.clip.weights import read_weights
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, read_json, write_json
+from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.specs.config import KEEP, LENGTH
 
 # Of open_clip's CLIP, and of its CustomTextCLIP and CoCa.

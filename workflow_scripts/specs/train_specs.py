@@ -19,17 +19,17 @@ from typing import Any
 import pandas as pd
 import torch
 
-from workflow_scripts.common import cache, cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import code_hash
-from workflow_scripts.common.device import find_device, is_gpu, settle
-from workflow_scripts.common.io import atomic
-from workflow_scripts.common.section import read_settings
-from workflow_scripts.judge.model import Judge, judge_hash, read_judge
+from workflow_scripts.clip.device import find_device, is_gpu, settle
+from workflow_scripts.clip.model import Judge, judge_hash, read_judge
+from workflow_scripts.clip.pixels import Preprocess
+from workflow_scripts.clip.precision import check_precision
+from workflow_scripts.clip.tokens import get_tokenizer, say_cut
+from workflow_scripts.core import cache, cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.io import atomic
+from workflow_scripts.core.section import read_settings
 from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
-from workflow_scripts.judge.pixels import Preprocess
-from workflow_scripts.judge.precision import check_precision
-from workflow_scripts.judge.tokens import get_tokenizer, say_cut
 from workflow_scripts.judge.training import training_mode
 from workflow_scripts.specs.data import Examples, open_examples
 from workflow_scripts.specs.stretch import check_output, write_judge

@@ -17,19 +17,19 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.device import is_gpu
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.seeds import derive_seed, rng
+from workflow_scripts.clip.device import is_gpu
+from workflow_scripts.clip.model import Judge
+from workflow_scripts.clip.pixels import Content
+from workflow_scripts.clip.precision import autocast, scaler
+from workflow_scripts.clip.text_tower import encode_families
+from workflow_scripts.clip.tokens import Tokenizer, find_cut, tokenize
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.seeds import derive_seed, rng
 from workflow_scripts.judge.checkpoint import Checkpoint
-from workflow_scripts.judge.model import Judge
 from workflow_scripts.judge.parallel import ALONE, Group
-from workflow_scripts.judge.pixels import Content
-from workflow_scripts.judge.precision import autocast, scaler
 from workflow_scripts.judge.schedule import rate
-from workflow_scripts.judge.text_tower import encode_families
-from workflow_scripts.judge.tokens import Tokenizer, find_cut, tokenize
 from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, training_mode
 from workflow_scripts.specs.chunks import triple
 from workflow_scripts.specs.config import Training

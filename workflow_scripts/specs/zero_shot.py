@@ -22,13 +22,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from PIL import Image
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic_folder, write_json
-from workflow_scripts.common.pickles import as_text, read_pickle
-from workflow_scripts.common.pictures import SUFFIXES
-from workflow_scripts.common.seeds import rng
+from workflow_scripts.clip.embed import file_digest, open_embedder
 from workflow_scripts.compun.prompts import (
     Ensembles,
     by_captions,
@@ -38,7 +32,13 @@ from workflow_scripts.compun.prompts import (
     read_templates,
     read_texts,
 )
-from workflow_scripts.score.embed import file_digest, open_embedder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic_folder, write_json
+from workflow_scripts.core.pickles import as_text, read_pickle
+from workflow_scripts.core.pictures import SUFFIXES
+from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import LeftOut, encode_images, estimate, percent
 from workflow_scripts.specs.retrieval import recalls

@@ -35,15 +35,15 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json, read_table, write_json
-from workflow_scripts.common.lexicon import load_lexicon
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table, write_json
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.heldout import read_heldout, split_pair
 from workflow_scripts.split.wording import word_set
+from workflow_scripts.text.lexicon import load_lexicon
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 NEAR = 3  # words within which an adjective and a noun are a suspicion

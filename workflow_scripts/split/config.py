@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.section import Section
 
 
 class Heldout(Section):

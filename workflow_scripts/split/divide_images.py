@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_json, write_table
-from workflow_scripts.common.seeds import derive_seed
-from workflow_scripts.common.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_json, write_table
+from workflow_scripts.core.seeds import derive_seed
+from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
 from workflow_scripts.divergence.measure import DIGITS
 from workflow_scripts.divergence.pair_samples import pair_samples
 from workflow_scripts.divergence.split import RESTARTS, ROUNDING, divide, path

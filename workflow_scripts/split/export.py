@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.io import atomic_folder, json_lines, read_table
-from workflow_scripts.common.pickles import plain_pickle
-from workflow_scripts.common.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic_folder, json_lines, read_table
+from workflow_scripts.core.pickles import plain_pickle
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.heldout import read_heldout
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_json
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json
 
 
 def pair_names(table: pd.DataFrame) -> pd.Series:

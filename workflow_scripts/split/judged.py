@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import SPLITS
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import SPLITS
 
 TESTED = tuple(split for split in SPLITS if split != "train")
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import empty_table
-from workflow_scripts.common.published import PublishedSplit
-from workflow_scripts.common.tables import SPLITS, SWAPPED
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table
+from workflow_scripts.core.published import PublishedSplit
+from workflow_scripts.core.tables import SPLITS, SWAPPED
 from workflow_scripts.dataset.source import clean, named
 from workflow_scripts.split.wording import Caption
 

@@ -16,16 +16,16 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import read_table, write_json
-from workflow_scripts.common.lexicon import load_lexicon
-from workflow_scripts.common.published import read_split
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import DIVISION, PAIRS, RANKING
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_json
+from workflow_scripts.core.published import read_split
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import DIVISION, PAIRS, RANKING
 from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.published import take_pairs
+from workflow_scripts.text.lexicon import load_lexicon
 
 
 def wanted_pairs(ranked: int, fraction: float) -> int:

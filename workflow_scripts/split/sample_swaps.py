@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import atomic, read_table
-from workflow_scripts.common.seeds import rng
-from workflow_scripts.common.tables import SWAPPED
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import atomic, read_table
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import SWAPPED
 from workflow_scripts.split.heldout import read_heldout
 
 HEADER = """\

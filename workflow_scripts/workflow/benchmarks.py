@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core import cli
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.graph import Job, jobs
 from workflow_scripts.workflow.run import read_config
 

@@ -12,7 +12,7 @@ from snakemake.dag import DAG
 from snakemake.settings.enums import Quietness
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-from workflow_scripts.common.code import ROOT
+from workflow_scripts.core.code import ROOT
 
 
 @dataclass(frozen=True)

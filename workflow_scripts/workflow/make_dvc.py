@@ -20,10 +20,10 @@ from typing import Any
 
 import yaml
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.code import ROOT, files_of, hashed_modules
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.io import write_text
+from workflow_scripts.core import cli
+from workflow_scripts.core.code import ROOT, files_of, hashed_modules
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_text
 from workflow_scripts.workflow.graph import Job, jobs
 from workflow_scripts.workflow.run import read_config
 

@@ -17,18 +17,18 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from workflow_scripts.common import cli, plugins
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.config import Config, load_config, run_values
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.language import installed_name
 from workflow_scripts.compun.load_compounds import open_images
+from workflow_scripts.core import cli, plugins
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.dataset.download import fetch
 from workflow_scripts.dataset.origins import obtain
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.text.language import installed_name
+from workflow_scripts.workflow.config import Config, load_config, run_values
 from workflow_scripts.workflow.run import read_over_default
 
 
@@ -83,13 +83,13 @@ def of_judge(key: str, config: JudgeConfig) -> Iterator[Need]:
     """Pretrained weights, and what open_clip takes from the hub of a text tower that is another library's."""
 
     def weights() -> Path | str:
-        from workflow_scripts.judge.pretrained import find_pretrained  # torch is slow to import
+        from workflow_scripts.clip.pretrained import find_pretrained  # torch is slow to import
 
         return find_pretrained(config)[0] or "none"
 
     def text_tower() -> str:
-        from workflow_scripts.judge.model import construct, find_model
-        from workflow_scripts.judge.tokens import get_tokenizer
+        from workflow_scripts.clip.model import construct, find_model
+        from workflow_scripts.clip.tokens import get_tokenizer
 
         model_cfg = find_model(config.model)
         text_cfg = model_cfg["text_cfg"]

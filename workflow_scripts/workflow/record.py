@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.lock import Held, held
+from workflow_scripts.core import cli
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.lock import Held, held
 from workflow_scripts.workflow.graph import jobs, unfinished
 from workflow_scripts.workflow.make_dvc import dvc_file, dvc_text
 from workflow_scripts.workflow.run import STATE, read_config

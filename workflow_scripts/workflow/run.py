@@ -18,11 +18,11 @@ from typing import Any
 
 import psutil
 
-from workflow_scripts.common import cli
-from workflow_scripts.common.code import ROOT
-from workflow_scripts.common.config import Config, load_config, overlay, read_values, run_values
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.lock import Held, held, tell
+from workflow_scripts.core import cli
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.lock import Held, held, tell
+from workflow_scripts.workflow.config import Config, load_config, overlay, read_values, run_values
 
 STATE = ROOT / ".snakemake"
 

@@ -6,7 +6,7 @@ import posixpath
 from typing import Any
 from urllib.parse import urlparse
 
-from workflow_scripts.common.errors import UserError
+from workflow_scripts.core.errors import UserError
 
 # Seconds in which a store must answer.
 PATIENCE = 10

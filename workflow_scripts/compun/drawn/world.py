@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from workflow_scripts.common import seeds
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.tables import NOUNS_SEEN
 from workflow_scripts.compun.drawn.things import THINGS
+from workflow_scripts.core import seeds
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.tables import NOUNS_SEEN
 from workflow_scripts.dataset.sketch.world import Dice
 
 # What the two small CLIPs are called that learn from drawn pictures: without the tested compounds, and with them.

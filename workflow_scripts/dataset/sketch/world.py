@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from workflow_scripts.common import seeds
+from workflow_scripts.core import seeds
 
 T = TypeVar("T")
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain

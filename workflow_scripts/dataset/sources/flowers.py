@@ -18,9 +18,9 @@ from pydantic import Field
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain

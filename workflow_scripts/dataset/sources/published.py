@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
-from workflow_scripts.common.published import read_data
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
+from workflow_scripts.core.published import read_data
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.source import Loaded, named
 from workflow_scripts.dataset.sources.table import with_images
 

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.common import seeds
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.section import Section
+from workflow_scripts.core import seeds
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.sketch.captions import write_caption
 from workflow_scripts.dataset.sketch.draw import draw_pose, paint, png, pose_columns
 from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world

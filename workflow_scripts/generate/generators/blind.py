@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.sketch.world import Dice, Scene
 from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated

@@ -14,14 +14,14 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field, PositiveInt
 
-from workflow_scripts.common.cache import Cache, key
-from workflow_scripts.common.cli import log
-from workflow_scripts.common.disk import check_space
-from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
-from workflow_scripts.common.progress import Progress
-from workflow_scripts.common.section import Section
-from workflow_scripts.common.seeds import derive_seed
-from workflow_scripts.common.tables import TESTS
+from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.disk import check_space
+from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
+from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.section import Section
+from workflow_scripts.core.seeds import derive_seed
+from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import Context, Generated, manifest
 

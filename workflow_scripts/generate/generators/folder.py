@@ -21,15 +21,15 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.common.disk import check_space
-from workflow_scripts.common.errors import UserError
-from workflow_scripts.common.fingerprint import fingerprint as fingerprint_of
-from workflow_scripts.common.io import safe_id
-from workflow_scripts.common.pictures import SUFFIXES, BrokenImage, image_size
-from workflow_scripts.common.progress import track
-from workflow_scripts.common.records import read_records
-from workflow_scripts.common.section import Section
-from workflow_scripts.common.tables import TESTS
+from workflow_scripts.core.disk import check_space
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
+from workflow_scripts.core.io import safe_id
+from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.records import read_records
+from workflow_scripts.core.section import Section
+from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import KEYS, Context, Generated
 

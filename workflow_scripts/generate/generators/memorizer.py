@@ -7,7 +7,7 @@ from functools import partial
 
 import pandas as pd
 
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated

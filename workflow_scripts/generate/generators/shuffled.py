@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from workflow_scripts.common import seeds, tables
-from workflow_scripts.common.io import read_table
-from workflow_scripts.common.section import Section
+from workflow_scripts.core import seeds, tables
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.section import Section
 from workflow_scripts.generate.generator import Context, Generated, manifest
 
 SPLITS = ("test_seen", "test_unseen")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from workflow_scripts.common.section import Section
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated

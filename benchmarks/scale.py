@@ -1,0 +1,355 @@
+"""Time and memory of the steps by size, and how they grow: many captions through pairs, split and audit, many images
+through score and table.
+
+The captions are distinct: drawn in the sketches' grammar and, given an archive of real ones, every other image's are
+two real captions of a bird, joined. The images' embeddings are made up and put in the cache, so that the step itself
+runs as it is, reads every file, and only encodes nothing. Each step is a process of its own. ``docs/scale.md`` holds
+the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psutil
+
+from workflow_scripts.core import cli
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, IMAGES, MANIFEST, PROMPTS, SPLIT, SWAPPED, TESTS
+from workflow_scripts.dataset.sketch.captions import write_caption
+from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
+from workflow_scripts.dataset.sources.cub import read_captions
+
+EACH = 10  # captions of an image
+CLASSES = 200
+DATASET, COMPOSITION, GENERATOR = "scale", "color", "madeup"
+WIDTH = 512  # numbers of an embedding, as RN101's
+LOOK = 0.2  # seconds between two looks at a step's memory
+
+
+# measuring
+
+
+def memory(process: psutil.Process) -> int:
+    """Bytes that a process and those that it started hold, what several share counted once; or its own greatest."""
+    total = 0
+    with contextlib.suppress(psutil.Error, OSError):  # ended meanwhile
+        highest = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+        for one in [process, *process.children(recursive=True)]:
+            total += one.memory_full_info().pss
+        return max(total, 1024 * int(highest[1]) if highest else 0)
+    return total
+
+
+def measure(module: str, *options: object) -> dict[str, float]:
+    """Run a step: seconds by the clock and of processors, and its greatest memory, children included, in MB."""
+    command = [sys.executable, "-m", f"workflow_scripts.{module}", *map(str, options)]
+    begun = time.monotonic()
+    started = subprocess.Popen(command, cwd=ROOT)
+    process, most, ended = psutil.Process(started.pid), 0, 0
+    while not ended:
+        most = max(most, memory(process))
+        time.sleep(LOOK)
+        ended, status, usage = os.wait4(started.pid, os.WNOHANG)
+    started.returncode = os.waitstatus_to_exitcode(status)
+    if started.returncode:
+        raise UserError(f"{module} stopped (exit {started.returncode}): its error stands above")
+    return {
+        "seconds": round(time.monotonic() - begun, 1),
+        "processor": round(usage.ru_utime + usage.ru_stime, 1),
+        "memory": round(most / 1e6),
+    }
+
+
+def grown(rows: list[dict[str, Any]], of: str) -> list[dict[str, Any]]:
+    """The rows by step and size; ``growth``: the exponents of time and memory since the size before."""
+    steps = list(dict.fromkeys(row["step"] for row in rows))
+    result: list[dict[str, Any]] = []
+    for row in sorted(rows, key=lambda row: (steps.index(row["step"]), row[of])):
+        new = {name: value for name, value in row.items() if name != "growth"}
+        if result and result[-1]["step"] == row["step"]:
+            last = result[-1]
+            times = math.log(row[of] / last[of])
+            new["growth"] = {
+                name: round(math.log(max(row[name], 1) / max(last[name], 1)) / times, 2)
+                for name in ("processor", "memory")
+            }
+        result.append(new)
+    return result
+
+
+# captions
+
+
+def drawn_captions() -> Iterator[list[str]]:
+    """Captions of birds that are never drawn, an image's at a time."""
+    world = make_world(0, CLASSES)
+    for index in itertools.count():
+        dice = Dice(rng(0, "scale", index))
+        scene = draw_scene(world, index % CLASSES, dice)
+        yield [write_caption(scene, dice).text for _ in range(EACH)]
+
+
+def joined_captions(archive: Path) -> Iterator[list[str]]:
+    """Two real captions of a bird as two sentences, an image's at a time, until all ordered twos are used."""
+    of_bird = read_captions(archive)[0].groupby("image_id")["text"].agg(list).tolist()
+    for shift in range(1, EACH):
+        for texts in of_bird:
+            yield [f"{one}. {texts[(i + shift) % len(texts)]}." for i, one in enumerate(texts)]
+
+
+def make_captions(size: int, real: Path | None, folder: Path) -> None:
+    """captions.parquet of ``size`` distinct texts, ten an image, and images.parquet, without files, in ``folder``."""
+    sources = [drawn_captions(), *([joined_captions(real)] if real else [])]
+    seen: set[str] = set()
+    rows: list[tuple[str, int, str, str]] = []
+    for number in track(itertools.count(), None, "images with captions"):
+        given = next(sources[number % len(sources)], None)
+        if given is None:
+            raise UserError(f"{real}: too few captions for {size} of which half are real: ask for fewer")
+        new = [text for text in dict.fromkeys(given) if text not in seen]
+        seen.update(new)
+        rows += [(f"{number:07d}", i, f"class{number % CLASSES:03d}", text) for i, text in enumerate(new)]
+        if len(rows) >= size:
+            break
+    captions = pd.DataFrame(rows[:size], columns=list(CAPTIONS.columns))
+    write_table(captions, folder / "captions.parquet", CAPTIONS)
+    write_table(images_of(captions["image_id"].unique(), False), folder / "images.parquet", IMAGES)
+
+
+def images_of(names: Iterable[str], with_file: bool) -> pd.DataFrame:
+    """images.parquet of these images; with_file: as if they lay in the results."""
+    table = pd.DataFrame({"image_id": list(names)})
+    table["path"] = DATASET + "/images/" + table["image_id"] + ".png" if with_file else None
+    for name in ("width", "height"):
+        table[name] = pd.array([96 if with_file else None] * len(table), dtype="Int64")
+    for name in ("bbox_x", "bbox_y", "bbox_w", "bbox_h"):
+        table[name] = np.nan
+    return table.astype({"path": "str"})
+
+
+def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[str, Any]]:
+    """Each step over so many captions."""
+    make_captions(size, real, folder)
+    lexicons = ROOT / "lexicons"
+    adjectives = ("--adjectives", lexicons / "adjectives" / f"{COMPOSITION}.yaml")
+    nouns = ("--nouns", lexicons / "nouns" / "birds.yaml")
+    where = ("--dataset", DATASET, "--composition", COMPOSITION)
+
+    def file(*names: str) -> list[object]:
+        return [part for name in names for part in (f"--{name}", folder / f"{name}.parquet")]
+
+    heldout = ("--heldout", folder / "heldout.json")
+    steps: dict[str, list[object]] = {
+        "pairs.extract_pairs": [
+            *file("captions"), "--adjectives", *sorted((lexicons / "adjectives").glob("*.yaml")), *nouns,
+            "--model", "en_core_web_sm", "--processes", 2, "--cache", folder / "cache",
+            "--output", folder / "pairs.parquet", "--summary", folder / "pairs.json",
+        ],
+        "pairs.rank_pairs": [*file("pairs"), *adjectives, *nouns, "--output", folder / "ranking.parquet"],
+        "split.sample_heldout": [*file("ranking"), *where, "--output", folder / "heldout.json"],
+        "split.make_splits": [
+            *file("captions", "pairs", "ranking"), *heldout, *where, "--output", folder / "splits.parquet",
+            "--csv", folder / "splits.csv", "--summary", folder / "splits.json",
+        ],
+        "split.swap_adjectives": [
+            *file("captions", "pairs", "splits"), *heldout, *adjectives, *nouns, *where,
+            "--output", folder / "swapped.parquet", "--summary", folder / "swapped.json",
+        ],
+        "split.make_prompts": [
+            *file("captions", "images", "pairs", "ranking", "splits", "swapped"), *heldout, *where,
+            "--output", folder / "prompts.parquet", "--jsonl", folder / "prompts.jsonl",
+            "--summary", folder / "prompts.json",
+        ],
+        "split.audit": [
+            *file("captions", "splits", "swapped"), *heldout, *adjectives, *nouns, *where,
+            "--output", folder / "audit.json",
+        ],
+        "split.export": [
+            *file("captions", "images", "splits", "swapped"), *heldout, "--output", folder / "export",
+        ],
+    }  # fmt: skip
+    for module, options in steps.items():
+        yield {"step": module.split(".")[1], "captions": size, **measure(module, *options)}
+
+
+# images
+
+
+def make_images(images: int, draws: int, folder: Path) -> int:
+    """All that scoring reads, but for embeddings: a pool of so many images a split, so many draws of each caption.
+
+    Returns how many generated images there are; each is a file that no other equals.
+    """
+    place = folder / DATASET / COMPOSITION
+    ids = [f"{i:06d}" for i in range(2 * images)]
+    rows = [(i, c, f"class{int(i) % CLASSES:03d}", f"bird {i} number {c}") for i in ids for c in range(EACH)]
+    captions = pd.DataFrame(rows, columns=list(CAPTIONS.columns))
+    splits = pd.DataFrame({"image_id": ids, "split": ["test_seen"] * images + ["test_unseen"] * images})
+    # As in C-CUB, few pairs hold most of the swapped captions.
+    pairs = [f"red_{noun}" for noun in ("bill", "wing", "tail", "eye", "crown", "back")]
+    chances = np.array([32, 16, 8, 4, 2, 1]) / 63
+    swapped = captions[captions["image_id"].isin(ids[:images])].drop(columns="class_id").reset_index(drop=True)
+    swapped["swapped_text"] = "no " + swapped["text"]
+    swapped["changes"] = [[] for _ in range(len(swapped))]
+    swapped["pair"] = rng(0, "scale", "pairs").choice(pairs, len(swapped), p=chances)
+    of_split = dict(zip(captions["image_id"].unique(), splits["split"], strict=True))
+    asked = captions.assign(split=captions["image_id"].map(of_split), pair=None)
+    other = swapped.assign(split="test_swapped", text=swapped["swapped_text"])
+    prompts = pd.concat([asked, other], ignore_index=True)[["image_id", "caption_id", "split", "text", "pair"]]
+    prompts = prompts.loc[prompts.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(prompts)))
+    names = prompts["caption_id"].astype("str") + "_" + prompts["draw"].astype("str")
+    prompts["file_name"] = prompts["split"] + "/" + prompts["image_id"] + "/" + names + ".png"
+    prompts = prompts.astype({"pair": "str"}).sort_values(["split", "image_id", "caption_id", "draw"])
+    manifest = prompts.assign(path=f"{DATASET}/{COMPOSITION}/generated/" + prompts["file_name"], status="ok")
+    tables = (
+        (captions, CAPTIONS, "captions"), (images_of(ids, True), IMAGES, "images"), (splits, SPLIT, "splits"),
+        (swapped, SWAPPED, "swapped"), (prompts, PROMPTS, "prompts"), (manifest, MANIFEST, "manifest"),
+        (empty_table(DIVERGENCE), DIVERGENCE, "divergence"),
+    )  # fmt: skip
+    for table, schema, name in tables:
+        write_table(table[list(schema.columns)].reset_index(drop=True), place / f"{name}.parquet", schema)
+    for number, path in enumerate(track(manifest["path"], len(manifest), "files")):
+        file = folder / path
+        if number % draws == 0:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(number.to_bytes(8, "big"))
+    return len(manifest)
+
+
+class MadeUp:
+    """A judge whose embeddings of a caption are random, and of an image near its caption's."""
+
+    def __init__(self, judge: Any, texts: Iterable[str], of_image: dict[str, str]) -> None:
+        self.hash, self.device, self.of_image = judge.hash, judge.device, of_image
+        self.numbers = {text: number for number, text in enumerate(texts)}
+        self.vectors = self._unit(rng(0, "scale", "texts").normal(size=(len(self.numbers), WIDTH)))
+        self.noise = rng(0, "scale", "images")
+
+    @staticmethod
+    def _unit(vectors: np.ndarray) -> np.ndarray:
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    def encode_texts(self, texts: list[str], batch: int) -> np.ndarray:
+        return self.vectors[[self.numbers[text] for text in texts]]
+
+    def encode_images(self, items: list[tuple[Path, Any]], batch: int) -> np.ndarray:
+        own = self.encode_texts([self.of_image[str(path)] for path, _ in items], batch)
+        return self._unit(own + 0.25 * self.noise.normal(size=own.shape))
+
+
+def fill_cache(options: argparse.Namespace, folder: Path) -> None:
+    """Put made-up embeddings of all that is to be scored in the cache that the step's options name."""
+    from workflow_scripts.clip.embed import open_embedder
+    from workflow_scripts.clip.model import build, save_judge
+    from workflow_scripts.workflow.config import load_config
+
+    place = folder / DATASET / COMPOSITION
+    prompts, manifest = (pd.read_parquet(place / f"{name}.parquet") for name in ("prompts", "manifest"))
+    texts = pd.concat([prompts["text"], pd.read_parquet(place / "captions.parquet")["text"]]).drop_duplicates()
+    config = load_config({"judge": {"model": "sketch"}})
+    options.judge.mkdir(parents=True, exist_ok=True)
+    save_judge(build(config.judge, texts.head(1000).tolist(), 0), "made up", None, options.judge)
+    paths = [folder / path for path in manifest["path"]]
+    with open_embedder(options) as embedder:
+        embedder.judge = MadeUp(embedder.judge, texts, dict(zip(map(str, paths), prompts["text"], strict=True)))
+        embedder.texts(texts.tolist())
+        for start in range(0, len(paths), 1 << 16):
+            embedder.images([(path, None) for path in paths[start : start + (1 << 16)]])
+
+
+def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """Scoring and the table of one generator that draws ``draws`` images of each caption of a pool."""
+    from workflow_scripts.score.score_images import arguments
+
+    size = make_images(images, draws, folder)
+    place = folder / DATASET / COMPOSITION
+    tables = ("captions", "images", "splits", "swapped", "prompts", "manifest")
+    scoring = [
+        *(part for name in tables for part in (f"--{name}", place / f"{name}.parquet")),
+        "--judge", place / "judge", "--results", folder, "--dataset", DATASET, "--composition", COMPOSITION,
+        "--generator", GENERATOR, "--serves", *TESTS, "--distractors", "original", "swapped", "--device", "cpu",
+        "--cache", folder / "cache", "--output", place / "scores" / GENERATOR,
+    ]  # fmt: skip
+    fill_cache(arguments().parse_args(list(map(str, scoring))), folder)
+    about = {"images": size, "pool": images * EACH, "draws": draws}
+    yield {"step": "score_images", **about, **measure("score.score_images", *scoring)}
+    table = [
+        "--results", folder, "--dataset", DATASET, "--compositions", COMPOSITION, "--generators", GENERATOR,
+        "--output", folder,
+    ]  # fmt: skip
+    yield {"step": "make_table", **about, **measure("report.make_table", *table)}
+
+
+# Of each part, what grows, and sizes: captions; draws of each caption of a pool; images of a pool, drawn twice.
+PARTS: dict[str, tuple[str, list[int]]] = {
+    "captions": ("captions", [75_000, 300_000, 1_200_000]),
+    "draws": ("images", [7, 28, 112]),
+    "pools": ("images", [150, 600, 2400]),
+}
+POOL, TWICE = 300, 2
+
+
+def run_part(part: str, size: int, real: Path | None, folder: Path) -> list[dict[str, Any]]:
+    """The rows of one size; ``folder`` is empty, and emptied after."""
+    if part == "captions":
+        steps = caption_steps(size, real, folder)
+    else:
+        steps = image_steps(POOL, size, folder) if part == "draws" else image_steps(size, TWICE, folder)
+    rows = []
+    for row in steps:
+        cli.log.info("%s", json.dumps(row))
+        rows.append(row)
+    return rows
+
+
+def lines(rows: list[dict[str, Any]], of: str) -> Iterator[str]:
+    """The rows as a Markdown table."""
+    yield f"| step | {of} | seconds | of processors | memory, MB | growth of time | of memory |"
+    yield "|---|--:|--:|--:|--:|--:|--:|"
+    for row in rows:
+        growth = row.get("growth", {})
+        cells = [row["step"], f"{row[of]:,}", *(f"{row[name]:,}" for name in ("seconds", "processor", "memory"))]
+        yield f"| {' | '.join([*cells, *(str(growth.get(name, '')) for name in ('processor', 'memory'))])} |"
+
+
+def main(options: argparse.Namespace) -> None:
+    found = read_json(options.out) if options.out.is_file() else {}
+    for part in options.parts or PARTS:
+        of, sizes = PARTS[part]
+        for size in options.sizes or sizes:
+            with tempfile.TemporaryDirectory(dir=options.folder) as name:
+                new = run_part(part, size, options.real, Path(name))
+            kept = [row for row in found.get(part, []) if row[of] != new[0][of]]
+            found[part] = grown([*kept, *new], of)
+            write_json(found, options.out)
+        print("\n".join(lines(found[part], of)))
+
+
+if __name__ == "__main__":
+    parser = cli.parser(__doc__)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all, if none is named")
+    parser.add_argument("--sizes", type=cli.positive, nargs="+", help="of one part: captions, draws, images of a split")
+    parser.add_argument("--real", type=Path, help="Reed's captions of CUB, cub_captions.zip")
+    parser.add_argument("--folder", type=Path, help="where there is room for it: 10 GB (default: the system's)")
+    parser.add_argument("--out", type=Path, default=Path("results/scale.json"))
+    cli.run(main, parser)

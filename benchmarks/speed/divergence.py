@@ -1,0 +1,83 @@
+"""Divergence: the greedy division of samples, its scores updated, against the plain one that counts anew.
+
+Random adjective-noun samples, D_C 1 and D_A 0.02 wanted, 60 % to train and 20 % to test; one core each. Both sides
+take the same samples in the same order, or the benchmark fails. Compilation is left out: ours is called once before,
+on a few samples. ``plain_seconds`` and ``own_seconds`` show the cost by doubling: samples and seconds. ``restarts_*``
+is what ``divide`` makes of the samples that the plain side divides, restarts and exchanges included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.speed.score import seconds
+from tests.divergence.plain_greedy import plain_greedy
+from tests.divergence.random_samples import adjective_noun_bags
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.divergence.greedy import Division, greedy
+from workflow_scripts.divergence.samples import Samples, from_bags
+from workflow_scripts.divergence.split import RESTARTS, divide
+
+ATOM, COMPOUND, SEED = 0.02, 1.0, 0
+PLAIN = (100, 200, 400, 800)
+OWN = (800, 1500, 3000, 6000, 12_000, 24_000)
+REPEATS = 5
+
+
+def sizes(n: int) -> tuple[int, int]:
+    return n * 6 // 10, n * 2 // 10
+
+
+def first_sample(n: int) -> int:
+    """Where ``divide`` starts first."""
+    return int(rng(SEED, "split", 0).integers(n))
+
+
+def own(samples: Samples) -> Division:
+    return greedy(samples, *sizes(len(samples)), ATOM, COMPOUND, first_sample(len(samples)))
+
+
+def check_equal(division: Division, train: list[int], test: list[int], path: list[tuple[float, float]]) -> None:
+    """Raises AssertionError unless both took the same sample at every step."""
+    assert division.train.tolist() == train and division.test.tolist() == test, "the two sides chose differently"
+    np.testing.assert_allclose(np.transpose([division.atom, division.compound]), path, atol=1e-9)
+
+
+def measure(
+    plain: tuple[int, ...] = PLAIN, sizes_own: tuple[int, ...] = OWN, restarts: int = RESTARTS
+) -> dict[str, Any]:
+    """Seconds of both sides at the last of ``plain``, and of each at all its sizes."""
+    own(from_bags(*adjective_noun_bags(50)))
+    plain_seconds, own_seconds = {}, {}
+    for n in plain:
+        bags = adjective_noun_bags(n)
+        plain_seconds[n], reference = seconds(
+            lambda n=n, bags=bags: plain_greedy(*bags, *sizes(n), ATOM, COMPOUND, first_sample(n))
+        )
+        samples = from_bags(*bags)
+        # Milliseconds: the median of several.
+        times = [seconds(lambda samples=samples: own(samples)) for _ in range(REPEATS)]
+        check_equal(times[0][1], *reference)
+        own_seconds[n] = float(np.median([time for time, _ in times]))
+    n, greedy_end = plain[-1], times[0][1]
+    with_restarts, split = seconds(lambda: divide(samples, *sizes(n), ATOM, COMPOUND, SEED, restarts))
+    for larger in sizes_own:
+        if larger not in own_seconds:
+            made = from_bags(*adjective_noun_bags(larger))
+            own_seconds[larger] = seconds(lambda made=made: own(made))[0]
+    return {
+        "ratio": round(plain_seconds[n] / own_seconds[n], 1),
+        "ours": round(sum(sizes(n)) / own_seconds[n], 1),
+        "baseline": round(sum(sizes(n)) / plain_seconds[n], 1),
+        "unit": "samples placed/s",
+        "n": n,
+        "plain_seconds": {str(size): round(took, 3) for size, took in plain_seconds.items()},
+        "own_seconds": {str(size): round(took, 4) for size, took in own_seconds.items()},
+        "greedy_atom": round(float(greedy_end.atom[-1]), 4),
+        "greedy_compound": round(float(greedy_end.compound[-1]), 4),
+        "restarts_atom": round(split.kept.atom, 4),
+        "restarts_compound": round(split.kept.compound, 4),
+        "restarts_seconds": round(with_restarts, 1),
+    }

@@ -1,0 +1,180 @@
+"""Judge: training from what the frozen part gave once, against decoding the images and running it for every batch.
+
+The paper's judge with random weights. The first side's time includes the making of its cache and its checkpoints;
+the second runs some steps without, half before and half after the first, scaled to as many. On a CPU, ``bound`` is
+the ratio of the two sides' floating-point operations, counted while they run. On a GPU the sizes are those of a real
+training; ``baseline_decoding`` is the share of the second side's time that other threads could take over.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from PIL import Image
+from torch.utils.flop_counter import FlopCounterMode
+
+from workflow_scripts.clip.pixels import Item
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.dataset.sources import cub, sketch
+from workflow_scripts.judge.config import JudgeConfig
+
+# What the appendix trains; the rest as preset paper has it.
+PUBLISHED = [
+    "visual.layer4.*", "visual.attnpool.*", "transformer.resblocks.11.*", "ln_final.*", "text_projection",
+    "logit_scale",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Size:
+    """images, of which the whole training takes ``epochs`` rounds; steps of the plain side, a warm-up of one more."""
+
+    images: int
+    epochs: int
+    batch: int
+    plain_steps: int
+
+
+ON_CPU = Size(images=48, epochs=20, batch=48, plain_steps=4)
+ON_GPU = Size(images=9000, epochs=100, batch=256, plain_steps=16)
+
+
+def load_birds(n: int, folder: Path) -> tuple[list[Item], list[list[str]]]:
+    """n photographs and each one's captions: real ones where preset birds50 finds them, else drawn ones; repeated
+    where they are fewer."""
+    settings = yaml.safe_load((ROOT / "presets" / "birds50" / "config.yaml").read_text(encoding="utf-8"))["dataset"][
+        "cub"
+    ]
+    root = ROOT / settings["root"]
+    if root.is_dir():
+        settings["root"] = str(root)
+        loaded = cub.load(cub.Settings(**settings), seed=0, limit=None, folder=folder, cache=folder)
+    else:
+        loaded = sketch.load(sketch.Settings(), seed=0, limit=n, folder=folder, cache=folder)
+        loaded.images["path"] = [as_photograph(folder / path) for path in loaded.images["path"]]
+    images = loaded.images[loaded.images["path"].notna()].head(n)
+    boxes = images.reindex(columns=["bbox_x", "bbox_y", "bbox_w", "bbox_h"]).to_numpy(float)
+    items: list[Item] = [
+        (folder / path, None if np.isnan(box).any() else tuple(box))
+        for path, box in zip(images["path"], boxes, strict=True)
+    ]
+    texts = loaded.captions.groupby("image_id")["text"].apply(list).reindex(images["image_id"]).tolist()
+    times = -(-n // len(items))
+    return (items * times)[:n], (texts * times)[:n]
+
+
+def as_photograph(drawing: Path) -> str:
+    """A JPEG of a photograph's size beside ``drawing``; its name."""
+    file = drawing.with_suffix(".jpg")
+    with Image.open(drawing) as image:
+        image.convert("RGB").resize((500, 375)).save(file, quality=90)
+    return file.name
+
+
+def measure(size: Size | None = None, model: str = "RN101", trainable: list[str] = PUBLISHED) -> dict[str, Any]:
+    """Images a second of the two ways to train; an image counts once for each epoch."""
+    # Here, for other benchmarks' sake: loading torch's models takes seconds.
+    from workflow_scripts.clip.device import find_device, is_gpu, settle
+    from workflow_scripts.clip.model import Judge, build
+    from workflow_scripts.clip.pixels import Preprocess
+    from workflow_scripts.clip.tokens import get_tokenizer, tokenize
+    from workflow_scripts.judge.feed import Feed, whole_captions
+    from workflow_scripts.judge.parallel import ALONE
+    from workflow_scripts.judge.training import Examples, choose_trainable, train
+
+    device = find_device("auto")
+    on_gpu = is_gpu(device)
+    size = size or (ON_GPU if on_gpu else ON_CPU)
+    threads = os.cpu_count() or 1
+    # Beside a GPU the threads decode, each on its own.
+    settle(1 if on_gpu else threads)
+    config = JudgeConfig(
+        model=model, trainable=trainable, epochs=size.epochs, batch=size.batch, lr=5e-4, schedule="constant",
+        warmup=0, precision="amp_bf16" if on_gpu else "fp32",
+    )  # fmt: skip
+    built = build(config, [], 0)
+    judge = Judge(
+        built.model,
+        get_tokenizer(built.model_cfg, None),
+        Preprocess(built.preprocess_cfg, config.crop),
+        device,
+        threads,
+    )
+    choose_trainable(judge.model, config.trainable)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        items, texts = load_birds(size.images, folder)
+        ids = tokenize(judge.tokenizer, [text for some in texts for text in some])
+        count = np.array([len(some) for some in texts])
+        first = count.cumsum() - count
+
+        def decoded(rows: np.ndarray, mirrored: None) -> torch.Tensor:
+            pixels = next(judge.read_ahead([items[row] for row in rows], len(rows)))
+            return judge.model.encode_image(judge.preprocess.floats(pixels, device))
+
+        def run(examples: Examples, epochs: int, kept: str) -> float:
+            """Train; returns when the last epoch ended, before its checkpoint was written."""
+            ends = [0.0]
+
+            def ended() -> dict[str, float]:
+                ends.append(time.perf_counter())
+                return {}
+
+            train(judge.model, examples, config.model_copy(update={"epochs": epochs}), 0, ended, folder / kept)
+            return ends[-1]
+
+        def plain(steps: int, kept: str) -> float:
+            # In several epochs where the images are too few.
+            n = min(steps * size.batch, size.images // size.batch * size.batch)
+            examples = Examples(decoded, whole_captions(judge, ids), first[:n], count[:n])
+            return run(examples, -(-steps * size.batch // n), kept)
+
+        def cached() -> float:
+            feed = Feed(judge, config, folder / "cache", ALONE)
+            run(
+                Examples(feed.images(items, "images"), feed.captions(ids, "captions"), first, count),
+                size.epochs,
+                "ours",
+            )
+            feed.clear()
+            return time.perf_counter()
+
+        def timed(work: Callable[..., float], *arguments: Any) -> tuple[float, int]:
+            counter = nullcontext() if on_gpu else FlopCounterMode(display=False)
+            begun = time.perf_counter()
+            with counter:
+                ended = work(*arguments)
+            return ended - begun, 0 if on_gpu else counter.get_total_flops()
+
+        plain(1, "warm-up")
+        before = timed(plain, size.plain_steps // 2, "before")
+        ours = timed(cached)
+        after = timed(plain, size.plain_steps // 2, "after")
+        begun = time.perf_counter()
+        next(judge.read_ahead(items[: size.batch], size.batch))
+        decoding = time.perf_counter() - begun
+    steps = size.images // size.batch * size.epochs
+    seconds, operations = ((a + b) / size.plain_steps * steps for a, b in zip(before, after, strict=True))
+    n = steps * size.batch
+    result = {
+        "ratio": round(seconds / ours[0], 2),
+        "ours": round(n / ours[0], 1),
+        "baseline": round(n / seconds, 1),
+        "unit": "images/s",
+        "n": n,
+        "seconds": round(ours[0], 1),
+        "baseline_decoding": round(decoding * steps / seconds, 3),
+        "device": device.type,
+    }
+    return result if on_gpu else {**result, "bound": round(operations / ours[1], 2)}

@@ -1,0 +1,33 @@
+"""The benchmark of the greedy division, in small."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from benchmarks.speed import divergence as bench
+from tests.divergence.plain_greedy import plain_greedy
+from tests.divergence.random_samples import adjective_noun_bags
+from workflow_scripts.divergence import split
+from workflow_scripts.divergence.samples import from_bags
+
+
+def test_both_sides_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split, "MOVES", 5000)
+    measured = bench.measure(plain=(40, 80), sizes_own=(80, 300), restarts=1)
+    assert measured["n"] == 80 and measured["ratio"] > 10
+    assert list(measured["plain_seconds"]) == ["40", "80"] and list(measured["own_seconds"]) == ["40", "80", "300"]
+    assert measured["restarts_compound"] > measured["greedy_compound"]
+    assert measured["restarts_atom"] <= measured["greedy_atom"]
+
+
+def test_another_choice_is_found() -> None:
+    bags = adjective_noun_bags(30)
+    division = bench.own(from_bags(*bags))
+    train, test, path = plain_greedy(*bags, *bench.sizes(30), bench.ATOM, bench.COMPOUND, bench.first_sample(30))
+    bench.check_equal(division, train, test, path)
+    swapped = division.test.copy()
+    swapped[[0, 1]] = swapped[[1, 0]]
+    with pytest.raises(AssertionError):
+        bench.check_equal(dataclasses.replace(division, test=swapped), train, test, path)

@@ -1,0 +1,87 @@
+"""What the scale test measures with: its captions, its images, its exponents."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks import scale
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SPLIT, SWAPPED
+
+
+def archive(path: Path) -> Path:
+    """Reed's captions of two birds."""
+    with zipfile.ZipFile(path, "w") as file:
+        for bird in range(2):
+            texts = [f"bird {bird} has {color} wings" for color in ("red", "blue", "tan")]
+            file.writestr(f"text/00{bird + 1}.Kind/Kind_{bird}.txt", "\n".join(texts))
+    return path
+
+
+def test_captions_are_distinct_and_as_many_as_asked(tmp_path: Path) -> None:
+    scale.make_captions(333, None, tmp_path)
+    captions, images = (
+        read_table(tmp_path / "captions.parquet", CAPTIONS),
+        read_table(tmp_path / "images.parquet", IMAGES),
+    )
+    assert len(captions) == captions["text"].nunique() == 333
+    assert set(images["image_id"]) == set(captions["image_id"])
+    scale.make_captions(333, None, tmp_path / "again")
+    assert captions.equals(read_table(tmp_path / "again" / "captions.parquet", CAPTIONS))
+
+
+def test_real_captions_are_joined_by_bird(tmp_path: Path) -> None:
+    joined = list(scale.joined_captions(archive(tmp_path / "captions.zip")))[:2]
+    assert joined[0] == [
+        "bird 0 has red wings. bird 0 has blue wings.",
+        "bird 0 has blue wings. bird 0 has tan wings.",
+        "bird 0 has tan wings. bird 0 has red wings.",
+    ]
+    scale.make_captions(40, tmp_path / "captions.zip", tmp_path)
+    texts = read_table(tmp_path / "captions.parquet", CAPTIONS)["text"]
+    assert texts.str.contains(". bird 0", regex=False).any() and texts.nunique() == 40
+    with pytest.raises(UserError, match="too few captions"):
+        scale.make_captions(4000, tmp_path / "captions.zip", tmp_path)
+
+
+def test_images_are_all_that_scoring_reads(tmp_path: Path) -> None:
+    assert scale.make_images(3, 2, tmp_path) == 3 * 3 * scale.EACH * 2
+    place = tmp_path / scale.DATASET / scale.COMPOSITION
+    found = {
+        name: read_table(place / f"{name}.parquet", schema)
+        for name, schema in (("prompts", PROMPTS), ("manifest", MANIFEST), ("splits", SPLIT), ("swapped", SWAPPED))
+    }
+    assert found["prompts"].groupby("split").size().to_dict() == dict.fromkeys(scale.TESTS, 60)
+    assert found["splits"].groupby("split").size().to_dict() == {"test_seen": 3, "test_unseen": 3}
+    contents = {(tmp_path / path).read_bytes() for path in found["manifest"]["path"]}
+    assert len(contents) == len(found["prompts"])
+
+
+def test_growth_is_the_exponent_between_two_sizes() -> None:
+    rows = [
+        {"step": "audit", "captions": n, "seconds": 0, "processor": time, "memory": memory}
+        for n, time, memory in ((400, 80.0, 300), (100, 5.0, 300), (1600, 320.0, 1200))
+    ]
+    found = scale.grown([*rows, {**rows[0], "step": "other"}], "captions")
+    assert [row["captions"] for row in found] == [100, 400, 1600, 400]
+    assert [row.get("growth") for row in found] == [
+        None, {"processor": 2.0, "memory": 0.0}, {"processor": 1.0, "memory": 1.0}, None,
+    ]  # fmt: skip
+    assert scale.grown(found, "captions") == found
+
+
+def test_a_step_is_measured_and_its_failure_told(capfd: pytest.CaptureFixture) -> None:
+    found = scale.measure("common.config")
+    assert "properties" in capfd.readouterr().out
+    assert found["memory"] > 20 and 0 < found["processor"] < 60 and found["seconds"] > 0
+    with pytest.raises(UserError, match="pairs.rank_pairs stopped"):
+        scale.measure("pairs.rank_pairs", "--pairs", "nowhere.parquet")
+
+
+def test_tables_of_figures_show_every_row() -> None:
+    row = {"step": "audit", "captions": 1200000, "seconds": 1.5, "processor": 1.0, "memory": 2000}
+    assert list(scale.lines([row], "captions"))[2:] == ["| audit | 1,200,000 | 1.5 | 1.0 | 2,000 |  |  |"]

@@ -1,0 +1,82 @@
+"""The stand-in for torchvision's operators is used where it must be, and nowhere else."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+
+import pytest
+
+from workflow_scripts.clip import vision
+
+torch = pytest.importorskip("torch")
+
+
+def patched_import(monkeypatch: pytest.MonkeyPatch, outcomes: list[BaseException | None]) -> list[str]:
+    """``import torchvision`` raises or passes as ``outcomes`` say, one a call; gives the list of calls."""
+    real = builtins.__import__
+    calls: list[str] = []
+
+    def fake(name: str, *rest: object, **more: object) -> object:
+        if name != "torchvision":
+            return real(name, *rest, **more)
+        calls.append(name)
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+        return types.ModuleType("torchvision")
+
+    monkeypatch.setattr(builtins, "__import__", fake)
+    return calls
+
+
+@pytest.fixture
+def libraries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, list[str]]]:
+    """The operator libraries that are made, in place of real ones."""
+    made: list[tuple[str, str, list[str]]] = []
+
+    class Library:
+        def __init__(self, name: str, kind: str) -> None:
+            self.defined: list[str] = []
+            made.append((name, kind, self.defined))
+
+        def define(self, schema: str) -> None:
+            self.defined.append(schema.split("(")[0])
+
+    monkeypatch.setattr(torch.library, "Library", Library)
+    monkeypatch.setattr(vision, "_kept", [])
+    return made
+
+
+def test_nothing_happens_where_it_imports(monkeypatch: pytest.MonkeyPatch, libraries: list) -> None:
+    calls = patched_import(monkeypatch, [None])
+    vision.import_torchvision()
+    assert len(calls) == 1 and libraries == []
+
+
+def test_the_two_operators_are_defined_where_they_are_missing(monkeypatch: pytest.MonkeyPatch, libraries: list) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision.half_imported", types.ModuleType("torchvision.half_imported"))
+    calls = patched_import(monkeypatch, [RuntimeError("operator torchvision::nms does not exist"), None])
+    vision.import_torchvision()
+    assert len(calls) == 2
+    assert libraries == [("torchvision", "FRAGMENT", ["nms", "qnms"])]
+    assert "torchvision.half_imported" not in sys.modules
+    # The definitions live as long as their library does.
+    assert len(vision._kept) == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError("another fault"), ModuleNotFoundError("No module named 'torchvision'")])
+def test_other_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch, libraries: list, error: Exception) -> None:
+    patched_import(monkeypatch, [error])
+    with pytest.raises(type(error)):
+        vision.import_torchvision()
+    assert libraries == []
+
+
+def test_here_it_imports_in_the_end() -> None:
+    vision.import_torchvision()
+    vision.import_torchvision()
+    import torchvision.transforms
+
+    assert torchvision.transforms.Resize

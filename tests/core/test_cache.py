@@ -1,0 +1,121 @@
+"""The cache gives back what was put in, to several processes, and survives damage."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.errors import UserError
+
+PARTS = st.lists(st.one_of(st.text(max_size=5), st.binary(max_size=5)), max_size=4)
+
+
+@given(PARTS, PARTS)
+def test_keys_differ_where_their_parts_do(one: list, two: list) -> None:
+    raw = [[p if isinstance(p, bytes) else p.encode() for p in parts] for parts in (one, two)]
+    assert (key(*one) == key(*two)) == (raw[0] == raw[1])
+
+
+def test_put_and_get(tmp_path: Path) -> None:
+    items = {key("k", n): b"%d" % n for n in range(1200)}
+    with Cache(tmp_path / "c.sqlite") as cache:
+        cache.put(items.items())
+    with Cache(tmp_path / "c.sqlite") as cache:
+        assert cache.get([*items, key("other")]) == items
+        assert cache.get([]) == {}
+        cache.put([(key("k", 1), b"new")])
+        assert cache.get([key("k", 1)]) == {key("k", 1): b"new"}
+
+
+def test_a_failed_put_stores_nothing(tmp_path: Path) -> None:
+    def broken():
+        yield key("a"), b"1"
+        raise ValueError
+
+    with Cache(tmp_path / "c.sqlite") as cache:
+        with pytest.raises(ValueError):
+            cache.put(broken())
+        assert cache.get([key("a")]) == {}
+        cache.put([(key("a"), b"2")])
+        assert cache.get([key("a")]) == {key("a"): b"2"}
+
+
+def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+    with Cache(path) as cache:
+        cache.put([(key("a"), b"1")])
+        assert cache.get([key("a")]) == {key("a"): b"1"}
+
+
+def test_damage_inside_loses_time_alone(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    keys = [key("k", n) for n in range(3000)]
+    with Cache(path) as cache:
+        cache.put((k, b"x" * 100) for k in keys)
+    raw = bytearray(path.read_bytes())
+    raw[4096 * 2 :] = b"\xff" * (len(raw) - 4096 * 2)
+    path.write_bytes(raw)
+    with Cache(path) as cache:
+        assert cache.get(keys) == {}
+        cache.put([(keys[0], b"1")])
+        assert cache.get(keys) == {keys[0]: b"1"}
+
+
+def test_a_locked_cache_is_not_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "c.sqlite"
+    with Cache(path) as cache:
+        cache.put([(key("a"), b"1")])
+
+    def locked(self: Cache) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("database is locked")
+
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="locked"):
+        patch.setattr(Cache, "_open", locked)
+        Cache(path)
+    with Cache(path) as cache:
+        assert cache.get([key("a")]) == {key("a"): b"1"}
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with Cache(tmp_path / "c.sqlite") as cache:
+        cache.put([(key("a"), b"1")])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            with pytest.raises(UserError, match="c.sqlite: .*room"):
+                cache.put((key("b", n), b"x" * 1000) for n in range(3000))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, handler)
+        assert cache.get([key("a"), key("b", 1)]) == {key("a"): b"1"}
+
+
+def _fill(path: Path, name: str) -> None:
+    with Cache(path) as cache:
+        for n in range(40):
+            cache.put([(key(name, n), b"1"), (key("shared", n), name.encode())])
+
+
+def test_two_processes_write_at_once(tmp_path: Path) -> None:
+    # Many times, for it is the moment of making the file that goes wrong.
+    context = multiprocessing.get_context("forkserver")
+    for n in range(30):
+        path = tmp_path / f"{n}.sqlite"
+        writers = [context.Process(target=_fill, args=(path, name)) for name in ("a", "b")]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+            assert writer.exitcode == 0
+        with Cache(path) as cache:
+            assert len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)])) == 120

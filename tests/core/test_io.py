@@ -1,0 +1,215 @@
+"""Artifacts are whole or not there, and the same content gives the same bytes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_scripts.core import io, tables
+from workflow_scripts.core.errors import UserError
+
+SPLITS = pd.DataFrame({"image_id": [f"image {n * 7919 % 5000}" for n in range(5000)], "split": "train"})
+
+
+@given(st.text(max_size=30))
+def test_a_safe_id_stays_in_its_folder(image_id: str) -> None:
+    try:
+        io.safe_id(image_id)
+    except UserError as error:
+        assert "\n" not in str(error)
+        return
+    folder = Path("/a/b")
+    path = Path(str(folder / image_id))
+    assert folder in path.parents and ".." not in path.parts and "\0" not in image_id
+    # Nothing is changed on the way: different ids are different files.
+    assert path.relative_to(folder).as_posix() == image_id
+
+
+@pytest.mark.parametrize("bad", ["", ".", "..", "../x", "a/../b", "/x", "a//b", "a/", "a\\b", "C:/x", "a\0", "a\nb"])
+def test_ids_that_climb_are_refused(bad: str) -> None:
+    with pytest.raises(UserError, match="image_id"):
+        io.safe_id(bad)
+
+
+@pytest.mark.parametrize("good", ["7", "007", "182.Yellow_Warbler/Yellow_Warbler_0026_176337", "...", "é", "a b"])
+def test_ordinary_ids_are_kept(good: str) -> None:
+    assert io.safe_id(good) == good
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    io.write_json({"a": 1}, path)
+    with pytest.raises(ValueError), io.atomic(path) as temporary:
+        temporary.write_text("half")
+        raise ValueError
+    assert io.read_json(path) == {"a": 1}
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ValueError):
+        io.write_json({"a": float("nan")}, path)
+    assert io.read_json(path) == {"a": 1}
+
+
+def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "images"
+    with io.atomic_folder(path) as folder:
+        (folder / "old").write_text("")
+    with pytest.raises(ValueError), io.atomic_folder(path) as folder:
+        (folder / "new").write_text("")
+        raise ValueError
+    assert [p.name for p in path.iterdir()] == ["old"]
+    with io.atomic_folder(path) as folder:
+        (folder / "new").write_text("")
+    assert [p.name for p in path.iterdir()] == ["new"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _write_often(path: Path, word: str) -> None:
+    for _ in range(25):
+        io.write_json([word] * 2000, path / "a.json")
+        with io.atomic_folder(path / "folder") as folder:
+            for name in range(5):
+                (folder / f"{name}").write_text(word)
+
+
+def _write_and_wait(folder: Path) -> None:
+    with io.atomic_folder(folder / "images") as images, io.atomic(folder / "a.json") as temporary:
+        (images / "1.png").touch()
+        temporary.touch()
+        time.sleep(60)
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    writer = multiprocessing.get_context("fork").Process(target=_write_and_wait, args=(tmp_path,))
+    writer.start()
+    while len(list(tmp_path.iterdir())) < 2:
+        time.sleep(0.01)
+    # While it lives, what it writes is its own.
+    io.write_json(1, tmp_path / "a.json")
+    assert len(list(tmp_path.iterdir())) == 3
+    writer.kill()
+    writer.join()
+    elsewhere = [tmp_path / f".a.json.not{platform.node()}-{writer.pid}.tmp", tmp_path / ".b.json.1-1.tmp"]
+    for path in elsewhere:
+        path.touch()
+    io.write_json(2, tmp_path / "a.json")
+    with io.atomic_folder(tmp_path / "images") as images:
+        (images / "2.png").touch()
+    assert set(tmp_path.iterdir()) == {tmp_path / "a.json", tmp_path / "images", *elsewhere}
+    assert [path.name for path in (tmp_path / "images").iterdir()] == ["2.png"]
+
+
+def test_two_processes_write_the_same_artifact(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_often, args=(tmp_path, word)) for word in ("one", "two")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert io.read_json(tmp_path / "a.json") in (["one"] * 2000, ["two"] * 2000)
+    assert len({p.read_text() for p in (tmp_path / "folder").iterdir()}) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "folder"]
+
+
+@contextmanager
+def small_files_only() -> Iterator[None]:
+    """No file of this process may grow past 4,096 bytes: the disk is full. Meanwhile pytest cannot log either."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def _write_in_parts(path: Path) -> None:
+    with io.table_writer(path, tables.SPLIT) as write:
+        for start in range(0, 5000, 1000):
+            write(SPLITS.iloc[start : start + 1000])
+
+
+def _write_folder(path: Path) -> None:
+    with io.atomic_folder(path) as folder:
+        (folder / "small").write_text("small")
+        (folder / "large").write_text("x" * 5000)
+
+
+def _write_checkpoint(path: Path) -> None:
+    with io.atomic(path) as temporary, temporary.open("wb") as file:
+        torch.save({"a": torch.zeros(5000)}, file)
+
+
+def _write_weights(path: Path) -> None:
+    with io.atomic(path) as temporary:
+        safetensors.torch.save_file({"a": torch.zeros(5000)}, temporary)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: io.write_table(SPLITS, path, tables.SPLIT),
+        lambda path: io.write_json(list(SPLITS["image_id"]), path),
+        _write_in_parts,
+        _write_folder,
+        _write_checkpoint,
+        _write_weights,
+    ],
+)
+def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
+    path = tmp_path / "artifact"
+    with small_files_only(), pytest.raises(UserError, match="artifact: not written .*make room") as error:
+        write(path)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
+    path = tmp_path / "splits.parquet"
+    with pytest.raises(UserError, match="splits.parquet.*isin"):
+        io.write_table(pd.DataFrame({"image_id": ["a"], "split": ["test"]}), path, tables.SPLIT)
+    assert not path.exists()
+    twice = pd.DataFrame({"image_id": ["a", "a"], "split": ["train", "train"]})
+    with pytest.raises(UserError, match="image_id"):
+        io.write_table(twice, path, tables.SPLIT)
+    io.write_frame(twice, path)
+    with pytest.raises(UserError, match="image_id"):
+        io.read_table(path, tables.SPLIT)
+    path.write_bytes(b"PAR1 no")
+    with pytest.raises(UserError, match="not a readable Parquet file"):
+        io.read_table(path, tables.SPLIT)
+    with pytest.raises(FileNotFoundError):
+        io.read_table(tmp_path / "none.parquet", tables.SPLIT)
+
+
+def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
+    io.write_table(SPLITS, tmp_path / "a", tables.SPLIT)
+    io.write_table(SPLITS[["split", "image_id"]].set_index(SPLITS.index + 3), tmp_path / "b", tables.SPLIT)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_table_in_parts_is_the_table(tmp_path: Path) -> None:
+    _write_in_parts(tmp_path / "parts")
+    pd.testing.assert_frame_equal(io.read_table(tmp_path / "parts", tables.SPLIT), SPLITS)
+    with io.table_writer(tmp_path / "none", tables.SPLIT):
+        pass
+    empty = io.read_table(tmp_path / "none", tables.SPLIT)
+    assert empty.empty and list(empty) == list(SPLITS)
+    for name in ("CAPTIONS", "IMAGES", "PAIRS", "RANKING", "SPLIT", "SWAPPED", "PROMPTS", "MANIFEST", "SCORES"):
+        schema = getattr(tables, name)
+        io.write_table(io.empty_table(schema), tmp_path / name, schema)
+        assert list(io.read_table(tmp_path / name, schema)) == list(schema.columns)

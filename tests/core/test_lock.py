@@ -1,0 +1,124 @@
+"""One holder at a time, told by name; a holder that dies, however it dies, holds nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.lock import Held, held, tell
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from workflow_scripts.core.lock import held
+with held(Path(sys.argv[1]), "config a.yaml"):
+    print("held", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+# As steps are: two at once write the same file.
+STEP = """
+import time
+from pathlib import Path
+from workflow_scripts.core import cli
+
+def step(options):
+    cli.log.info("begun")
+    file = Path(options.log).with_name("begun.txt")
+    file.write_text(file.read_text() + "x" if file.exists() else "x")
+    time.sleep(options.seconds)
+    assert len(file.read_text()) == len(file.read_text())
+
+parser = cli.parser("A step.")
+parser.add_argument("--seconds", type=float)
+cli.run(step, parser)
+"""
+
+
+def python(code: str, *arguments: object, **more: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+    )  # fmt: skip
+
+
+def test_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.lock"
+    with python(HOLDER, path, 60) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with (
+            pytest.raises(Held, match=rf"^process {holder.pid} on \S+, since [-\d]+ [:\d]+, config a\.yaml$"),
+            held(path),
+        ):
+            raise AssertionError("held twice")
+        holder.send_signal(signal.SIGKILL)
+    # Its file is there still, and nobody holds it.
+    assert path.exists()
+    with held(path):
+        pass
+    assert not path.exists()
+
+
+def test_who_waits_gets_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.lock"
+    said: list[str] = []
+    with python(HOLDER, path, 1) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with held(path, wait=said.append):
+            assert holder.wait(timeout=10) == 0
+    assert len(said) == 1 and said[0].startswith(f"process {holder.pid} on ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_that_inherits_it_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.lock"
+    with held(path) as lock:
+        child = python("import sys; sys.stdin.read()", stdin=subprocess.PIPE, pass_fds=[lock])
+        tell(lock, child.pid)
+        other = os.dup(lock)  # as if this process had been killed: its file is left
+    os.close(other)
+    with child:
+        assert not path.exists()
+        child.stdin.close()
+
+
+def test_many_at_once_hold_it_one_after_another(tmp_path: Path) -> None:
+    path, shared = tmp_path / "run.lock", tmp_path / "count"
+    shared.write_text("0")
+    add = f"""
+import sys
+from pathlib import Path
+from workflow_scripts.core import lock
+lock.PAUSE = 0.001
+for _ in range(100):
+    with lock.held(Path({str(path)!r}), wait=lambda holder: None):
+        value = int(Path({str(shared)!r}).read_text())
+        Path({str(shared)!r}).write_text(str(value + 1))
+"""
+    for process in [python(add) for _ in range(4)]:
+        assert process.communicate()[1] == ""
+        assert process.returncode == 0
+    assert shared.read_text() == "400"
+
+
+def test_a_step_waits_for_one_that_was_left(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "step.log"
+    with python(STEP, "--log", log, "--seconds", 3) as first:
+        while not (tmp_path / "logs" / "begun.txt").exists():
+            assert first.poll() is None
+            time.sleep(0.02)
+        # As Snakemake does before it begins a step.
+        log.unlink()
+        with python(STEP, "--log", log, "--seconds", 0) as second:
+            printed = second.communicate()[1].splitlines()
+        assert first.poll() == 0
+    assert re.fullmatch(rf"process {first.pid} on \S+, since [-\d]+ [:\d]+, is at this step still, .*", printed[0])
+    assert printed[1:] == ["begun"] and second.returncode == 0
+    assert sorted(path.name for path in log.parent.iterdir()) == ["begun.txt", "step.log"]

@@ -1,0 +1,124 @@
+"""The published files as tables, and every shape that they must not have."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.published import read_data, read_predictions, read_split
+
+SWAP = {"swapped_text": "a tan wing", "changes_made": {"noun": "wing", "original_adj": "red", "new_adj": "tan"}}
+
+
+def put(folder: Path, value: Any) -> Path:
+    (folder / "x.pkl").write_bytes(pickle.dumps(value, 2))
+    return folder / "x.pkl"
+
+
+def test_data(tmp_path: Path) -> None:
+    captions = {1: {"text": "a red wing"} | SWAP, 0: {"text": "x", "more": [1]}}
+    table, silent = read_data(put(tmp_path, {"b": captions, "a": {}}))
+    assert silent == ["a"]
+    assert table.astype(object).where(table.notna(), None).values.tolist() == [
+        ["b", 0, "x", None, None, None, None],
+        ["b", 1, "a red wing", "a tan wing", "wing", "red", "tan"],
+    ]
+
+
+def test_data_as_others_write_it(tmp_path: Path) -> None:
+    """Numbers as texts or numpy's, keys and texts as bytes."""
+    table, _ = read_data(put(tmp_path, {b"a": {"0": {b"text": b"caf\xc3\xa9"}, np.int64(1): {"text": "y"}}}))
+    assert table[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "café"], ["a", 1, "y"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "it is a list, not a dict"),
+        ({}, "holds no captions"),
+        ({1: {}}, "the key 1 is no text"),
+        ({"a": ["x"]}, "image 'a': is a list, not a dict"),
+        ({"a": {"x": {}}}, "image 'a': the key 'x' is no number"),
+        ({"a": {-1: {}}}, "image 'a': the key -1 is no number"),
+        ({"a": {0: {}, "0": {}}}, "image 'a': the key '0' stands twice"),
+        ({"a": {0: "a bird"}}, "image 'a': caption 0: is 'a bird', not a dict"),
+        ({"a": {0: {}}}, "image 'a': caption 0: text is None, not a text"),
+        ({"a": {0: {"text": 3}}}, "caption 0: text is 3, not a text"),
+        ({"a": {0: {"text": "x", "swapped_text": ["y"]}}}, "swapped_text is a list, not a text"),
+        ({"a": {0: {"text": "x", "swapped_text": "y"}}}, "changes_made: is None, not a dict"),
+        ({"a": {0: {"text": "x"} | SWAP | {"changes_made": {"noun": "x"}}}}, "original_adj is None, not a text"),
+    ],
+)
+def test_data_of_another_shape(tmp_path: Path, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=r"x\.pkl: ") as caught:
+        read_data(put(tmp_path, value))
+    assert message in str(caught.value)
+
+
+SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"]}
+
+
+@pytest.mark.parametrize("key", ["heldout_pairs", "heldout", "held_out", "Heldout-Pairs"])
+@pytest.mark.parametrize("kind", [list, tuple, set, np.array, dict.fromkeys])
+def test_split(tmp_path: Path, key: str, kind: Any) -> None:
+    found = read_split(put(tmp_path, SPLIT | {key: kind(["tan_wing", "purple_bill"]), "test_swapped": ["b"]}))
+    assert found.images == SPLIT
+    assert sorted(found.pairs) == ["purple_bill", "tan_wing"] and found.unread == ["test_swapped"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (["a"], "it is a list, not a dict"),
+        ({"train": ["a"]}, "no list 'test_seen'; it holds 'train'"),
+        (
+            SPLIT,
+            "under no key 'heldout_pairs', nor under one alone that begins with heldout: it holds train, test_seen",
+        ),
+        (SPLIT | {"heldout_pairs": []}, "heldout_pairs: no pairs"),
+        (SPLIT | {"heldout_pairs": ["purple"]}, "'purple' is no adjective_noun"),
+        (SPLIT | {"heldout_pairs": "tan_wing"}, "heldout_pairs is 'tan_wing', not a list"),
+        (SPLIT | {"train": "a", "heldout_pairs": ["tan_wing"]}, "train is 'a', not a list"),
+        (SPLIT | {"train": ["a", 4], "heldout_pairs": ["tan_wing"]}, "train holds 4, not a text"),
+    ],
+)
+def test_split_of_another_shape(tmp_path: Path, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=r"x\.pkl: ") as caught:
+        read_split(put(tmp_path, value))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, lambda rows: np.array(rows, dtype=object)])
+def test_predictions(tmp_path: Path, kind: Any) -> None:
+    rows = [("a", 0, "x.png", 0), ("a", 0, "x.png", 0), ("b", np.int64(3), "y.png", np.int64(99))]
+    found = read_predictions(put(tmp_path, kind(rows)))
+    assert found.values.tolist() == [["a", 0, "x.png", 0], ["a", 0, "x.png", 0], ["b", 3, "y.png", 99]]
+    assert read_predictions(put(tmp_path, [])).empty
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": 1}, "is a dict, not a list of (image_id, caption_id, path, predicted_index)"),
+        ([("a", 0, "x.png", 0), ("a", 0, 1)], "entry 1 is a tuple of 3, not a tuple"),
+        (["abcd"], "entry 0 is 'abcd', not a tuple"),
+        ([(1, 0, "x.png", 0)], "entry 0: image_id is 1"),
+        ([("a", "first", "x.png", 0)], "entry 0: caption_id is 'first'"),
+        ([("a", 0, None, 0)], "entry 0: path is None"),
+        ([("a", 0, "x.png", "PLACEHOLDER TEXT")], "the predicted index is 'PLACEHOLDER TEXT', not a whole number"),
+        ([("a", 0, "x.png", True)], "the predicted index is True"),
+        ([("a", 0, "x.png", -1)], "the predicted index is -1"),
+        ([("a", 0, "x.png", 0.0)], "the predicted index is 0.0"),
+        ([("a", 0, "x.png", 10**5000)], "the predicted index is a huge number"),
+    ],
+    ids=lambda value: None,
+)
+def test_predictions_of_another_shape(tmp_path: Path, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=r"x\.pkl") as caught:
+        read_predictions(put(tmp_path, value))
+    assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -1,0 +1,119 @@
+"""Bootstrap intervals against scipy's and against naive loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap
+
+from workflow_scripts.stats import interval
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def clustered(images: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entries of images of different sizes, whose values hang together; names, values, weights."""
+    generator = rng(seed)
+    sizes = generator.integers(1, 8, images)
+    index = np.repeat(np.arange(images), sizes)
+    values = np.clip(generator.random(images)[index] + 0.1 * generator.standard_normal(len(index)), 0, 1)
+    return np.array([f"i{k:03d}" for k in index]), values, generator.choice([0.3, 1.0], len(index))
+
+
+def test_against_scipy() -> None:
+    values = rng(1).random(60)
+    names = np.array([f"i{k}" for k in range(60)])
+    ours = interval.mean(names, values, np.ones(60), 20_000, rng())
+    theirs = bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=rng(2)).confidence_interval
+    assert ours.value == pytest.approx(values.mean())
+    assert ours.low == pytest.approx(theirs.low, abs=0.003)
+    assert ours.high == pytest.approx(theirs.high, abs=0.003)
+
+
+def test_images_are_resampled_whole_against_a_loop() -> None:
+    names, values, weights = clustered()
+    ours = interval.mean(names, values, weights, 5000, rng())
+    unique = np.unique(names)
+    generator = rng(9)
+    means = []
+    for _ in range(5000):
+        drawn = np.concatenate([np.flatnonzero(names == n) for n in generator.choice(unique, len(unique))])
+        means.append(np.average(values[drawn], weights=weights[drawn]))
+    assert ours.value == pytest.approx(np.average(values, weights=weights))
+    assert (ours.low, ours.high) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.008)
+    # Entries alone would pretend to know much more.
+    by_entry = interval.mean(np.arange(len(values)), values, weights, 5000, rng())
+    assert ours.high - ours.low > 1.5 * (by_entry.high - by_entry.low)
+
+
+def test_paired_difference_is_narrower_than_unpaired() -> None:
+    names, values, _ = clustered()
+    other = np.clip(values - 0.05, 0, 1)
+    paired = interval.paired_differences(names, np.stack([values, other], axis=1), 2000, rng())[0, 1]
+    apart = interval.unpaired_difference(names, values, names, other, 2000, rng())
+    assert paired.value == pytest.approx(apart.value)
+    assert paired.low > 0 > apart.low
+    assert paired.high - paired.low < (apart.high - apart.low) / 3
+
+
+def test_unpaired_against_a_loop() -> None:
+    a_names, a, _ = clustered(30, 4)
+    b_names, b, _ = clustered(25, 5)
+    ours = interval.unpaired_difference(a_names, a, b_names, b, 4000, rng())
+    generator = rng(3)
+
+    def resample(names: np.ndarray, values: np.ndarray) -> float:
+        unique = np.unique(names)
+        return float(np.concatenate([values[names == n] for n in generator.choice(unique, len(unique))]).mean())
+
+    draws = [resample(a_names, a) - resample(b_names, b) for _ in range(4000)]
+    assert (ours.low, ours.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.015)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, values, weights = clustered()
+    whole = interval.mean(names, values, weights, 300, rng())
+    monkeypatch.setattr(interval, "HELD", 333)
+    assert interval.mean(names, values, weights, 300, rng()) == whole
+
+
+def test_covers_the_truth_about_as_often_as_it_says() -> None:
+    inside = 0
+    for seed in range(150):
+        generator = rng(seed)
+        truth = generator.random(40) < 0.5
+        found = interval.mean(np.arange(40), truth.astype(float), np.ones(40), 400, generator)
+        inside += found.low <= 0.5 <= found.high
+    assert 130 <= inside <= 150
+
+
+def test_one_image_has_no_interval() -> None:
+    found = interval.mean(np.array(["a", "a"]), np.array([0.0, 1.0]), np.ones(2), 100, rng())
+    assert found == interval.Estimate(0.5, None, None)
+
+
+def test_all_or_none_is_not_certain() -> None:
+    """By hand: with no miss in m images the lower end is the rate at which that happens once in forty times."""
+    images = np.repeat([f"i{k}" for k in range(20)], 3)
+    ones = np.ones(60)
+    end = 0.025 ** (1 / 20)
+    assert interval.share(images, ones, ones, 100, rng()) == interval.Estimate(1, pytest.approx(end), 1)
+    assert interval.share(images, 0 * ones, ones, 100, rng()) == interval.Estimate(0, 0, pytest.approx(1 - end))
+    # An image of weight 0 is no trial, and its misses do not count.
+    weights = np.where(images == "i0", 0.0, 0.4)
+    hits = np.where(images == "i0", 0.0, 1.0)
+    assert interval.share(images, hits, weights, 100, rng()).low == pytest.approx(0.025 ** (1 / 19))
+    # Chances that are no certainties are resampled as ever.
+    for values in (0.5 * ones, np.where(images == "i0", 0.9, 1.0)):
+        assert interval.share(images, values, ones, 100, rng()) == interval.mean(images, values, ones, 100, rng())
+
+
+def test_all_or_none_covers_the_truth() -> None:
+    inside = 0
+    for seed in range(400):
+        hits = rng(seed).random(20) < 0.97
+        found = interval.share(np.arange(20), hits, np.ones(20), 200, rng(seed))
+        inside += found.low <= 0.97 <= found.high
+    assert inside >= 0.9 * 400

@@ -1,0 +1,67 @@
+"""Lexicons are data that users edit: every slip is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.text.lexicon import load_lexicon, merge
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_forms(tmp_path: Path) -> None:
+    lexicon = load_lexicon(write(tmp_path / "color.yaml", "gray: [grey, Grau]\n".replace("Grau", "grayish gray")))
+    assert lexicon.name == "color" and lexicon.words == ("gray",)
+    assert lexicon.forms == {"gray": "gray", "grey": "gray", "grayish gray": "gray"}
+    assert load_lexicon(write(tmp_path / "b.yaml", "red:\nblue: []\n")).words == ("blue", "red")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("red: [rose]\npink: [rose]\n", "'rose' stands under 'red' and under 'pink'"),
+        ("red: [red]\n", "'red' stands under 'red'"),
+        ("red: [blue]\nblue: []\n", "'blue' stands under"),
+        ("red: [Rose]\n", "lower-case"),
+        ("red: [on]\n", "quote yes, no, on, off"),
+        ("red: [' ']\n", "lower-case word"),
+        ("red: rose\n", "a list of its other forms"),
+        ("1: []\n", "must be a word"),
+        ("- red\n", "must map each word"),
+        ("", "must map each word"),
+        ("red: [\n", "not YAML"),
+    ],
+)
+def test_mistakes(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        load_lexicon(write(tmp_path / "a.yaml", text))
+    assert "a.yaml" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_one_word_in_two_lexicons(tmp_path: Path) -> None:
+    color = load_lexicon(write(tmp_path / "color.yaml", "light: []\n"))
+    shape = load_lexicon(write(tmp_path / "shape.yaml", "thin: [light]\n"))
+    with pytest.raises(UserError, match="lexicons color and shape: 'light' stands in both"):
+        merge([color, shape])
+    assert merge([color]).words == ("light",)
+
+
+def test_an_unknown_lexicon(tmp_path: Path) -> None:
+    write(tmp_path / "color.yaml", "red: []\n")
+    with pytest.raises(UserError, match="no such lexicon; there are: color"):
+        load_lexicon(tmp_path / "colour.yaml")
+
+
+def test_those_of_the_project() -> None:
+    adjectives = [load_lexicon(p) for p in sorted((ROOT / "lexicons" / "adjectives").glob("*.yaml"))]
+    assert {lexicon.name for lexicon in adjectives} >= {"color", "shape"}
+    merge(adjectives)
+    for path in (ROOT / "lexicons" / "nouns").glob("*.yaml"):
+        load_lexicon(path)

@@ -1,0 +1,97 @@
+"""Two small towers of the project's own, for judges that are trained from nothing.
+
+A model config names them by ``tower`` in open_clip's ``vision_cfg`` and ``text_cfg``; the other keys there are
+the arguments of their classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from workflow_scripts.clip.tokens import PAD
+
+
+class WordTower(nn.Module):
+    """Words to a vector: an embedding, a convolution over ``window`` words, a ReLU, a sum, a projection.
+
+    The sum makes a caption the sum of its phrases, so that a new combination of known phrases is no stranger;
+    on few captions it learns what a transformer learns by heart. Both towers end in a batch norm without weights,
+    which takes out what all captions, or all images, have in common: training starts faster.
+    """
+
+    def __init__(
+        self, embed_dim: int, vocab_size: int, context_length: int, width: int, hidden: int, window: int
+    ) -> None:
+        super().__init__()
+        self.context_length, self.vocab_size, self.window = context_length, vocab_size, window
+        self.embedding = nn.Embedding(vocab_size, width, padding_idx=PAD)
+        self.places = nn.Linear(width, window * hidden, bias=False)
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.norm = nn.LayerNorm(hidden)
+        self.projection = nn.Linear(hidden, embed_dim, bias=False)
+        self.center = nn.BatchNorm1d(embed_dim, affine=False)
+        nn.init.normal_(self.embedding.weight, std=0.5)
+        nn.init.normal_(self.places.weight, std=(window * width) ** -0.5)
+        with torch.no_grad():
+            self.embedding.weight[PAD].zero_()
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """ids: (n, context_length) with ``PAD`` behind the words. Returns (n, embed_dim)."""
+        # A convolution of embeddings is a sum of rows, one for each word and place in the window: with words
+        # far fewer than positions, looking the rows up is several times faster.
+        rows = self.places(self.embedding.weight).view(self.vocab_size, self.window, -1).transpose(0, 1).flatten(0, 1)
+        said = ids != PAD
+        windows = F.pad(ids, (self.window // 2, self.window // 2), value=PAD).unfold(1, self.window, 1)[said]
+        windows = windows + torch.arange(self.window, device=ids.device) * self.vocab_size
+        phrases = F.relu(F.embedding_bag(windows, rows, mode="sum") + self.bias)
+        captions = phrases.new_zeros(len(ids), phrases.shape[1]).index_add(0, said.nonzero()[:, 0], phrases)
+        return self.center(self.projection(self.norm(captions)))
+
+
+class ConvTower(nn.Module):
+    """Pixels to a vector: convolutions that halve the picture, the mean over what is left of it, a projection.
+
+    widths: channels behind each halving; depths: convolutions with a shortcut that follow it; features: channels
+    of the last picture, whose mean is to an image what the sum of phrases is to a caption.
+    """
+
+    def __init__(
+        self, embed_dim: int, image_size: int, widths: Sequence[int], depths: Sequence[int], features: int
+    ) -> None:
+        super().__init__()
+        self.image_size = image_size
+        layers: list[nn.Module] = []
+        before = 3
+        for width, depth in zip(widths, depths, strict=True):
+            layers += [_convolution(before, width, 3, 2), *(_Residual(width) for _ in range(depth))]
+            before = width
+        self.layers = nn.Sequential(*layers, _convolution(before, features, 1, 1))
+        self.projection = nn.Linear(features, embed_dim, bias=False)
+        self.center = nn.BatchNorm1d(embed_dim, affine=False)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """images: (n, 3, image_size, image_size), normalized. Returns (n, embed_dim)."""
+        return self.center(self.projection(self.layers(images).mean((2, 3))))
+
+
+def _convolution(before: int, after: int, kernel: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(after), nn.ReLU(inplace=True)
+    )
+
+
+class _Residual(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.inner = _convolution(width, width, 3, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.inner(x)
+
+
+IMAGE_TOWERS = {"conv": ConvTower}
+TEXT_TOWERS = {"words": WordTower}

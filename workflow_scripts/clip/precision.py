@@ -1,0 +1,30 @@
+"""What a forward pass computes in: 32 bits, or mixed with bfloat16 or float16."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from workflow_scripts.clip.device import is_gpu
+from workflow_scripts.core.errors import UserError
+
+MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
+
+
+def check_precision(precision: str, device: torch.device, setting: str) -> None:
+    """Raise UserError, which names ``setting``, for amp_fp16 without a GPU, which has no fast path for it."""
+    if precision == "amp_fp16" and not is_gpu(device):
+        raise UserError(f"{setting}: amp_fp16 needs a GPU; use fp32 or amp_bf16")
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager:
+    """The context of a training's forward pass; weights, gradients and the optimizer stay in 32 bits."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, MIXED[precision])
+
+
+def scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
+    """Scales the loss where float16 gradients would vanish; does nothing otherwise."""
+    return torch.amp.GradScaler(device.type, enabled=precision == "amp_fp16")

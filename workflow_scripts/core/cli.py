@@ -1,0 +1,106 @@
+"""The command line of a step: logging set up in one place, errors as one line."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.lock import held
+
+log = logging.getLogger("compclip")
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser with the options that every step has; ``description`` is the module's docstring."""
+    result = argparse.ArgumentParser(
+        description=(description or "").strip(), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    result.add_argument("--log", type=Path, metavar="FILE", help="also write the log, tracebacks included, here")
+    return result
+
+
+def positive(text: str) -> int:
+    """The ``type`` of an option that is a whole number from 1: so many threads, say."""
+    if (value := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"at least 1, not {value}")
+    return value
+
+
+def resamples(text: str) -> int:
+    """The ``type`` of an option that says how often an interval resamples: fewer than 100 times give no quantile."""
+    if (value := int(text)) < 100:
+        raise argparse.ArgumentTypeError(f"at least 100, not {value}")
+    return value
+
+
+def start_logging(log_file: Path | None = None) -> None:
+    """Plain lines on standard error; with a file the same with times there."""
+    # On a full disk the log's own failure must not bury the step's.
+    logging.raiseExceptions = False
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+        handler.close()
+    screen = logging.StreamHandler()
+    screen.setLevel(logging.INFO)
+    screen.setFormatter(logging.Formatter("%(message)s"))
+    log.addHandler(screen)
+    if log_file is not None:
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        # Of several processes that train together the first begins the log, and the others' errors stand in it too.
+        if os.environ.get("RANK", "0") == "0":
+            log_file.write_bytes(b"")
+        file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(file)
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as the one line that a user reads."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory: close other programs, or use smaller batches in the config"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _alone(log_file: Path | None) -> AbstractContextManager[object]:
+    """Of one step, told by its log, one process at a time: where Snakemake was killed its steps go on for a while,
+    and another run must not write what they write."""
+    # Of several processes that train together the first waits for them all.
+    if log_file is None or os.environ.get("RANK", "0") != "0":
+        return nullcontext()
+
+    def wait(holder: str) -> None:
+        log.warning("%s, is at this step still, perhaps of a run that was killed: waiting until it ends", holder)
+
+    return held(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
+
+
+def run(step: Callable[[argparse.Namespace], None], arguments: argparse.ArgumentParser) -> None:
+    """Parse, log, run; on failure print one line, put the traceback in the log, exit with 1."""
+    options = arguments.parse_args()
+    start_logging()
+    try:
+        with _alone(options.log):
+            start_logging(options.log)
+            step(options)
+    except KeyboardInterrupt:
+        log.error("interrupted: run again to resume")
+        sys.exit(130)
+    except Exception as error:
+        # Only the file gets the traceback: its handler alone takes DEBUG.
+        log.debug("traceback", exc_info=True)
+        hint = "" if isinstance(error, UserError) or options.log is None else f" (traceback: {options.log})"
+        log.error("error: %s%s", one_line(error), hint)
+        sys.exit(1)

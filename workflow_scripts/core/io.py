@@ -1,0 +1,215 @@
+"""Files in and out: whole or not at all, with the same bytes for the same content."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+import pyarrow as arrow
+import pyarrow.parquet as pq
+
+from workflow_scripts.core.errors import UserError
+
+# A full disk, a full quota, a file-size limit.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Rows of a table that are Python's objects at once.
+ROWS_HELD = 1 << 15
+
+
+@contextmanager
+def room_for(path: Path) -> Iterator[None]:
+    """Where the block finds no room to write, the UserError names ``path``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        number = _no_room(error)
+        if number is None:
+            raise
+        reason = os.strerror(number).lower()
+        raise UserError(f"{path}: not written ({reason}): make room, then run again") from error
+
+
+def _no_room(error: BaseException) -> int | None:
+    """Which of ``_NO_ROOM`` is behind an error: torch raises another over it, safetensors has but words for it."""
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, OSError) and behind.errno in _NO_ROOM:
+            return behind.errno
+        behind = behind.__cause__ or behind.__context__
+    return next((number for number in _NO_ROOM if f"(os error {number})" in str(error)), None)
+
+
+def _beside(path: Path, kind: str) -> Path:
+    """A hidden name beside ``path``, of this process alone; what dead processes left under such names is removed."""
+    start = f".{path.name}.{platform.node()}-"
+    for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
+        number = left.name.removeprefix(start).removesuffix(f".{kind}")
+        if number.isdecimal() and not _alive(int(number)):
+            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
+    return path.with_name(f"{start}{os.getpid()}.{kind}")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        pass
+    return True
+
+
+@contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """A temporary file beside ``path``, moved into place when the block ends, removed when it fails.
+
+    Two runs may write the same artifact at once: each has a temporary name of its own.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path, "tmp")
+    try:
+        with room_for(path):
+            yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """As ``atomic``, for a folder: an existing one is replaced."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path, "tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    replaced = _beside(path, "old")
+    shutil.rmtree(replaced, ignore_errors=True)
+    try:
+        with room_for(path):
+            yield temporary
+        while True:
+            with suppress(FileNotFoundError):
+                os.rename(path, replaced)
+            try:
+                os.rename(temporary, path)
+                break
+            except OSError as error:
+                # Another run has put its own there in between.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                shutil.rmtree(replaced, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(value: Any, path: str | Path) -> None:
+    """Indented, keys as given, a newline at the end; NaN is refused, since JSON has none."""
+    write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+
+
+def json_lines(table: pd.DataFrame) -> str:
+    """One JSON object a row, keys in the table's order, null where a value is missing."""
+    # Some at once: as Python's objects they need several times the table's memory.
+    parts = (table.iloc[start : start + ROWS_HELD] for start in range(0, len(table), ROWS_HELD))
+    rows = (row for part in parts for row in part.astype(object).where(part.notna(), None).to_dict("records"))
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: not JSON ({error}): make it again") from error
+
+
+def check_table(table: pd.DataFrame, schema: pa.DataFrameSchema, where: str | Path) -> pd.DataFrame:
+    """``table`` with the schema's columns in its order and dtypes, or a UserError that names the first fault."""
+    try:
+        return schema.validate(table)[list(schema.columns)]
+    except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
+        raise UserError(f"{where}: {' '.join(str(error).split())[:400]}") from error
+
+
+def write_table(table: pd.DataFrame, path: str | Path, schema: pa.DataFrameSchema) -> None:
+    """Write Parquet after a check against ``schema``; the row order is the caller's."""
+    write_frame(check_table(table, schema, path), path)
+
+
+def write_frame(table: pd.DataFrame, path: str | Path) -> None:
+    """Write Parquet unchecked: for tables whose columns only their maker knows (a source's ``scenes``)."""
+    with atomic(path) as temporary:
+        table.reset_index(drop=True).to_parquet(temporary, index=False, compression="zstd")
+
+
+def read_table(path: str | Path, schema: pa.DataFrameSchema, columns: list[str] | None = None) -> pd.DataFrame:
+    """Read Parquet and check it; ``columns`` reads just these, unchecked against the rest."""
+    try:
+        table = pd.read_parquet(path, columns=columns)
+    except (arrow.ArrowInvalid, OSError) as error:
+        if isinstance(error, FileNotFoundError):  # pandas names the file alone
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+        raise UserError(f"{path}: not a readable Parquet file ({error}): make it again") from error
+    return check_table(table, schema.select_columns(columns) if columns else schema, path)
+
+
+@contextmanager
+def table_writer(path: str | Path, schema: pa.DataFrameSchema) -> Iterator[Any]:
+    """For tables too large to hold: yields ``write(frame)``; each frame is checked and appended."""
+    writer: pq.ParquetWriter | None = None
+    with atomic(path) as temporary:
+
+        def write(frame: pd.DataFrame) -> None:
+            nonlocal writer
+            checked = check_table(frame, schema, path).reset_index(drop=True)
+            part = arrow.Table.from_pandas(checked, preserve_index=False)
+            if writer is None:
+                writer = pq.ParquetWriter(temporary, part.schema, compression="zstd")
+            writer.write_table(part.cast(writer.schema))
+
+        try:
+            yield write
+            if writer is None:
+                write(empty_table(schema))
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def empty_table(schema: pa.DataFrameSchema) -> pd.DataFrame:
+    """No rows, the schema's columns and dtypes."""
+    return pd.DataFrame({name: pd.Series(dtype=column.dtype.type) for name, column in schema.columns.items()})
+
+
+def safe_id(image_id: str) -> str:
+    """``image_id`` if it can be part of a path that stays in its folder; it may hold ``/``.
+
+    Raises UserError otherwise: absolute, empty or dotted parts, backslashes, control characters.
+    """
+    parts = image_id.split("/")
+    bad = not image_id or any(p in ("", ".", "..") for p in parts) or "\\" in image_id or ":" in parts[0]
+    if bad or any(ord(c) < 32 or ord(c) == 127 for c in image_id):
+        raise UserError(f"image_id {image_id!r}: cannot be a path inside a folder; rename it")
+    return image_id

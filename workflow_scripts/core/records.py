@@ -1,0 +1,175 @@
+"""Rows of somebody else's file: CSV, TSV, JSON, JSON lines or Parquet, every value as text.
+
+Numbers written as text stay as they are (``007``); a row that cannot be read is named, not dropped in silence.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as arrow
+import pyarrow.parquet as pq
+
+from workflow_scripts.core.errors import UserError
+
+FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+_HALF = re.compile("[\ud800-\udfff]")
+Row = tuple[str, dict[str, Any] | str]
+
+
+def read_records(
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), *, only: bool = False
+) -> tuple[pd.DataFrame, list[str]]:
+    """The columns ``required`` and those of ``optional`` that are there, and the rows that could not be read.
+
+    ``only``: another column is an error, for files in which a column misspelled would be one ignored.
+
+    The table has one text (None: no value) a cell, and a column ``where`` that names the row (``line 3``, the header
+    being line 1; ``record 3`` where the file has no lines). A bad row is ``line 3: what is wrong``.
+    Raises UserError for a file that is missing, of another format, damaged or not UTF-8, and for a missing column.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise UserError(f"{path}: unknown format {suffix!r}; allowed: {', '.join(FORMATS)}")
+    found, rows = _parquet(path) if suffix == ".parquet" else _text(path, suffix)
+    absent = [name for name in required if name not in found]
+    if absent:
+        raise UserError(f"{path}: no column {absent[0]!r}; its columns: {', '.join(map(repr, found)) or 'none'}")
+    unknown = [name for name in found if only and name not in (*required, *optional)]
+    if unknown:
+        raise UserError(f"{path}: unknown column {unknown[0]!r}; allowed: {', '.join((*required, *optional))}")
+    names = [*required, *(name for name in optional if name in found)]
+    cells: dict[str, list[str | None]] = {name: [] for name in ["where", *names]}
+    bad = []
+    for where, row in rows:
+        try:
+            values = _fault(row) if isinstance(row, str) else [_as_text(name, row.get(name)) for name in names]
+        except ValueError as error:
+            bad.append(f"{where}: {error}")
+            continue
+        for name, value in zip(cells, [where, *values], strict=True):
+            cells[name].append(value)
+    return pd.DataFrame(cells, dtype=object), bad
+
+
+def _fault(reason: str) -> list[str | None]:
+    raise ValueError(reason)
+
+
+def _as_text(name: str, value: Any) -> str | None:
+    """A cell as text: None for no value, a whole number without a fraction. Raises ValueError for a nested one."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, str):
+        if _HALF.search(value):
+            raise ValueError(f"{name} holds half a character")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is {str(value)[:40]!r}, not a text")
+    return str(int(value)) if math.isfinite(value) and value == int(value) else repr(value)
+
+
+def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
+    try:
+        table = pq.read_table(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise UserError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:200]})") from error
+    rows = (
+        (f"record {number}", row)
+        for number, row in enumerate((row for batch in table.to_batches() for row in batch.to_pylist()), 1)
+    )
+    return table.column_names, rows
+
+
+def decode(path: Path) -> str:
+    """A file's text, less a byte order mark. Raises UserError that names the line which is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise UserError(
+            f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8"
+        ) from error
+
+
+def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not empty, each with the number of its first line.
+
+    Raises UserError where a quote does not close, or closes within a value: no later row can be trusted.
+    """
+    csv.field_size_limit(sys.maxsize)  # not of csv's own 128 KiB
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise UserError(f"{path}: from line {line}: {error}: mend the quotes there") from error
+        if row:
+            yield line, row
+
+
+def _text(path: Path, suffix: str) -> tuple[list[str], Iterator[Row]]:
+    text = decode(path)
+    if suffix in (".csv", ".tsv"):
+        return _csv(path, text, "\t" if suffix == ".tsv" else ",")
+    rows = _json(path, text) if suffix == ".json" else _json_lines(text)
+    return list(dict.fromkeys(key for _, row in rows if isinstance(row, dict) for key in row)), iter(rows)
+
+
+def _csv(path: Path, text: str, delimiter: str) -> tuple[list[str], Iterator[Row]]:
+    lines = csv_rows(path, text, delimiter)
+    _, first = next(lines, (1, []))
+    header = [name.strip() for name in first]
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise UserError(f"{path}: column {twice[0]!r} stands twice: keep one")
+
+    def rows() -> Iterator[Row]:
+        for line, row in lines:
+            if len(row) == len(header):
+                yield f"line {line}", dict(zip(header, row, strict=True))
+            else:
+                yield f"line {line}", f"{len(row)} values, the header has {len(header)} columns"
+
+    return header, rows()
+
+
+def _json(path: Path, text: str) -> list[Row]:
+    try:
+        content = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UserError(f"{path}: not JSON ({error}); one object a line is the format .jsonl") from error
+    if not isinstance(content, list):
+        raise UserError(f"{path}: must be a list of objects, one a caption")
+    return [
+        (f"record {number}", row if isinstance(row, dict) else "is no object") for number, row in enumerate(content, 1)
+    ]
+
+
+def _json_lines(text: str) -> list[Row]:
+    rows: list[Row] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            row = row if isinstance(row, dict) else "is no object"
+        except (json.JSONDecodeError, RecursionError) as error:
+            row = f"not JSON ({error})"
+        rows.append((f"line {number}", row))
+    return rows

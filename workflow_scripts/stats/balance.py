@@ -1,0 +1,60 @@
+"""Balancing of swapped entries, so that no pair dominates (appendix 1.5, listing 1).
+
+The released code takes its two-pair branch never, since it compares the dataset's name under one spelling and is
+called with another, and fails where there are too few pairs or the runner-up is smaller than the cap. Here the
+number of dominant pairs is a setting, and too few pairs mean no cut, which the result says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workflow_scripts.core.seeds import rng
+
+
+@dataclass(frozen=True)
+class Cut:
+    """kept: how many entries of each dominant pair stay (empty: no cut is possible). rule: in words."""
+
+    kept: dict[str, int]
+    counts: dict[str, int]
+    rule: str
+
+    @property
+    def possible(self) -> bool:
+        return bool(self.kept)
+
+
+def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -> Cut:
+    """Which pairs are cut to how many entries: ``min(n, int(ratio * next))``.
+
+    ``next`` is the count of the most frequent pair that is not dominant; equal counts are ordered by name.
+    """
+    counts = sorted(Counter(pairs).items(), key=lambda item: (-item[1], item[0]))
+    if len(counts) <= dominant:
+        have = f"{len(counts)} pair{'s' * (len(counts) != 1)}"
+        return Cut({}, dict(counts), f"no cut: {have}, {dominant + 1} needed")
+    cap = int(ratio * counts[dominant][1])
+    kept = {pair: min(n, cap) for pair, n in counts[:dominant]}
+    which = "the most frequent pair" if dominant == 1 else f"the {dominant} most frequent pairs"
+    return Cut(kept, dict(counts), f"{which}, to {ratio:g} times the next")
+
+
+def weights(pairs: Sequence[str], cut: Cut) -> np.ndarray:
+    """(n,) the weight of each entry in the exact score: kept / n in a dominant pair, 1 elsewhere."""
+    return np.array([cut.kept[p] / cut.counts[p] if p in cut.kept else 1.0 for p in pairs], dtype=np.float64)
+
+
+def subsample(pairs: Sequence[str], cut: Cut, seed: int) -> np.ndarray:
+    """(n,) which entries a seeded subsample keeps, for the sampled score; ``pairs`` in a fixed order."""
+    names = np.asarray(pairs, dtype=object)
+    keep = np.ones(len(names), bool)
+    for pair, m in cut.kept.items():
+        rows = np.flatnonzero(names == pair)
+        keep[rows] = False
+        keep[rng(seed, "balance", pair).choice(rows, m, replace=False)] = True
+    return keep
