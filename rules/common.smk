@@ -10,8 +10,9 @@ sys.path.insert(0, workflow.basedir)
 
 from workflow_scripts.core import plugins
 from workflow_scripts.core.code import code_hash
-from workflow_scripts.workflow.config import load_config
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.step import command, declaration
+from workflow_scripts.workflow.config import load_config
 from workflow_scripts.workflow.storage import check_store, follow_constraints
 
 try:
@@ -25,9 +26,11 @@ DATASET = CONFIG.dataset.name or CONFIG.dataset.source
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# In the rules' paths, <results> and <logs>.
+# In the rules' paths: <results>, <dataset> (the data set's folder there), <name> (the data set's name) and <logs>.
 pathvars:
     results=RESULTS,
+    dataset=f"{RESULTS}/{DATASET}",
+    name=DATASET,
     logs=LOGS,
 
 
@@ -39,7 +42,25 @@ if CONFIG.container:
 wildcard_constraints:
     composition="|".join(CONFIG.compositions),
     generator="|".join(GENERATORS),
-    dataset=DATASET,
+
+
+def step(name, *code, **given):
+    """Return the params of a rule that runs step ``stage.module``: the identity of its code, and its command.
+
+    ``code`` names more modules that decide its result. ``given`` has what the step declares and what is neither a path
+    of the rule nor a key of the config; a function is called with the wildcards.
+    """
+
+    def words(wildcards, input, output):
+        named = {"dataset": DATASET, "results": results_folder(wildcards)} | dict(wildcards.items())
+        named |= {key: value(wildcards) if callable(value) else value for key, value in given.items()}
+        declared = declaration(name).model_fields
+        own = {
+            key: value for key, value in named.items() if key in declared and key not in {*input.keys(), *output.keys()}
+        }
+        return command(name, CONFIG, dict(input.items()), dict(output.items()), own)
+
+    return {"code": code_hash(f"workflow_scripts.{name}", *code), "step": words}
 
 
 def results_folder(wildcards):

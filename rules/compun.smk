@@ -3,7 +3,7 @@
 # chooses, by every prompt, what that amounts to, and pages to ask people the same. Included where the config has a
 # section compun.
 
-COMPUN = "<results>/{dataset}/compun"
+COMPUN = "<dataset>/compun"
 
 
 wildcard_constraints:
@@ -22,16 +22,13 @@ if drawn_compounds():
             descriptions=f"{COMPUN}/drawn/descriptions.json",
             summary=f"{COMPUN}/drawn/drawn.json",
             pictures=directory(f"{COMPUN}/drawn/training/images"),
-            training=expand(
-                "<results>/{{dataset}}/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]
-            ),
+            training=expand("<dataset>/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]),
         log:
-            "<logs>/{dataset}/compun/draw_compounds.log",
+            "<logs>/compun/draw_compounds.log",
         benchmark:
-            "<logs>/{dataset}/compun/draw_compounds.benchmark.tsv"
+            "<logs>/compun/draw_compounds.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        threads: 1
         resources:
             mem_mb=growing(1000),
             runtime=growing(30),
@@ -57,9 +54,9 @@ if drawn_compounds():
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:
-            "<logs>/{dataset}/compun/train_small_clip_{training}.log",
+            "<logs>/compun/train_small_clip_{training}.log",
         benchmark:
-            "<logs>/{dataset}/compun/train_small_clip_{training}.benchmark.tsv"
+            "<logs>/compun/train_small_clip_{training}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: training_threads(CONFIG.compun.judge)
@@ -92,12 +89,11 @@ rule load_compounds:
         files=directory(f"{COMPUN}/images"),
         summary=f"{COMPUN}/compounds.json",
     log:
-        "<logs>/{dataset}/compun/load_compounds.log",
+        "<logs>/compun/load_compounds.log",
     benchmark:
-        "<logs>/{dataset}/compun/load_compounds.benchmark.tsv"
+        "<logs>/compun/load_compounds.benchmark.tsv"
     conda:
         "../envs/compun.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(60),
@@ -121,12 +117,11 @@ rule ask_captions:
         texts=f"{COMPUN}/{{kind}}.json",
         summary=f"{COMPUN}/{{kind}}_summary.json",
     log:
-        "<logs>/{dataset}/compun/ask_captions_{kind}.log",
+        "<logs>/compun/ask_captions_{kind}.log",
     benchmark:
-        "<logs>/{dataset}/compun/ask_captions_{kind}.benchmark.tsv"
+        "<logs>/compun/ask_captions_{kind}.benchmark.tsv"
     conda:
         "../envs/compun.yaml"
-    threads: 1
     resources:
         mem_mb=growing(1000),
         runtime=growing(240),
@@ -150,9 +145,9 @@ rule classify:
     output:
         choices=directory(f"{COMPUN}/choices"),
     log:
-        "<logs>/{dataset}/compun/classify.log",
+        "<logs>/compun/classify.log",
     benchmark:
-        "<logs>/{dataset}/compun/classify.benchmark.tsv"
+        "<logs>/compun/classify.benchmark.tsv"
     conda:
         "../envs/compun.yaml"
     threads: CONFIG.threads
@@ -187,15 +182,11 @@ rule analyze_choices:
     output:
         analysis=directory(f"{COMPUN}/analysis"),
     log:
-        "<logs>/{dataset}/compun/analyze_choices.log",
+        "<logs>/compun/analyze_choices.log",
     benchmark:
-        "<logs>/{dataset}/compun/analyze_choices.benchmark.tsv"
+        "<logs>/compun/analyze_choices.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.compun.analyze_choices"),
         people=["--people", *map(on_disk, people_answered())] if people_answered() else [],
@@ -221,15 +212,11 @@ if CONFIG.compun.human:
             pictures=directory(f"{COMPUN}/human/pictures"),
             summary=f"{COMPUN}/human/tasks.json",
         log:
-            "<logs>/{dataset}/compun/sample_compun_tasks.log",
+            "<logs>/compun/sample_compun_tasks.log",
         benchmark:
-            "<logs>/{dataset}/compun/sample_compun_tasks.benchmark.tsv"
+            "<logs>/compun/sample_compun_tasks.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: 1
-        resources:
-            mem_mb=growing(2000),
-            runtime=growing(30),
         params:
             code=code_hash("workflow_scripts.compun.sample_compun_tasks"),
             options=people_options,
@@ -248,12 +235,11 @@ if CONFIG.compun.human:
         output:
             pages=directory(f"{COMPUN}/human/pages"),
         log:
-            "<logs>/{dataset}/compun/write_compun_pages.log",
+            "<logs>/compun/write_compun_pages.log",
         benchmark:
-            "<logs>/{dataset}/compun/write_compun_pages.benchmark.tsv"
+            "<logs>/compun/write_compun_pages.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        threads: 1
         resources:
             mem_mb=growing(1000),
             runtime=growing(30),
@@ -276,12 +262,11 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
             by_compound=f"{COMPUN}/human/items.csv",
             by_worker=f"{COMPUN}/human/workers.csv",
         log:
-            "<logs>/{dataset}/compun/analyze_people.log",
+            "<logs>/compun/analyze_people.log",
         benchmark:
-            "<logs>/{dataset}/compun/analyze_people.benchmark.tsv"
+            "<logs>/compun/analyze_people.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        threads: 1
         resources:
             mem_mb=growing(1000),
             runtime=growing(30),
@@ -294,3 +279,52 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
         shell:
             "python -m workflow_scripts.compun.analyze_people --tasks {input.tasks:q} --answers {input.answers:q}"
             " --keep {params.keep} --bootstrap {params.bootstrap} --seed {params.seed} --output {params.folder:q} --log {log:q}"
+
+
+rule draw_compun:
+    """Draw how often each model is right of compound nouns, by prompt and by kind, beside the paper's figures."""
+    input:
+        analysis=f"{compun_folder()}/analysis",
+    output:
+        **compun_figures(),
+        text="<results>/compun.md",
+    log:
+        "<logs>/draw_compun.log",
+    benchmark:
+        "<logs>/draw_compun.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code_hash("workflow_scripts.compun.draw_compun"),
+    shell:
+        "python -m workflow_scripts.compun.draw_compun --analysis {input.analysis:q} --text {output.text:q}"
+        " --accuracy {output.accuracy:q} --examples {output.examples:q} --gains {output.gains:q}"
+        " --kinds {output.kinds:q} --log {log:q}"
+
+
+rule make_compun_page:
+    """Write the page of compound nouns alone: one file."""
+    input:
+        compun_page_reads(),
+        templates=page_templates("compun"),
+    output:
+        report(
+            "<results>/compun.html",
+            caption="../workflow_scripts/report/captions/compun.rst",
+            category="Compound nouns",
+            labels={"table": "the page to read"},
+        ),
+    log:
+        "<logs>/make_compun_page.log",
+    benchmark:
+        "<logs>/make_compun_page.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code_hash("workflow_scripts.compun.make_compun_page"),
+        dataset=DATASET,
+        settings=CONFIG.model_dump_json(include={"seed", "dataset", "compun"}),
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.compun.make_compun_page --results {params.results:q}"
+        " --dataset {params.dataset:q} --settings {params.settings:q} --log {log:q}"

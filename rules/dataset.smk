@@ -7,18 +7,17 @@ rule load_dataset:
     input:
         stored(source_section()),
     output:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        folder=directory("<results>/{dataset}/images"),
-        summary="<results>/{dataset}/dataset.json",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        folder=directory("<dataset>/images"),
+        summary="<dataset>/dataset.json",
         tables=source_tables(),
     log:
-        "<logs>/{dataset}/load_dataset.log",
+        "<logs>/load_dataset.log",
     benchmark:
-        "<logs>/{dataset}/load_dataset.benchmark.tsv"
+        "<logs>/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(120),
@@ -37,4 +36,4 @@ rule load_dataset:
     shell:
         "python -m workflow_scripts.dataset.load_dataset --source {params.source:q}"
         " --settings {params.settings:q} --limit {params.limit} --seed {params.seed}"
-        " --results {params.results:q} --dataset {wildcards.dataset:q} --cache {params.cache:q} --log {log:q}"
+        " --results {params.results:q} --dataset {DATASET:q} --cache {params.cache:q} --log {log:q}"

@@ -6,24 +6,23 @@
 rule measure_splits:
     """Measure the atom and compound divergence of each test split from train."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        pairs="<results>/{dataset}/pairs.parquet",
-        ranking="<results>/{dataset}/{composition}/ranking.parquet",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        captions="<dataset>/captions.parquet",
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
+        splits="<dataset>/{composition}/splits.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
         adjectives=all_adjective_lexicons,
         nouns=noun_lexicon,
     output:
-        divergence="<results>/{dataset}/{composition}/divergence.parquet",
-        summary="<results>/{dataset}/{composition}/divergence.json",
+        divergence="<dataset>/{composition}/divergence.parquet",
+        summary="<dataset>/{composition}/divergence.json",
     log:
-        "<logs>/{dataset}/{composition}/measure_splits.log",
+        "<logs>/{composition}/measure_splits.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/measure_splits.benchmark.tsv"
+        "<logs>/{composition}/measure_splits.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
@@ -39,6 +38,32 @@ rule measure_splits:
         " --ranking {input.ranking:q} --splits {input.splits:q} --swapped {input.swapped:q}"
         " --prompts {input.prompts:q} --adjectives {input.adjectives:q} --nouns {input.nouns:q}"
         " --model {params.model:q} {params.subgraphs} --shuffles {params.shuffles} --seed {params.seed}"
-        " --processes {threads} --cache {params.cache:q} --dataset {wildcards.dataset:q}"
+        " --processes {threads} --cache {params.cache:q} --dataset {DATASET:q}"
         " --composition {wildcards.composition:q} --output {output.divergence:q} --summary {output.summary:q}"
         " --log {log:q}"
+
+
+rule draw_divergence:
+    """Draw how far the test splits are from train: their atoms and compounds, and the division by divergence."""
+    input:
+        divergence="<dataset>/{composition}/divergence.parquet",
+        summary="<dataset>/{composition}/divergence.json",
+        division=division_files,
+    output:
+        parts=divergence_figures(),
+        division=division_figures(),
+    log:
+        "<logs>/{composition}/draw_divergence.log",
+    benchmark:
+        "<logs>/{composition}/draw_divergence.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code_hash("workflow_scripts.divergence.draw_divergence"),
+        definitions=measured_definitions(),
+        seed=CONFIG.seed,
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.divergence.draw_divergence --results {params.results:q} --dataset {DATASET:q}"
+        " --composition {wildcards.composition:q} --definitions {params.definitions} --division {input.division:q}"
+        " --seed {params.seed} --log {log:q}"

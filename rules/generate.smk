@@ -7,24 +7,23 @@
 rule generate_images:
     """Make, or fetch, an image for each prompt."""
     input:
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
         tables=generator_tables,
         stored=generator_stored,
     output:
-        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-        folder=directory("<results>/{dataset}/{composition}/generated/{generator}/images"),
-        summary="<results>/{dataset}/{composition}/generated/{generator}/summary.json",
+        manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
+        folder=directory("<dataset>/{composition}/generated/{generator}/images"),
+        summary="<dataset>/{composition}/generated/{generator}/summary.json",
     log:
-        "<logs>/{dataset}/{composition}/generate_images.{generator}.log",
+        "<logs>/{composition}/generate_images.{generator}.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/generate_images.{generator}.benchmark.tsv"
+        "<logs>/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
         generator=one_of(generators()),
     group:
         "generate"
     conda:
         "../envs/base.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(60),
@@ -39,16 +38,16 @@ rule generate_images:
     shell:
         "python -m workflow_scripts.generate.generate_images --generator {wildcards.generator:q} --kind {params.kind:q}"
         " --settings {params.settings:q} --prompts {input.prompts:q} --tables {input.tables:q}"
-        " --results {params.results:q} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --results {params.results:q} --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --seed {params.seed} {params.compute:q} --log {log:q}"
 
 
 use rule generate_images as generate_scenes with:
     output:
-        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-        folder=directory("<results>/{dataset}/{composition}/generated/{generator}/images"),
-        summary="<results>/{dataset}/{composition}/generated/{generator}/summary.json",
-        scenes="<results>/{dataset}/{composition}/generated/{generator}/scenes.parquet",
+        manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
+        folder=directory("<dataset>/{composition}/generated/{generator}/images"),
+        summary="<dataset>/{composition}/generated/{generator}/summary.json",
+        scenes="<dataset>/{composition}/generated/{generator}/scenes.parquet",
     wildcard_constraints:
         generator=one_of(generators(scenes=True)),
 
@@ -71,20 +70,19 @@ use rule generate_images as generate_by_model with:
 rule export_layout:
     """Write the splits in the layout that AttnGAN's kin train from and draw; for who asks for it."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        files="<results>/{dataset}/images",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        files="<dataset>/images",
+        splits="<dataset>/{composition}/splits.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
     output:
-        folder=directory("<results>/{dataset}/{composition}/layout"),
+        folder=directory("<dataset>/{composition}/layout"),
     log:
-        "<logs>/{dataset}/{composition}/export_layout.log",
+        "<logs>/{composition}/export_layout.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/export_layout.benchmark.tsv"
+        "<logs>/{composition}/export_layout.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(60),
@@ -95,5 +93,5 @@ rule export_layout:
     shell:
         "python -m workflow_scripts.generate.export_layout --captions {input.captions:q} --images {input.images:q}"
         " --splits {input.splits:q} --prompts {input.prompts:q} --batch {params.batch} --results {params.results:q}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q} --output {output.folder:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q} --output {output.folder:q}"
         " --log {log:q}"

@@ -7,34 +7,30 @@
 rule sample_tasks:
     """Sample what people are asked, and say what it will cost."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        files="<results>/{dataset}/images",
-        pairs="<results>/{dataset}/pairs.parquet",
-        ranking="<results>/{dataset}/{composition}/ranking.parquet",
-        heldout="<results>/{dataset}/{composition}/heldout.json",
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        files="<dataset>/images",
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
         shown=expand(
-            "<results>/{{dataset}}/{{composition}}/generated/{generator}/{name}",
+            "<dataset>/{{composition}}/generated/{generator}/{name}",
             generator=shown_generators(),
             name=["manifest.parquet", "images"],
         ),
-        scores=expand("<results>/{{dataset}}/{{composition}}/scores/{generator}", generator=shown_generators()),
+        scores=expand("<dataset>/{{composition}}/scores/{generator}", generator=shown_generators()),
     output:
-        tasks="<results>/{dataset}/{composition}/human/tasks.parquet",
-        pictures=directory("<results>/{dataset}/{composition}/human/pictures"),
-        summary="<results>/{dataset}/{composition}/human/tasks.json",
+        tasks="<dataset>/{composition}/human/tasks.parquet",
+        pictures=directory("<dataset>/{composition}/human/pictures"),
+        summary="<dataset>/{composition}/human/tasks.json",
     log:
-        "<logs>/{dataset}/{composition}/sample_tasks.log",
+        "<logs>/{composition}/sample_tasks.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/sample_tasks.benchmark.tsv"
+        "<logs>/{composition}/sample_tasks.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.human.sample_tasks"),
         generators=shown_generators(),
@@ -42,7 +38,7 @@ rule sample_tasks:
         seed=CONFIG.seed,
         results=results_folder,
     shell:
-        "python -m workflow_scripts.human.sample_tasks --results {params.results:q} --dataset {wildcards.dataset:q}"
+        "python -m workflow_scripts.human.sample_tasks --results {params.results:q} --dataset {DATASET:q}"
         " --composition {wildcards.composition:q} --generators {params.generators:q} --settings {params.settings:q}"
         " --seed {params.seed} --output {output.tasks:q} --pictures {output.pictures:q} --summary {output.summary:q}"
         " --log {log:q}"
@@ -51,21 +47,17 @@ rule sample_tasks:
 rule write_pages:
     """Write the tasks as pages that need nothing but a browser."""
     input:
-        tasks="<results>/{dataset}/{composition}/human/tasks.parquet",
-        pictures="<results>/{dataset}/{composition}/human/pictures",
+        tasks="<dataset>/{composition}/human/tasks.parquet",
+        pictures="<dataset>/{composition}/human/pictures",
         templates=PAGE_TEMPLATES,
     output:
-        pages=directory("<results>/{dataset}/{composition}/human/pages"),
+        pages=directory("<dataset>/{composition}/human/pages"),
     log:
-        "<logs>/{dataset}/{composition}/write_pages.log",
+        "<logs>/{composition}/write_pages.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/write_pages.benchmark.tsv"
+        "<logs>/{composition}/write_pages.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.human.write_pages"),
     shell:
@@ -76,17 +68,16 @@ rule write_pages:
 rule write_site:
     """Write the tasks as a crowd-work site takes them."""
     input:
-        tasks="<results>/{dataset}/{composition}/human/tasks.parquet",
+        tasks="<dataset>/{composition}/human/tasks.parquet",
         template=of_project("workflow_scripts/human/templates/site.html.j2"),
     output:
-        site=directory("<results>/{dataset}/{composition}/human/site"),
+        site=directory("<dataset>/{composition}/human/site"),
     log:
-        "<logs>/{dataset}/{composition}/write_site.log",
+        "<logs>/{composition}/write_site.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/write_site.benchmark.tsv"
+        "<logs>/{composition}/write_site.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
     resources:
         mem_mb=growing(1000),
         runtime=growing(30),
@@ -101,26 +92,22 @@ rule write_site:
 rule analyze:
     """Say what people answered, and how far the scores agree with them."""
     input:
-        tasks="<results>/{dataset}/{composition}/human/tasks.parquet",
+        tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=of_project(*CONFIG.human.answers),
         other=of_project(*CONFIG.human.scores.values()),
-        scores=expand("<results>/{{dataset}}/{{composition}}/scores/{generator}", generator=shown_generators()),
+        scores=expand("<dataset>/{{composition}}/scores/{generator}", generator=shown_generators()),
     output:
-        analysis=directory("<results>/{dataset}/{composition}/human/analysis"),
-        summary="<results>/{dataset}/{composition}/human/analysis.json",
+        analysis=directory("<dataset>/{composition}/human/analysis"),
+        summary="<dataset>/{composition}/human/analysis.json",
     log:
-        "<logs>/{dataset}/{composition}/analyze.log",
+        "<logs>/{composition}/analyze.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/analyze.benchmark.tsv"
+        "<logs>/{composition}/analyze.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.human.analyze"),
-        scores=lambda wildcards: on_disk(f"{RESULTS}/{wildcards.dataset}/{wildcards.composition}/scores"),
+        scores=lambda wildcards: on_disk(f"{RESULTS}/{DATASET}/{wildcards.composition}/scores"),
         other=[f"{name}={file}" for name, file in CONFIG.human.scores.items()],
         settings=CONFIG.human.model_dump_json(include={"keep", "perceptual", "match", "caption"}),
         bootstrap=CONFIG.score.bootstrap,

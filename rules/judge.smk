@@ -5,17 +5,17 @@
 rule train_judge:
     """Train the judge on the images that it may see, or take a pretrained one as it is."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        folder="<results>/{dataset}/images",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        folder="<dataset>/images",
+        splits="<dataset>/{composition}/splits.parquet",
         files=judge_files(),
     output:
-        judge=directory("<results>/{dataset}/{composition}/judge"),
+        judge=directory("<dataset>/{composition}/judge"),
     log:
-        "<logs>/{dataset}/{composition}/train_judge.log",
+        "<logs>/{composition}/train_judge.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/train_judge.benchmark.tsv"
+        "<logs>/{composition}/train_judge.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: training_threads(CONFIG.judge)

@@ -83,7 +83,6 @@ rule join_tables:
         "<logs>/join_tables.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=lambda wildcards, attempt: 30 * attempt,

@@ -8,17 +8,17 @@ if CONFIG.score.shards > 1:
     rule embed_images:
         """Embed one shard of a generator's images by the trained judge."""
         input:
-            images="<results>/{dataset}/images.parquet",
-            files="<results>/{dataset}/images",
-            manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-            made="<results>/{dataset}/{composition}/generated/{generator}/images",
-            judge="<results>/{dataset}/{composition}/judge",
+            images="<dataset>/images.parquet",
+            files="<dataset>/images",
+            manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
+            made="<dataset>/{composition}/generated/{generator}/images",
+            judge="<dataset>/{composition}/judge",
         output:
-            "<results>/{dataset}/{composition}/embeddings/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
+            "<dataset>/{composition}/embeddings/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
         log:
-            "<logs>/{dataset}/{composition}/embed_images.{generator}.{shard}-of-{shards}.log",
+            "<logs>/{composition}/embed_images.{generator}.{shard}-of-{shards}.log",
         benchmark:
-            "<logs>/{dataset}/{composition}/embed_images.{generator}.{shard}-of-{shards}.benchmark.tsv"
+            "<logs>/{composition}/embed_images.{generator}.{shard}-of-{shards}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: CONFIG.threads
@@ -44,22 +44,22 @@ if CONFIG.score.shards > 1:
 rule score_images:
     """Score a generator's images by the trained judge."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        files="<results>/{dataset}/images",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
-        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-        made="<results>/{dataset}/{composition}/generated/{generator}/images",
-        judge="<results>/{dataset}/{composition}/judge",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        files="<dataset>/images",
+        splits="<dataset>/{composition}/splits.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
+        manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
+        made="<dataset>/{composition}/generated/{generator}/images",
+        judge="<dataset>/{composition}/judge",
         embedded=image_shards,
     output:
-        scores=directory("<results>/{dataset}/{composition}/scores/{generator}"),
+        scores=directory("<dataset>/{composition}/scores/{generator}"),
     log:
-        "<logs>/{dataset}/{composition}/score_images.{generator}.log",
+        "<logs>/{composition}/score_images.{generator}.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/score_images.{generator}.benchmark.tsv"
+        "<logs>/{composition}/score_images.{generator}.benchmark.tsv"
     group:
         "score"
     conda:
@@ -83,7 +83,7 @@ rule score_images:
         "python -m workflow_scripts.score.score_images --captions {input.captions:q} --images {input.images:q}"
         " --splits {input.splits:q} --swapped {input.swapped:q} --prompts {input.prompts:q}"
         " --manifest {input.manifest:q} --judge {input.judge:q} --results {params.results:q}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q} --generator {wildcards.generator:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q} --generator {wildcards.generator:q}"
         " --serves {params.serves:q} {params.rule} --batch {params.batch} --threads {params.threads}"
         " --device {params.device} --cache {params.cache:q} --embedded {input.embedded:q} --output {output.scores:q}"
         " --log {log:q}"
@@ -92,29 +92,25 @@ rule score_images:
 rule score_oracle:
     """Score the drawn scenes by the oracle, which knows what was drawn."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        scenes="<results>/{dataset}/scenes.parquet",
-        facts="<results>/{dataset}/facts.parquet",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
-        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        scenes="<dataset>/scenes.parquet",
+        facts="<dataset>/facts.parquet",
+        splits="<dataset>/{composition}/splits.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
+        manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         drawn=drawn_scenes,
     output:
-        scores=directory("<results>/{dataset}/{composition}/scores_oracle/{generator}"),
+        scores=directory("<dataset>/{composition}/scores_oracle/{generator}"),
     log:
-        "<logs>/{dataset}/{composition}/score_oracle.{generator}.log",
+        "<logs>/{composition}/score_oracle.{generator}.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/score_oracle.{generator}.benchmark.tsv"
+        "<logs>/{composition}/score_oracle.{generator}.benchmark.tsv"
     group:
         "oracle"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.score.score_oracle"),
         serves=served_splits,
@@ -124,7 +120,7 @@ rule score_oracle:
         "python -m workflow_scripts.score.score_oracle --captions {input.captions:q} --images {input.images:q}"
         " --scenes {input.scenes:q} --facts {input.facts:q} --splits {input.splits:q} --swapped {input.swapped:q}"
         " --prompts {input.prompts:q} --manifest {input.manifest:q} --drawn {input.drawn:q}"
-        " --results {params.results:q} --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --results {params.results:q} --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --generator {wildcards.generator:q} --serves {params.serves:q} {params.rule}"
         " --output {output.scores:q} --log {log:q}"
 
@@ -132,20 +128,20 @@ rule score_oracle:
 rule adjective_choice:
     """Ask the judge to choose between the right and one wrong adjective of held-out pairs."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        files="<results>/{dataset}/images",
-        pairs="<results>/{dataset}/pairs.parquet",
-        ranking="<results>/{dataset}/{composition}/ranking.parquet",
-        heldout="<results>/{dataset}/{composition}/heldout.json",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        judge="<results>/{dataset}/{composition}/judge",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        files="<dataset>/images",
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+        splits="<dataset>/{composition}/splits.parquet",
+        judge="<dataset>/{composition}/judge",
     output:
-        "<results>/{dataset}/{composition}/adjective_choice.json",
+        "<dataset>/{composition}/adjective_choice.json",
     log:
-        "<logs>/{dataset}/{composition}/adjective_choice.log",
+        "<logs>/{composition}/adjective_choice.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/adjective_choice.benchmark.tsv"
+        "<logs>/{composition}/adjective_choice.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: CONFIG.threads
@@ -167,7 +163,7 @@ rule adjective_choice:
     shell:
         "python -m workflow_scripts.score.adjective_choice --captions {input.captions:q} --images {input.images:q}"
         " --pairs {input.pairs:q} --ranking {input.ranking:q} --heldout {input.heldout:q} --splits {input.splits:q}"
-        " --judge {input.judge:q} --results {params.results:q} --dataset {wildcards.dataset:q}"
+        " --judge {input.judge:q} --results {params.results:q} --dataset {DATASET:q}"
         " --composition {wildcards.composition:q} --train-on {params.train_on} --bootstrap {params.bootstrap}"
         " --batch {params.batch} --threads {params.threads} --device {params.device} --seed {params.seed}"
         " --cache {params.cache:q} --output {output:q} --log {log:q}"
@@ -176,18 +172,18 @@ rule adjective_choice:
 rule score_fid:
     """Compare a generator's images as a whole with the real images of each split."""
     input:
-        images="<results>/{dataset}/images.parquet",
-        files="<results>/{dataset}/images",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
-        manifest="<results>/{dataset}/{composition}/generated/{generator}/manifest.parquet",
-        made="<results>/{dataset}/{composition}/generated/{generator}/images",
+        images="<dataset>/images.parquet",
+        files="<dataset>/images",
+        splits="<dataset>/{composition}/splits.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
+        manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
+        made="<dataset>/{composition}/generated/{generator}/images",
     output:
-        "<results>/{dataset}/{composition}/fid/{generator}.json",
+        "<dataset>/{composition}/fid/{generator}.json",
     log:
-        "<logs>/{dataset}/{composition}/score_fid.{generator}.log",
+        "<logs>/{composition}/score_fid.{generator}.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/score_fid.{generator}.benchmark.tsv"
+        "<logs>/{composition}/score_fid.{generator}.benchmark.tsv"
     group:
         "fid"
     conda:

@@ -2,7 +2,7 @@
 # Needs long captions: of the sketches, or of one's own. Gives, for each seed, a CLIP before and after it was stretched,
 # trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
 
-SPECS = "<results>/{dataset}/specs/{seed}"
+SPECS = "<dataset>/specs/{seed}"
 
 
 wildcard_constraints:
@@ -15,20 +15,19 @@ if CONFIG.specs.data is None:
     rule describe_images:
         """Describe the sketches at length, and divide them into those that train and those that test."""
         input:
-            scenes="<results>/{dataset}/scenes.parquet",
-            images="<results>/{dataset}/images.parquet",
+            scenes="<dataset>/scenes.parquet",
+            images="<dataset>/images.parquet",
         output:
             examples=f"{SPECS}/examples.parquet",
             steps=f"{SPECS}/steps.parquet",
             captions=f"{SPECS}/captions.parquet",
             splits=f"{SPECS}/splits.parquet",
         log:
-            "<logs>/{dataset}/specs/{seed}/describe_images.log",
+            "<logs>/specs/{seed}/describe_images.log",
         benchmark:
-            "<logs>/{dataset}/specs/{seed}/describe_images.benchmark.tsv"
+            "<logs>/specs/{seed}/describe_images.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        threads: 1
         resources:
             mem_mb=growing(1000),
             runtime=growing(30),
@@ -47,16 +46,16 @@ if CONFIG.specs.base.epochs:
         """Train a CLIP on short captions, as stage judge does."""
         input:
             captions=f"{SPECS}/captions.parquet",
-            images="<results>/{dataset}/images.parquet",
-            folder="<results>/{dataset}/images",
+            images="<dataset>/images.parquet",
+            folder="<dataset>/images",
             splits=f"{SPECS}/splits.parquet",
             files=of_project(*CONFIG.specs.base.files()),
         output:
             judge=directory(f"{SPECS}/base"),
         log:
-            "<logs>/{dataset}/specs/{seed}/train_base.log",
+            "<logs>/specs/{seed}/train_base.log",
         benchmark:
-            "<logs>/{dataset}/specs/{seed}/train_base.benchmark.tsv"
+            "<logs>/specs/{seed}/train_base.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: training_threads(CONFIG.specs.base)
@@ -86,12 +85,11 @@ rule stretch:
     output:
         judge=directory(f"{SPECS}/stretched"),
     log:
-        "<logs>/{dataset}/specs/{seed}/stretch.log",
+        "<logs>/specs/{seed}/stretch.log",
     benchmark:
-        "<logs>/{dataset}/specs/{seed}/stretch.benchmark.tsv"
+        "<logs>/specs/{seed}/stretch.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(30),
@@ -111,9 +109,9 @@ rule cut_captions:
     output:
         summary=f"{SPECS}/cut_captions.json",
     log:
-        "<logs>/{dataset}/specs/{seed}/cut_captions.log",
+        "<logs>/specs/{seed}/cut_captions.log",
     benchmark:
-        "<logs>/{dataset}/specs/{seed}/cut_captions.benchmark.tsv"
+        "<logs>/specs/{seed}/cut_captions.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
     threads: CONFIG.threads
@@ -140,9 +138,9 @@ rule train_specs:
     output:
         judge=directory(f"{SPECS}/{{loss}}"),
     log:
-        "<logs>/{dataset}/specs/{seed}/train_specs_{loss}.log",
+        "<logs>/specs/{seed}/train_specs_{loss}.log",
     benchmark:
-        "<logs>/{dataset}/specs/{seed}/train_specs_{loss}.benchmark.tsv"
+        "<logs>/specs/{seed}/train_specs_{loss}.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
     threads: training_threads(CONFIG.specs.base)
@@ -178,9 +176,9 @@ rule intrinsic:
         result=f"{SPECS}/intrinsic.json",
         similarities=f"{SPECS}/similarities.parquet",
     log:
-        "<logs>/{dataset}/specs/{seed}/intrinsic.log",
+        "<logs>/specs/{seed}/intrinsic.log",
     benchmark:
-        "<logs>/{dataset}/specs/{seed}/intrinsic.benchmark.tsv"
+        "<logs>/specs/{seed}/intrinsic.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
     threads: CONFIG.threads
@@ -200,3 +198,63 @@ rule intrinsic:
         " {input.contrastive:q} --data {input.steps:q} --images {input.images:q} --bootstrap {params.bootstrap}"
         " --seed {wildcards.seed} --threads {params.torch_threads} --device {params.device} --cache {params.cache:q}"
         " --similarities {output.similarities:q} --output {output.result:q} --log {log:q}"
+
+
+rule draw_specs:
+    """Draw what training with long captions changed, for each seed."""
+    input:
+        intrinsic=specs_results,
+        similarities=f"{RESULTS}/{DATASET}/specs/{CONFIG.specs.seeds[0]}/similarities.parquet",
+        images=step_images,
+    output:
+        **specs_figures(),
+        table=report(
+            "<results>/specs.csv",
+            caption="../workflow_scripts/report/captions/specs.rst",
+            category="Long captions",
+            labels={"table": "measures of each seed"},
+        ),
+        text="<results>/specs.md",
+    log:
+        "<logs>/draw_specs.log",
+    benchmark:
+        "<logs>/draw_specs.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code_hash("workflow_scripts.specs.draw_specs"),
+    shell:
+        "python -m workflow_scripts.specs.draw_specs --intrinsic {input.intrinsic:q}"
+        " --similarities {input.similarities:q} --images {input.images:q} --table {output.table:q}"
+        " --measures {output.measures:q} --gains {output.gains:q} --growing {output.growing:q} --log {log:q}"
+
+
+rule make_specs_page:
+    """Write the page of long captions alone: one file."""
+    input:
+        specs_page_reads(),
+        templates=page_templates("specs"),
+    output:
+        report(
+            "<results>/specs.html",
+            caption="../workflow_scripts/report/captions/specs.rst",
+            category="Long captions",
+            labels={"table": "the page to read"},
+        ),
+    log:
+        "<logs>/make_specs_page.log",
+    benchmark:
+        "<logs>/make_specs_page.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(30),
+    params:
+        code=code_hash("workflow_scripts.specs.make_specs_page"),
+        dataset=DATASET,
+        settings=CONFIG.model_dump_json(include={"seed", "dataset", "specs"}),
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.specs.make_specs_page --results {params.results:q} --dataset {params.dataset:q}"
+        " --settings {params.settings:q} --log {log:q}"

@@ -5,19 +5,18 @@
 rule divide_images:
     """Divide the images so that train and test diverge in their pairs, and not in their words."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        pairs="<results>/{dataset}/pairs.parquet",
-        ranking="<results>/{dataset}/{composition}/ranking.parquet",
+        captions="<dataset>/captions.parquet",
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
     output:
-        division="<results>/{dataset}/{composition}/division.parquet",
-        summary="<results>/{dataset}/{composition}/division.json",
+        division="<dataset>/{composition}/division.parquet",
+        summary="<dataset>/{composition}/division.json",
     log:
-        "<logs>/{dataset}/{composition}/divide_images.log",
+        "<logs>/{composition}/divide_images.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/divide_images.benchmark.tsv"
+        "<logs>/{composition}/divide_images.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(120),
@@ -28,32 +27,28 @@ rule divide_images:
     shell:
         "python -m workflow_scripts.split.divide_images --captions {input.captions:q} --pairs {input.pairs:q}"
         " --ranking {input.ranking:q} {params.options} --seed {params.seed}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --output {output.division:q} --summary {output.summary:q} --log {log:q}"
 
 
 rule sample_heldout:
     """Draw the pairs that are held out, or take those that are listed or published, or that a division keeps from train."""
     input:
-        ranking="<results>/{dataset}/{composition}/ranking.parquet",
-        pairs=branch(by_divergence(), then="<results>/{dataset}/pairs.parquet"),
-        division=branch(by_divergence(), then="<results>/{dataset}/{composition}/division.parquet"),
+        ranking="<dataset>/{composition}/ranking.parquet",
+        pairs=branch(by_divergence(), then="<dataset>/pairs.parquet"),
+        division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
         adjectives=branch(CONFIG.split.published, then=adjective_lexicons),
         nouns=branch(CONFIG.split.published, then=noun_lexicon),
     output:
-        heldout="<results>/{dataset}/{composition}/heldout.json",
+        heldout="<dataset>/{composition}/heldout.json",
     log:
-        "<logs>/{dataset}/{composition}/sample_heldout.log",
+        "<logs>/{composition}/sample_heldout.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/sample_heldout.benchmark.tsv"
+        "<logs>/{composition}/sample_heldout.benchmark.tsv"
     group:
         "split"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.sample_heldout"),
         fraction=CONFIG.split.heldout.fraction,
@@ -67,34 +62,30 @@ rule sample_heldout:
         " --window {params.window} --pairs {params.pairs:q} --published {params.published:q}"
         " --occurrences {input.pairs:q} --division {input.division:q}"
         " --adjectives {input.adjectives:q} --nouns {input.nouns:q} --seed {params.seed}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --output {output.heldout:q} --log {log:q}"
 
 
 rule make_splits:
     """Divide the images into train, test_seen and test_unseen, or take the published division, or that by divergence."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        pairs="<results>/{dataset}/pairs.parquet",
-        ranking="<results>/{dataset}/{composition}/ranking.parquet",
-        heldout="<results>/{dataset}/{composition}/heldout.json",
-        division=branch(by_divergence(), then="<results>/{dataset}/{composition}/division.parquet"),
+        captions="<dataset>/captions.parquet",
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+        division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
     output:
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        csv="<results>/{dataset}/{composition}/splits.csv",
-        summary="<results>/{dataset}/{composition}/splits.json",
+        splits="<dataset>/{composition}/splits.parquet",
+        csv="<dataset>/{composition}/splits.csv",
+        summary="<dataset>/{composition}/splits.json",
     log:
-        "<logs>/{dataset}/{composition}/make_splits.log",
+        "<logs>/{composition}/make_splits.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/make_splits.benchmark.tsv"
+        "<logs>/{composition}/make_splits.benchmark.tsv"
     group:
         "split"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.make_splits"),
         test_seen=CONFIG.split.test_seen,
@@ -105,34 +96,30 @@ rule make_splits:
         "python -m workflow_scripts.split.make_splits --captions {input.captions:q} --pairs {input.pairs:q}"
         " --ranking {input.ranking:q} --heldout {input.heldout:q} --test-seen {params.test_seen}"
         " --published {params.published:q} --division {input.division:q} --seed {params.seed}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --output {output.splits:q} --csv {output.csv:q} --summary {output.summary:q} --log {log:q}"
 
 
 rule swap_adjectives:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        pairs="<results>/{dataset}/pairs.parquet",
-        heldout="<results>/{dataset}/{composition}/heldout.json",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
+        captions="<dataset>/captions.parquet",
+        pairs="<dataset>/pairs.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+        splits="<dataset>/{composition}/splits.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
     output:
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
-        summary="<results>/{dataset}/{composition}/swapped.json",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        summary="<dataset>/{composition}/swapped.json",
     log:
-        "<logs>/{dataset}/{composition}/swap_adjectives.log",
+        "<logs>/{composition}/swap_adjectives.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/swap_adjectives.benchmark.tsv"
+        "<logs>/{composition}/swap_adjectives.benchmark.tsv"
     group:
         "split"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.swap_adjectives"),
         published=published_data,
@@ -142,36 +129,32 @@ rule swap_adjectives:
         "python -m workflow_scripts.split.swap_adjectives --captions {input.captions:q} --pairs {input.pairs:q}"
         " --heldout {input.heldout:q} --splits {input.splits:q} --adjectives {input.adjectives:q}"
         " --nouns {input.nouns:q} --published {params.published:q} --seed {params.seed}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --output {output.swapped:q} --summary {output.summary:q} --log {log:q}"
 
 
 rule make_prompts:
     """List the images that every generator is asked to make."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        pairs="<results>/{dataset}/pairs.parquet",
-        ranking="<results>/{dataset}/{composition}/ranking.parquet",
-        heldout="<results>/{dataset}/{composition}/heldout.json",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+        splits="<dataset>/{composition}/splits.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
     output:
-        prompts="<results>/{dataset}/{composition}/prompts.parquet",
-        jsonl="<results>/{dataset}/{composition}/prompts.jsonl",
-        summary="<results>/{dataset}/{composition}/prompts.json",
+        prompts="<dataset>/{composition}/prompts.parquet",
+        jsonl="<dataset>/{composition}/prompts.jsonl",
+        summary="<dataset>/{composition}/prompts.json",
     log:
-        "<logs>/{dataset}/{composition}/make_prompts.log",
+        "<logs>/{composition}/make_prompts.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/make_prompts.benchmark.tsv"
+        "<logs>/{composition}/make_prompts.benchmark.tsv"
     group:
         "split"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.make_prompts"),
         prompts=CONFIG.split.prompts,
@@ -184,35 +167,31 @@ rule make_prompts:
         " --pairs {input.pairs:q} --ranking {input.ranking:q} --heldout {input.heldout:q}"
         " --splits {input.splits:q} --swapped {input.swapped:q} --prompts {params.prompts} --draws {params.draws}"
         " --per-image {params.per_image} --train-on {params.train_on} --seed {params.seed}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --output {output.prompts:q} --jsonl {output.jsonl:q} --summary {output.summary:q} --log {log:q}"
 
 
 rule audit:
     """Re-establish from words alone that nothing of test is in train and that swaps are what they say."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        heldout="<results>/{dataset}/{composition}/heldout.json",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
+        captions="<dataset>/captions.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+        splits="<dataset>/{composition}/splits.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
-        unused=branch(by_divergence(), then="<results>/{dataset}/{composition}/splits.json"),
+        unused=branch(by_divergence(), then="<dataset>/{composition}/splits.json"),
     output:
-        audit="<results>/{dataset}/{composition}/audit.json",
+        audit="<dataset>/{composition}/audit.json",
     log:
-        "<logs>/{dataset}/{composition}/audit.log",
+        "<logs>/{composition}/audit.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/audit.benchmark.tsv"
+        "<logs>/{composition}/audit.benchmark.tsv"
     group:
         "split"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.audit"),
         violations=CONFIG.split.published.violations if CONFIG.split.published else "refuse",
@@ -221,35 +200,60 @@ rule audit:
         " --splits {input.splits:q} --swapped {input.swapped:q} --adjectives {input.adjectives:q}"
         " --nouns {input.nouns:q} --reports {input.reports:q} --unused {input.unused:q}"
         " --violations {params.violations}"
-        " --dataset {wildcards.dataset:q} --composition {wildcards.composition:q}"
+        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
         " --output {output.audit:q} --log {log:q}"
 
 
 rule export:
     """Write the published formats, and the train list for people who train generators."""
     input:
-        captions="<results>/{dataset}/captions.parquet",
-        images="<results>/{dataset}/images.parquet",
-        heldout="<results>/{dataset}/{composition}/heldout.json",
-        splits="<results>/{dataset}/{composition}/splits.parquet",
-        swapped="<results>/{dataset}/{composition}/swapped.parquet",
+        captions="<dataset>/captions.parquet",
+        images="<dataset>/images.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+        splits="<dataset>/{composition}/splits.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
     output:
-        folder=directory("<results>/{dataset}/{composition}/export"),
+        folder=directory("<dataset>/{composition}/export"),
     log:
-        "<logs>/{dataset}/{composition}/export.log",
+        "<logs>/{composition}/export.log",
     benchmark:
-        "<logs>/{dataset}/{composition}/export.benchmark.tsv"
+        "<logs>/{composition}/export.benchmark.tsv"
     group:
         "split"
     conda:
         "../envs/base.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
     params:
         code=code_hash("workflow_scripts.split.export"),
     shell:
         "python -m workflow_scripts.split.export --captions {input.captions:q} --images {input.images:q}"
         " --heldout {input.heldout:q} --splits {input.splits:q} --swapped {input.swapped:q}"
         " --output {output.folder:q} --log {log:q}"
+
+
+rule draw_splits:
+    """Draw what the splits hold: the adjectives and nouns of each, and the swapped pairs."""
+    input:
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
+        splits="<dataset>/{composition}/splits.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
+    output:
+        **figures(SPLIT_FIGURES),
+        distributions=distribution_figures(),
+    log:
+        "<logs>/{composition}/draw_splits.log",
+    benchmark:
+        "<logs>/{composition}/draw_splits.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code_hash("workflow_scripts.split.draw_splits"),
+        dominant=dominant_pairs,
+        ratio=CONFIG.score.balance.ratio,
+        seed=CONFIG.seed,
+        results=results_folder,
+    shell:
+        "python -m workflow_scripts.split.draw_splits --results {params.results:q} --dataset {DATASET:q}"
+        " --composition {wildcards.composition:q} --dominant {params.dominant} --ratio {params.ratio}"
+        " --seed {params.seed} --log {log:q}"

@@ -24,7 +24,7 @@ def source_table_names():
 
 def source_tables():
     """Their files, for the output of its rule."""
-    return [f"<results>/{{dataset}}/{name}.parquet" for name in source_table_names()]
+    return [f"<dataset>/{name}.parquet" for name in source_table_names()]
 
 
 def source_contents(wildcards):

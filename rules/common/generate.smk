@@ -25,7 +25,7 @@ def generators(scenes=False, model=False):
 
 def generator_tables(wildcards):
     """The tables that the generator's kind reads."""
-    place = f"{RESULTS}/{wildcards.dataset}"
+    place = f"{RESULTS}/{DATASET}"
     folder = {"splits": f"{place}/{wildcards.composition}", "swapped": f"{place}/{wildcards.composition}"}
     return [f"{folder.get(name, place)}/{name}.parquet" for name in reads(kind_of(wildcards.generator))]
 

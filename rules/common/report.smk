@@ -2,14 +2,14 @@
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.plot.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
 
-SHARED_TEMPLATES = [
-    "layout.html.j2", "macros.html.j2", "long_captions.html.j2", "compun_section.html.j2", "style.css",
-]  # fmt: skip
 
-
-def page_templates(name):
-    """The template of a page, and what all pages share."""
-    return of_project(*(f"workflow_scripts/report/templates/{name}" for name in [name, *SHARED_TEMPLATES]))
+def page_templates(stage):
+    """Return the templates of a stage's page, and those that all pages share."""
+    shared = ["plot/templates/layout.html.j2", "plot/templates/macros.html.j2", "plot/templates/style.css"]
+    sections = ["specs/templates/long_captions.html.j2", "compun/templates/compun_section.html.j2"]
+    return of_project(
+        *(f"workflow_scripts/{name}" for name in [f"{stage}/templates/{stage}.html.j2", *shared, *sections])
+    )
 
 
 ALL_COMPOSITIONS = {"dataset": DATASET, "composition": CONFIG.compositions}
@@ -45,7 +45,7 @@ SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", "loss")
 def figure(name, caption=None):
     """A figure of a composition, shown in Snakemake's report too, with the words of its own or of ``caption``."""
     return report(
-        f"{RESULTS}/figures/{{dataset}}_{{composition}}_{name}.svg",
+        f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg",
         caption=f"../workflow_scripts/report/captions/{caption or name}.rst",
         category="Figures",
         subcategory="{composition}",
@@ -113,6 +113,6 @@ def final_outputs(wildcards):
     names = ("table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json")
     tables = [f"{RESULTS}/{name}" for name in names]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
-    pages = expand(f"{RESULTS}/figures/{{dataset}}_{{composition}}_examples.pdf", **ALL_COMPOSITIONS)
+    pages = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", **ALL_COMPOSITIONS)
     made = split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"]
     return made + specs_outputs() + compun_outputs() + human_outputs()

@@ -27,7 +27,7 @@ def score_options(wildcards):
 def image_shards(wildcards):
     """The shards of a generator's embeddings; none where scoring embeds its images itself."""
     shards = CONFIG.score.shards
-    folder = f"{RESULTS}/{wildcards.dataset}/{wildcards.composition}/embeddings/{wildcards.generator}"
+    folder = f"{RESULTS}/{DATASET}/{wildcards.composition}/embeddings/{wildcards.generator}"
     return [f"{folder}/{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)] if shards > 1 else []
 
 
@@ -65,5 +65,5 @@ def oracle_generators():
 
 def drawn_scenes(wildcards):
     """What the generator says that it drew."""
-    place = f"{RESULTS}/{wildcards.dataset}/{wildcards.composition}/generated/{wildcards.generator}"
+    place = f"{RESULTS}/{DATASET}/{wildcards.composition}/generated/{wildcards.generator}"
     return [f"{place}/scenes.parquet"] if getattr(kind_of(wildcards.generator), "SCENES", False) else []

@@ -3,7 +3,7 @@
 
 def specs_folder(wildcards):
     """Where the tables of one seed go."""
-    return f"{RESULTS}/{wildcards.dataset}/specs/{wildcards.seed}"
+    return f"{RESULTS}/{DATASET}/specs/{wildcards.seed}"
 
 
 def specs_gpu():

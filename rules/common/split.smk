@@ -24,7 +24,7 @@ def check_compositions():
 check_compositions()
 
 # What the steps that took published files have to say of them.
-PUBLISHED_REPORTS = [f"<results>/{{dataset}}/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
+PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 
 
 def published_file(kind, composition):

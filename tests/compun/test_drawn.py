@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.workflow.conftest import Project
+from workflow_scripts.clip.prompts import open_clip_metadata
 from workflow_scripts.clip.tokens import WORD, clean, make_vocabulary
 from workflow_scripts.compun import draw_compounds as step
 from workflow_scripts.compun.ask_captions import KINDS, mentions, read_given
@@ -19,7 +20,7 @@ from workflow_scripts.compun.drawn.paint import GROUNDS, paint
 from workflow_scripts.compun.drawn.things import THINGS
 from workflow_scripts.compun.drawn.world import COLORS, NOUNS, PATTERNS, PLACES, PLAIN, Scene, Thing
 from workflow_scripts.compun.load_compounds import load
-from workflow_scripts.compun.prompts import compound_prompts, open_clip_metadata
+from workflow_scripts.compun.prompts import compound_prompts
 from workflow_scripts.core import seeds, tables
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, pairs_table, rank, world
 from tests.split.test_split_steps import all_steps, inputs
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
 from workflow_scripts.divergence import measure_splits
@@ -22,7 +23,6 @@ from workflow_scripts.divergence.pair_samples import pair_samples
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import plant
 from workflow_scripts.pairs.engine import Extractor, decode_tree
-from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.swap_adjectives import swap_adjectives
 from workflow_scripts.text.lexicon import load_lexicon
 

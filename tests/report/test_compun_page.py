@@ -11,11 +11,8 @@ import pytest
 
 from tests.compun.made_up import DATASET, HOSTILE, make_place
 from tests.report.test_make_page import Page, write_page
-from workflow_scripts.compun import analyze_choices
-from workflow_scripts.plot.drawing import described
-from workflow_scripts.plot.labels import number
-from workflow_scripts.report import draw_compun, make_compun_page
-from workflow_scripts.report.compun_results import (
+from workflow_scripts.compun import analyze_choices, draw_compun, make_compun_page
+from workflow_scripts.compun.section import (
     FIGURES,
     beside_lines,
     comparison_lines,
@@ -24,6 +21,8 @@ from workflow_scripts.report.compun_results import (
     read_analysis,
     text_table,
 )
+from workflow_scripts.plot.drawing import described
+from workflow_scripts.plot.labels import number
 
 
 def make_page(results: Path, *, kinds: bool = True, pictures: bool = True) -> str:

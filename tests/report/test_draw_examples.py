@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.plot.drawing import style
+from workflow_scripts.plot.examples import Caption, Example, Picture, read_examples
 from workflow_scripts.report import draw_examples
 from workflow_scripts.report.draw_examples import HALF, TEXT, fit, of_both, pages, shorten, width, wrap
-from workflow_scripts.report.examples import Caption, Example, Picture, read_examples
 
 GENERATORS = ["photographs", "faithful", "memorizer"]
 segments = st.lists(st.tuples(st.text("ab, $\\é_\n", max_size=30), st.sampled_from(["", "seen"])), max_size=6)

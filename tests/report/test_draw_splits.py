@@ -15,8 +15,8 @@ from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.plot.drawing import described, save, style
 from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
-from workflow_scripts.report import draw_splits
-from workflow_scripts.report.draw_splits import (
+from workflow_scripts.split import draw_splits
+from workflow_scripts.split.draw_splits import (
     MOST_PAIRS,
     MOST_WORDS,
     distribution,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from workflow_scripts.report.examples import (
+from workflow_scripts.plot.examples import (
     THUMBNAIL,
     data_uri,
     mark,

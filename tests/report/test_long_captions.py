@@ -13,8 +13,8 @@ from PIL import Image
 
 from tests.report.test_make_page import Page
 from workflow_scripts.plot.drawing import described
-from workflow_scripts.report import draw_specs, make_specs_page
-from workflow_scripts.report.long_captions import COLUMNS, lines, read_intrinsic
+from workflow_scripts.specs import draw_specs, make_specs_page
+from workflow_scripts.specs.section import COLUMNS, lines, read_intrinsic
 
 VALUES = {"specs": 0.9, "stretched": 0.6, "contrastive": 0.65}
 

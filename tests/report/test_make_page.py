@@ -14,7 +14,9 @@ import pytest
 
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import empty_table, read_table, write_table
-from workflow_scripts.report import draw_divergence, draw_scores, draw_splits, make_page
+from workflow_scripts.divergence import draw_divergence
+from workflow_scripts.report import draw_scores, make_page
+from workflow_scripts.split import draw_splits
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
 from workflow_scripts.core.code import ROOT, modules_of
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import write_json, write_table
 from workflow_scripts.core.tables import CAPTIONS, SPLIT, SWAPPED
 from workflow_scripts.split.audit import Reader, audit, plain_forms, stated, words_of
-from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.make_splits import make_splits
 from workflow_scripts.split.swap_adjectives import swap_adjectives
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.split.split_worlds import world
 from tests.split.test_split_steps import digests, inputs, run
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table, read_json, read_table
 from workflow_scripts.core.tables import DIVISION, PAIRS, SPLIT
 from workflow_scripts.divergence.measure import measure
@@ -28,7 +29,6 @@ from workflow_scripts.split import (
     swap_adjectives,
 )
 from workflow_scripts.split.divide_images import side_sizes
-from workflow_scripts.split.heldout import pair_names
 
 PLACE = "--dataset=d", "--composition=color"
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, World, pairs_table, rank, world
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import DIVISION, SPLIT
 from workflow_scripts.split.audit import audit, unused_images
-from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.make_splits import divided_splits, seen_target
 from workflow_scripts.split.sample_heldout import lacked_pairs
 from workflow_scripts.split.swap_adjectives import swap_adjectives

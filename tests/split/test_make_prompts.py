@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, World, world
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table, json_lines
 from workflow_scripts.core.tables import PROMPTS, TESTS
-from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.make_prompts import counts_of, make_prompts
 from workflow_scripts.split.make_splits import make_splits

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.split.split_worlds import pairs_table, rank, world
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SPLIT
-from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.make_splits import draw_seen, make_splits, seen_target
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.split.heldout import pair_names, split_pair
+from workflow_scripts.core.heldout import pair_names, split_pair
 from workflow_scripts.split.sample_heldout import check_listed, sample_heldout, wanted_pairs
 
 

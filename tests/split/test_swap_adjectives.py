@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, pairs_table, world
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.swap_adjectives import Candidate, apply, candidates_of, choose, nouns_of, swap_adjectives
 from workflow_scripts.split.wording import Mention, article, cased, contradicts
 

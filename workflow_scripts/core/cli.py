@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any, get_type_hints
 
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.lock import held
+from workflow_scripts.core.step import parse
 
 log = logging.getLogger("compclip")
 
@@ -87,20 +89,32 @@ def _alone(log_file: Path | None) -> AbstractContextManager[object]:
     return held(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
 
 
-def run(step: Callable[[argparse.Namespace], None], arguments: argparse.ArgumentParser) -> None:
-    """Parse, log, run; on failure print one line, put the traceback in the log, exit with 1."""
-    options = arguments.parse_args()
+def run(main: Callable[[Any], None], arguments: argparse.ArgumentParser | None = None) -> None:
+    """Run a step from the command line: parse, log, call ``main``; on failure print one line and exit with 1.
+
+    Args:
+        main: takes one argument, annotated with the class that declares the step.
+        arguments: the parser of a step that is not declared by a class yet.
+    """
+    specification = sys.modules["__main__"].__spec__
     start_logging()
+    log_file = None
     try:
-        with _alone(options.log):
-            start_logging(options.log)
-            step(options)
+        if arguments is not None:
+            step = arguments.parse_args()
+        else:
+            declared = next(iter(get_type_hints(main).values()))
+            step = parse(declared, sys.argv[1:], specification.name if specification else sys.argv[0])
+        log_file = step.log
+        with _alone(log_file):
+            start_logging(log_file)
+            main(step)
     except KeyboardInterrupt:
-        log.error("interrupted: run again to resume")
+        log.error("interrupted; run again to resume")
         sys.exit(130)
     except Exception as error:
         # Only the file gets the traceback: its handler alone takes DEBUG.
         log.debug("traceback", exc_info=True)
-        hint = "" if isinstance(error, UserError) or options.log is None else f" (traceback: {options.log})"
+        hint = "" if isinstance(error, UserError) or log_file is None else f" (traceback: {log_file})"
         log.error("error: %s%s", one_line(error), hint)
         sys.exit(1)

@@ -1,82 +1,220 @@
-"""Which of the project's own files a module runs, and a hash of them.
+"""Identify the code that decides a result.
 
-A rule carries the hash as a param, so that an edit of a step, or of anything it imports, reruns the rule,
-and the times of a fresh clone do not.
+A rule carries the identity of its step as a param, so that Snakemake reruns it when the code that decides its bytes
+changes, and only then. The identity covers the definitions that the step reaches through the project's imports, as
+syntax trees: comments, docstrings, type annotations of functions, help texts, log lines and the texts of raised errors
+do not count, nor do the modules in ``UNDECISIVE``. Definitions of the same module that the step does not reach do not
+count either.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "workflow_scripts"
+# Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
+UNDECISIVE = frozenset(
+    f"{PACKAGE}.core.{name}" for name in ("cli", "code", "disk", "errors", "lock", "progress", "step")
+)
 
 
 def module_file(module: str) -> Path | None:
-    """The file of a dotted name below ``workflow_scripts``; None where the name is no module."""
+    """Return the file of a dotted name below ``workflow_scripts``, or None if it is not a module."""
     path = ROOT.joinpath(*module.split("."))
     if path.is_dir():
         return path / "__init__.py"
     return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
 
 
+def decides(module: str) -> bool:
+    """Return whether a result can depend on ``module``; the declarations of steps are command lines."""
+    return module not in UNDECISIVE and not module.endswith(".steps")
+
+
+class _Meaning(ast.NodeTransformer):
+    """Removes what does not change a result."""
+
+    def _block(self, node: ast.AST) -> ast.AST:
+        body = node.body  # type: ignore[attr-defined]
+        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body = body[1:]
+        self.generic_visit(node)
+        node.body = [s for s in body if not _is_log(s)] or [ast.Pass()]  # type: ignore[attr-defined]
+        return node
+
+    visit_Module = visit_ClassDef = _block
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        for argument in ast.walk(node.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        return self._block(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        if isinstance(node.exc, ast.Call):
+            node.exc.args, node.exc.keywords = [], []
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id == "Field":
+            node.keywords = [word for word in node.keywords if word.arg != "description"]
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        return ast.Pass() if _is_log(node) else self.generic_visit(node)
+
+
+def _is_log(statement: ast.AST) -> bool:
+    """Return whether a statement is a call such as ``log.info(...)``."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    function = statement.value.func
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "log"
+
+
+def _is_main(statement: ast.stmt) -> bool:
+    """Return whether a statement is ``if __name__ == "__main__"``, a command line."""
+    return isinstance(statement, ast.If) and "__name__" in {n.id for n in ast.walk(statement.test) if _is_name(n)}
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A parsed module: what its names stand for."""
+
+    # Top-level statements by the names that they bind; "" for those that bind none.
+    definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    # Imported names: the module and the name in it, or None for the module itself.
+    imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    """Return the names that a top-level statement binds."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)] or [""]
+    return [""]
+
+
+def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
+    """Return what each imported name stands for, also of imports inside functions."""
+    names: dict[str, tuple[str, str | None]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                names[alias.asname or alias.name.split(".")[0]] = (alias.name, None)
+                if alias.name.startswith(PACKAGE):
+                    names[alias.name] = (alias.name, None)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                is_module = node.module.startswith(PACKAGE) and module_file(inner)
+                names[alias.asname or alias.name] = (inner, None) if is_module else (node.module, alias.name)
+    return names
+
+
 @cache
-def _imports(module: str) -> tuple[str, ...]:
+def _parse(module: str) -> _Module:
     file = module_file(module)
     if file is None:
         raise ModuleNotFoundError(f"{module}: no such module in {PACKAGE}")
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            # `from package import module` names a module; `from module import name` does not.
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            if name.split(".")[0] == PACKAGE and module_file(name):
-                found.add(name)
-    return tuple(sorted(found))
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    parsed = _Module(imports=_imports(tree))
+    for statement in _Meaning().visit(tree).body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass) and not _is_main(statement):
+            for name in _bound(statement):
+                parsed.definitions.setdefault(name, []).append(statement)
+    return parsed
 
 
-def modules_of(*modules: str) -> list[str]:
-    """The modules, and every module of the project that they import, directly or not; sorted.
-
-    Raises ModuleNotFoundError for a name that is no module of the project.
-    """
-    seen: set[str] = set()
-    queue = list(modules)
-    while queue:
-        module = queue.pop()
-        if module not in seen:
-            seen.add(module)
-            queue.extend(_imports(module))
-    return sorted(seen)
-
-
-def files_of(*modules: str) -> list[str]:
-    """The files of ``modules_of``, relative to the project, without empty ``__init__.py``."""
-    files = (module_file(module) for module in modules_of(*modules))
-    return sorted(str(f.relative_to(ROOT)) for f in files if f is not None and f.stat().st_size)
-
-
-_hashed: dict[str, tuple[str, ...]] = {}
-
-
-def hashed_modules(value: str) -> tuple[str, ...]:
-    """The modules that ``code_hash`` was asked for when it gave ``value``; none for another value."""
-    return _hashed.get(value, ())
+def _uses(node: ast.AST) -> dict[str, set[str | None]]:
+    """Return the names that a statement uses, each with the attributes taken of it; None where it is used as is."""
+    attribute_of = {}
+    uses: dict[str, set[str | None]] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute):
+            attribute_of[id(inner.value)] = inner.attr
+        elif isinstance(inner, ast.Name):
+            uses.setdefault(inner.id, set()).add(attribute_of.get(id(inner)))
+    return uses
 
 
 @cache
-def code_hash(*modules: str) -> str:
-    """16 hex digits over the names and contents of ``files_of(*modules)``."""
+def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | None], ...]]:
+    """Return a digest of a definition, and what the names in it stand for: modules, with a name in each or None."""
+    parsed = _parse(module)
+    digest = hashlib.blake2b(f"{module}:{name}".encode(), digest_size=16)
+    places: list[tuple[str, str | None]] = []
+    for statement in parsed.definitions[name]:
+        digest.update(ast.dump(statement).encode())
+        for used, attributes in sorted(_uses(statement).items()):
+            if used in parsed.definitions:
+                places.append((module, used))
+            elif used in parsed.imports:
+                target, inner = parsed.imports[used]
+                digest.update(f"{used}={target}:{inner}".encode())
+                places += [(target, inner or attribute) for attribute in attributes]
+    return digest.digest(), tuple(place for place in places if place[0].startswith(PACKAGE) and decides(place[0]))
+
+
+@cache
+def reached(*targets: str) -> frozenset[tuple[str, str]]:
+    """Return the definitions that decide ``targets``, as pairs of module and name; "" stands for loose statements.
+
+    Args:
+        targets: dotted modules (all that they define), or ``module:name`` for one definition.
+
+    Raises:
+        ModuleNotFoundError: a target is not a module of the project.
+        AttributeError: a module does not define the name.
+    """
+    seen: set[tuple[str, str]] = set()
+    queue: list[tuple[str, str | None]] = []
+    for target in targets:
+        module, _, name = target.partition(":")
+        if name and name not in _parse(module).definitions:
+            raise AttributeError(f"{module} does not define {name}")
+        queue.append((module, name or None))
+    while queue:
+        module, wanted = queue.pop()
+        parsed = _parse(module)
+        for name in [*parsed.definitions] if wanted is None else [wanted, ""]:
+            if name in parsed.definitions:
+                if (module, name) not in seen:
+                    seen.add((module, name))
+                    queue.extend(_definition(module, name)[1])
+            elif name in parsed.imports and parsed.imports[name][0].startswith(PACKAGE):  # imported from there
+                queue.append(parsed.imports[name])
+    return frozenset(seen)
+
+
+def modules_of(*targets: str) -> list[str]:
+    """Return the modules that decide ``targets``, sorted."""
+    return sorted({module for module, _ in reached(*targets)})
+
+
+def files_of(*targets: str) -> list[str]:
+    """Return the files of ``modules_of``, relative to the project."""
+    return sorted(str(file.relative_to(ROOT)) for m in modules_of(*targets) if (file := module_file(m)))
+
+
+@cache
+def code_hash(*targets: str) -> str:
+    """Return 16 hex digits over ``reached(*targets)``."""
     digest = hashlib.blake2b(digest_size=8)
-    for file in files_of(*modules):
-        digest.update(file.encode() + b"\0" + (ROOT / file).read_bytes() + b"\0")
-    value = digest.hexdigest()
-    _hashed[value] = modules
-    return value
+    for module, name in sorted(reached(*targets)):
+        digest.update(_definition(module, name)[0])
+    return digest.hexdigest()

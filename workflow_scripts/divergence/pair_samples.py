@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.divergence.samples import Samples, count_matrix
-from workflow_scripts.split.heldout import pair_names
 
 
 def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str]) -> Samples:

@@ -27,6 +27,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cache import key
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import read_heldout
 from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.section import read_settings
@@ -46,7 +47,6 @@ from workflow_scripts.human.cost import cost, cost_lines
 from workflow_scripts.human.pictures import COLORS, SHAPES, broken, drawn, drawn_text, encode, read_picture
 from workflow_scripts.human.tasks import ALL_KINDS, CHECKS, KINDS, PROMPT, TASKS
 from workflow_scripts.score.adjective_choice import make_trials
-from workflow_scripts.split.heldout import read_heldout
 
 # Prompts of a cell that are looked at for each task wanted: images of two generators may be the same.
 LOOKED_AT = 4

@@ -17,10 +17,15 @@ class Selection(Section):
     min_count: int = Field(1, ge=1, description="rank a pair only if it occurs this often; 1 as published")
 
 
-class PairsConfig(Section):
+class Parsing(Section):
+    """How captions are parsed."""
+
+    model: str = Field("en_core_web_sm", description="spaCy pipeline; if it is not installed, its copy on PyPI is used")
+
+
+class PairsConfig(Parsing):
     """Which adjective goes with which noun."""
 
-    model: str = Field("en_core_web_sm", description="spaCy pipeline; its twin on PyPI stands in where it is missing")
     nouns: str | None = Field(
         "birds", description="name in lexicons/nouns: only its nouns are ranked; null for any noun"
     )

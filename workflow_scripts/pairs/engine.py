@@ -39,7 +39,7 @@ class Extractor:
         self.vocabulary = Vocabulary(self.nlp, adjectives, nouns)
         lexicons = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns) if lexicon]
         self.context = key(
-            code_hash(*(f"workflow_scripts.{name}" for name in ("common.language", "pairs.occurrences", "pairs.tree"))),
+            code_hash(*(f"workflow_scripts.{name}" for name in ("text.language", "pairs.occurrences", "pairs.tree"))),
             identity(model),
             json.dumps([lexicons, nouns is None]),
         )

@@ -1,12 +1,7 @@
-"""Find the adjective-noun pairs of all captions.
-
-Reads captions.parquet in batches, so that memory does not grow with it; parses each distinct caption once.
-A killed run resumes from the cache. Writes pairs.parquet and a summary of what was and was not found.
-"""
+"""Find the adjective-noun pairs of all captions."""
 
 from __future__ import annotations
 
-import argparse
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -26,31 +21,32 @@ from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.tables import PAIRS, RELATIONS
 from workflow_scripts.pairs.engine import Extractor, decode
 from workflow_scripts.pairs.occurrences import Occurrence
+from workflow_scripts.pairs.steps import ExtractPairs
 from workflow_scripts.text.language import identity
 from workflow_scripts.text.lexicon import load_lexicon
 from workflow_scripts.text.parsing import fill
 
-BATCH = 4096  # captions held at once
-LONGEST = 20_000  # characters of a caption
+BATCH = 4096  # captions in memory at once
+MAX_CHARACTERS = 20_000
 
 
 def read_batches(path: Path) -> Iterator[pd.DataFrame]:
-    """image_id, caption_id and text of the captions, in order, a batch at a time."""
+    """Yield image_id, caption_id and text of the captions, in order, a batch at a time."""
     file = pq.ParquetFile(path)
     for batch in file.iter_batches(batch_size=BATCH, columns=["image_id", "caption_id", "text"]):
         frame = batch.to_pandas()
-        long = frame[frame["text"].str.len() > LONGEST]
+        long = frame[frame["text"].str.len() > MAX_CHARACTERS]
         if len(long):
             first = long.iloc[0]
             raise UserError(
-                f"{path}: {first.image_id}, caption {first.caption_id}: over {LONGEST} characters:"
-                " this is no caption; cut it or leave it out"
+                f"{path}: {first.image_id}, caption {first.caption_id}: longer than {MAX_CHARACTERS} characters;"
+                " shorten or remove this caption"
             )
         yield frame
 
 
 def rows_of(batch: pd.DataFrame, found: list[list[Occurrence]]) -> pd.DataFrame:
-    """Rows of pairs.parquet for a batch of captions and the occurrences of each."""
+    """Return the rows of pairs.parquet for a batch of captions and the occurrences in each."""
     counts = [len(occurrences) for occurrences in found]
     ids = batch[["image_id", "caption_id"]].loc[batch.index.repeat(counts)].reset_index(drop=True)
     pairs = pd.DataFrame([o for occurrences in found for o in occurrences], columns=list(Occurrence._fields))
@@ -58,13 +54,13 @@ def rows_of(batch: pd.DataFrame, found: list[list[Occurrence]]) -> pd.DataFrame:
 
 
 def extract(path: Path, extractor: Extractor, cache: Cache, processes: int, output: Path) -> dict:
-    """Write the pairs of ``path`` to ``output``; returns the counts of the summary."""
+    """Write the pairs of ``path`` to ``output``; return the counts of the summary."""
     total = pq.ParquetFile(path).metadata.num_rows
-    log.info("%d captions; new ones are parsed by %d processes, some 500 a second each", total, processes)
+    log.info("%d captions; new ones are parsed by %d processes, about 500 a second each", total, processes)
     with Progress(total, "captions") as progress:
         texts = (batch["text"].tolist() for batch in read_batches(path))
         parsed = fill(extractor, cache, texts, processes, progress.add)
-    log.info("%d distinct captions parsed, the others were known", parsed)
+    log.info("%d distinct captions parsed; the others were cached", parsed)
     relations: Counter[str] = Counter()
     count: Counter[str] = Counter()
     distinct = array("Q")
@@ -92,15 +88,17 @@ def extract(path: Path, extractor: Extractor, cache: Cache, processes: int, outp
     }
 
 
-def main(options: argparse.Namespace) -> None:
-    adjectives = [load_lexicon(path) for path in options.adjectives]
-    nouns = load_lexicon(options.nouns) if options.nouns else None
-    extractor = Extractor(options.model, adjectives, nouns)
-    with Cache(options.cache / "pairs" / "occurrences.sqlite") as cache:
+def main(step: ExtractPairs) -> None:
+    adjectives = [load_lexicon(path) for path in step.adjectives]
+    nouns = load_lexicon(step.nouns) if step.nouns else None
+    extractor = Extractor(step.parsing.model, adjectives, nouns)
+    with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
         try:
-            summary = extract(options.captions, extractor, cache, options.processes, options.output)
+            summary = extract(step.captions, extractor, cache, step.processes, step.pairs)
         except arrow.ArrowInvalid as error:
-            raise UserError(f"{options.captions}: not a readable Parquet file ({error}): make it again") from error
+            raise UserError(
+                f"{step.captions}: not a readable Parquet file ({error}); delete it and run again"
+            ) from error
     log.info(
         "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, %(empty)d empty;"
         " %(pairs)d pairs", summary,
@@ -108,17 +106,8 @@ def main(options: argparse.Namespace) -> None:
     if summary["captions"] and 2 * summary["with_pairs"] < summary["captions"]:
         summary["warning"] = "most captions have no pair: are they in the language of pairs.model?"
         log.warning("warning: %s", summary["warning"])
-    write_json({"model": identity(options.model), **summary}, options.summary)
+    write_json({"model": identity(step.parsing.model), **summary}, step.summary)
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--captions", type=Path, required=True, help="captions.parquet")
-    parser.add_argument("--adjectives", type=Path, nargs="+", required=True, help="adjective lexicons (YAML)")
-    parser.add_argument("--nouns", type=Path, nargs="?", help="noun lexicon (YAML); any noun by its lemma without it")
-    parser.add_argument("--model", required=True, help="spaCy pipeline")
-    parser.add_argument("--processes", type=int, default=2, help="that parse at once; the result is the same")
-    parser.add_argument("--cache", type=Path, required=True, help="folder of what is kept between runs")
-    parser.add_argument("--output", type=Path, required=True, help="pairs.parquet")
-    parser.add_argument("--summary", type=Path, required=True, help="pairs.json")
-    cli.run(main, parser)
+    cli.run(main)

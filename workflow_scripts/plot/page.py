@@ -18,7 +18,7 @@ from workflow_scripts.core.io import write_text
 from workflow_scripts.plot.drawing import described
 from workflow_scripts.plot.labels import interval, percent
 
-TEMPLATES = ROOT / "workflow_scripts" / "report" / "templates"
+TEMPLATES = sorted(ROOT.glob("workflow_scripts/*/templates"))
 
 
 def data_uri(raw: bytes) -> str:

@@ -26,7 +26,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic
 from workflow_scripts.plot.drawing import style
-from workflow_scripts.report.examples import PER_PAGE, Caption, Example, Picture, Segment, read_examples
+from workflow_scripts.plot.examples import PER_PAGE, Caption, Example, Picture, Segment, read_examples
 
 # Inches, of A4: what is drawn fits US Letter too.
 PAGE, MARGIN = (8.27, 11.69), 0.5

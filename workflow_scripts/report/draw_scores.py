@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.tables import TESTS
+from workflow_scripts.divergence.results import COLUMNS
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import (
     PART_NAMES,
@@ -28,7 +29,6 @@ from workflow_scripts.plot.labels import (
     between_generators,
     main_rows,
 )
-from workflow_scripts.report.divergences import COLUMNS
 from workflow_scripts.report.make_table import ORACLE
 
 # Of so many generators each difference has a line; of more, a cell.

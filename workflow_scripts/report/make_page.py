@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_scripts.compun.section import read_compun
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, read_table, write_text
@@ -30,6 +31,8 @@ from workflow_scripts.core.tables import (
     SWAPPED,
     TESTS,
 )
+from workflow_scripts.divergence.results import COLUMNS, SYMBOLS, divergence_lines, measured, read_divergences
+from workflow_scripts.plot.examples import PER_PAGE, read_examples
 from workflow_scripts.plot.labels import (
     SPLIT_NAMES,
     WORD_KINDS,
@@ -42,12 +45,9 @@ from workflow_scripts.plot.labels import (
     swatch,
 )
 from workflow_scripts.plot.page import render, show_figures
-from workflow_scripts.report.compun_results import read_compun
-from workflow_scripts.report.divergences import COLUMNS, SYMBOLS, divergence_lines, measured, read_divergences
-from workflow_scripts.report.examples import PER_PAGE, read_examples
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
-from workflow_scripts.report.long_captions import read_long_captions
 from workflow_scripts.report.make_table import ORACLE
+from workflow_scripts.specs.section import read_long_captions
 
 # Names of things left out that are shown; the summaries hold more of them.
 NAMES = 5

@@ -32,9 +32,9 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table, write_json, write_text
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import SCORES, TESTS
+from workflow_scripts.divergence import results as divergences
+from workflow_scripts.divergence.results import beside_score, divergence_lines, divergence_note, read_divergences
 from workflow_scripts.plot.labels import SPLIT_NAMES
-from workflow_scripts.report import divergences
-from workflow_scripts.report.divergences import beside_score, divergence_lines, divergence_note, read_divergences
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.stats import interval
 from workflow_scripts.stats.interval import Estimate

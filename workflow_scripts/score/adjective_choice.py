@@ -19,11 +19,11 @@ from workflow_scripts.clip import embed
 from workflow_scripts.clip.tokens import cut_texts, say_cut
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.heldout import read_heldout
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT
 from workflow_scripts.score.scores import rounded
-from workflow_scripts.split.heldout import read_heldout
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.swap_adjectives import Candidate, apply
 from workflow_scripts.split.wording import Mention

@@ -22,12 +22,12 @@ from workflow_scripts.core.io import write_json
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.records import read_records
 from workflow_scripts.core.seeds import rng
-from workflow_scripts.human.correlation import kendall, pearson, spearman, weight_blocks
 from workflow_scripts.score.scores import rounded
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import LeftOut, find_image
 from workflow_scripts.specs.score import CUT, score_pairs
 from workflow_scripts.stats import interval
+from workflow_scripts.stats.correlation import kendall, pearson, spearman, weight_blocks
 
 STATISTICS = {"kendall": kendall, "spearman": spearman, "pearson": pearson}
 

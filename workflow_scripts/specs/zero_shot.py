@@ -23,7 +23,7 @@ import numpy as np
 from PIL import Image
 
 from workflow_scripts.clip.embed import file_digest, open_embedder
-from workflow_scripts.compun.prompts import (
+from workflow_scripts.clip.prompts import (
     Ensembles,
     by_captions,
     by_descriptions,

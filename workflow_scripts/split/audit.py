@@ -38,10 +38,10 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import read_heldout, split_pair
 from workflow_scripts.core.io import read_json, read_table, write_json
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
-from workflow_scripts.split.heldout import read_heldout, split_pair
 from workflow_scripts.split.wording import word_set
 from workflow_scripts.text.lexicon import load_lexicon
 

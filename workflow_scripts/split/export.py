@@ -16,10 +16,10 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.heldout import read_heldout
 from workflow_scripts.core.io import atomic_folder, json_lines, read_table
 from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
-from workflow_scripts.split.heldout import read_heldout
 
 
 def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]:

@@ -17,10 +17,10 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names, read_heldout
 from workflow_scripts.core.io import json_lines, read_table, safe_id, write_json, write_table, write_text
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
-from workflow_scripts.split.heldout import pair_names, read_heldout
 from workflow_scripts.split.judged import judged_images
 
 KEY = ["image_id", "caption_id"]

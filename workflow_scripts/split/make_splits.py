@@ -19,11 +19,11 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names, read_heldout
 from workflow_scripts.core.io import atomic, read_table, write_json, write_table
 from workflow_scripts.core.published import PublishedSplit, read_split
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
-from workflow_scripts.split.heldout import pair_names, read_heldout
 from workflow_scripts.split.published import take_splits
 
 # Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.

@@ -19,11 +19,11 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.published import read_split
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import DIVISION, PAIRS, RANKING
-from workflow_scripts.split.heldout import pair_names
 from workflow_scripts.split.published import take_pairs
 from workflow_scripts.text.lexicon import load_lexicon
 

@@ -16,10 +16,10 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import read_heldout
 from workflow_scripts.core.io import atomic, read_table
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.split.heldout import read_heldout
 
 HEADER = """\
 A swap reads wrong if the swapped caption is ungrammatical or contradicts itself, or if the changed word does not

@@ -19,11 +19,11 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.heldout import read_heldout, split_pair
 from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
 from workflow_scripts.core.published import read_data
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
-from workflow_scripts.split.heldout import read_heldout, split_pair
 from workflow_scripts.split.published import take_swaps
 from workflow_scripts.split.wording import Caption, Mention, article, cased, contradiction, objection
 from workflow_scripts.text.lexicon import load_lexicon

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from workflow_scripts.compun.section import read_compun
 from workflow_scripts.core import cli
 from workflow_scripts.plot.page import stage_arguments, write_stage_page
-from workflow_scripts.report.compun_results import read_compun
 
 
 def main(options: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic, write_text
 from workflow_scripts.plot.drawing import name_rows, note, save, size, style
-from workflow_scripts.report.long_captions import JUDGES, MEASURES, pick, read_intrinsic, text_table
+from workflow_scripts.specs.section import JUDGES, MEASURES, pick, read_intrinsic, text_table
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
 MARKS = {"stretched": "o", "contrastive": "s", "specs": "D"}

@@ -13,9 +13,9 @@ from workflow_scripts.compun.analyze_choices import OURS, PAPER, in_order, read_
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
+from workflow_scripts.plot.examples import thumbnail
 from workflow_scripts.plot.labels import interval, number, percent
 from workflow_scripts.plot.page import show_figures
-from workflow_scripts.report.examples import thumbnail
 
 WHOSE = {PAPER: "the paper", OURS: "here"}
 # Of a compound's picture: which of its nouns can be seen in it.

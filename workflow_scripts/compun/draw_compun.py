@@ -17,13 +17,13 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.compun.analyze_choices import OURS, PAPER, read_prompt, usual_prompts
 from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
+from workflow_scripts.compun.section import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis, text_table
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import write_text
 from workflow_scripts.core.tables import NOUNS_SEEN
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import percent
-from workflow_scripts.report.compun_results import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis, text_table
 
 # By what a prompt is made of, ensembles hollow; told apart by mark too.
 COLORS = {"template": "#555555", "reversed": "#CC79A7", "descriptions": "#0072B2", "examples": "#D55E00"}

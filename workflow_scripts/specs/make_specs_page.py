@@ -6,7 +6,7 @@ import argparse
 
 from workflow_scripts.core import cli
 from workflow_scripts.plot.page import stage_arguments, write_stage_page
-from workflow_scripts.report.long_captions import read_long_captions
+from workflow_scripts.specs.section import read_long_captions
 
 
 def main(options: argparse.Namespace) -> None:

@@ -20,9 +20,9 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.tables import DEFINITIONS, TESTS
+from workflow_scripts.divergence.results import SYMBOLS, measured, random_share, read_divergences, share
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words, percent
-from workflow_scripts.report.divergences import SYMBOLS, measured, random_share, read_divergences, share
 
 # Characters of a name that stands beside its bars; where one is longer, all stand above theirs.
 BESIDE = 20

@@ -1,0 +1,173 @@
+"""Declare a step once: its inputs, outputs and settings, from which its command line and its rule's command follow.
+
+A stage declares the steps that rules run in its ``steps.py``, a class each: ``split.steps.SampleHeldout`` is what rule
+``sample_heldout`` passes to ``main`` of ``split/sample_heldout.py``. Command lines are parsed by pydantic-settings,
+because the settings are pydantic models already: one validation, one set of descriptions and messages, and a section of
+the config as one JSON argument (what rules pass) or key by key (``--heldout.fraction 0.2``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import CliApp, SettingsError
+
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.section import Section
+
+PACKAGE = "workflow_scripts"
+
+
+@dataclass(frozen=True)
+class Role:
+    """Marks a path as the rule's input or output of the same name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Key:
+    """Marks a setting with its key in the config; a Section takes those of the key's settings that it declares."""
+
+    path: str
+
+
+Input = Annotated[Path, Role("input")]
+Output = Annotated[Path, Role("output")]
+Seed = Annotated[int, Key("seed"), Field(0, ge=0, description="seed of every random choice")]
+Threads = Annotated[int, Key("threads"), Field(2, ge=1, description="threads; changes floating-point rounding")]
+Cache = Annotated[Path, Key("cache"), Field(Path(".cache"), description="folder of what steps keep between runs")]
+
+
+class Step(BaseModel):
+    """The base of all declarations."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    log: Path | None = Field(None, description="file for the log, tracebacks included")
+
+
+S = TypeVar("S", bound=Step)
+M = TypeVar("M")
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """Yield a type and everything inside it, metadata included."""
+    yield annotation
+    for inner in get_args(annotation):
+        yield from _types(inner)
+
+
+def _mark(field: FieldInfo, kind: type[M]) -> M | None:
+    """Return the mark of one kind on a field, if it has one."""
+    return next((mark for mark in [*field.metadata, *_types(field.annotation)] if isinstance(mark, kind)), None)
+
+
+def _section(field: FieldInfo) -> type[Section] | None:
+    """Return the Section that a field holds, if it holds one."""
+    return next((t for t in _types(field.annotation) if isinstance(t, type) and issubclass(t, Section)), None)
+
+
+def declaration(name: str) -> type[Step]:
+    """Return the class that declares step ``stage.module``; raises AttributeError if there is none."""
+    stage, module = name.split(".")
+    words = "".join(word.capitalize() for word in module.split("_"))
+    return getattr(importlib.import_module(f"{PACKAGE}.{stage}.steps"), words)
+
+
+def config_keys(declared: type[Step]) -> list[str]:
+    """Return the keys of the config that a step takes, sorted."""
+    keys: set[str] = set()
+    for field in declared.model_fields.values():
+        if key := _mark(field, Key):
+            section = _section(field)
+            keys |= {f"{key.path}.{name}" for name in section.model_fields} if section else {key.path}
+    return sorted(keys)
+
+
+def _setting(config: BaseModel, key: Key, field: FieldInfo) -> Any:
+    """Return the value of a setting in ``config``, ready for JSON."""
+    value: Any = config
+    for part in key.path.split("."):
+        value = getattr(value, part)
+    if isinstance(value, BaseModel):
+        section = _section(field)
+        return value.model_dump(mode="json", include=set(section.model_fields) if section else None)
+    return value
+
+
+def _paths(found: Any, field: FieldInfo) -> Any:
+    """Return a rule's path or paths as the field takes them: a list, or the only one."""
+    paths = [found] if isinstance(found, str) else list(found or [])
+    if any(get_origin(t) is list for t in _types(field.annotation)):
+        return paths
+    if len(paths) > 1:
+        raise UserError(f"expected one path, got {len(paths)}: {', '.join(paths)}")
+    return paths[0] if paths else None
+
+
+def _words(name: str, value: Any) -> list[str]:
+    """Return the words of a command line that pass ``value``; none if there is no value."""
+    flag = name.replace("_", "-")
+    if value is None or value == []:
+        return []
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    if isinstance(value, list | tuple | dict):
+        value = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return [f"--{flag}", str(value)]
+
+
+def command(
+    name: str, config: BaseModel, inputs: Mapping[str, Any], outputs: Mapping[str, Any], given: Mapping[str, Any]
+) -> str:
+    """Return the arguments of ``python -m`` that run step ``stage.module``, quoted for a shell.
+
+    Args:
+        config: the checked config.
+        inputs: the rule's named inputs; what the step does not declare is passed over.
+        outputs: the rule's named outputs, likewise.
+        given: values of fields that are neither a path of the rule nor a key of the config.
+
+    Raises:
+        UserError: a required field has no value, or a field takes one path and the rule has several.
+    """
+    words = [f"{PACKAGE}.{name}"]
+    for field_name, field in declaration(name).model_fields.items():
+        role, key = _mark(field, Role), _mark(field, Key)
+        if field_name in given:
+            value = given[field_name]
+        elif role:
+            value = _paths((inputs if role.name == "input" else outputs).get(field_name), field)
+        else:
+            value = _setting(config, key, field) if key else None
+        if value is None and field.is_required():
+            raise UserError(f"step {name}: its rule gives no {field_name}")
+        words += _words(field_name, value)
+    return shlex.join(words)
+
+
+def parse(declared: type[S], arguments: Sequence[str], program: str) -> S:
+    """Return the step that a command line asks for; exits as argparse does for ``--help`` and unknown options.
+
+    Raises:
+        UserError: an option has a value that the step does not take.
+    """
+    sys.argv[0] = f"python -m {program}"
+    try:
+        return CliApp.run(declared, cli_args=list(arguments))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])).replace("_", "-")
+        raise UserError(f"--{where}: {first['msg'].removeprefix('Value error, ')}, got {first['input']!r}") from None
+    except SettingsError as error:
+        raise UserError(" ".join(str(error).split())) from None

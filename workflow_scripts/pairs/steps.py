@@ -1,0 +1,37 @@
+"""The steps of stage pairs: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from workflow_scripts.core.step import Cache, Input, Key, Output, Step
+from workflow_scripts.pairs.config import Parsing, Selection
+
+
+class ExtractPairs(Step):
+    """Find the adjective-noun pairs of all captions.
+
+    Reads the captions in batches, so that memory does not grow with their number, and parses each distinct caption
+    once. A killed run resumes from the cache.
+    """
+
+    captions: Input = Field(description="captions.parquet")
+    adjectives: list[Input] = Field(min_length=1, description="adjective lexicons (YAML)")
+    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it any noun counts")
+    parsing: Annotated[Parsing, Key("pairs")]
+    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
+    cache: Cache
+    pairs: Output = Field(description="pairs.parquet")
+    summary: Output = Field(description="pairs.json: what was and was not found")
+
+
+class RankPairs(Step):
+    """Select a composition's adjectives and nouns, and rank their pairs by frequency."""
+
+    pairs: Input = Field(description="pairs.parquet")
+    adjectives: Input = Field(description="the composition's lexicon (YAML)")
+    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it any noun is ranked")
+    selection: Annotated[Selection, Key("pairs.selection")] = Selection()
+    ranking: Output = Field(description="ranking.parquet")
