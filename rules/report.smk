@@ -131,7 +131,7 @@ rule make_page:
         fid=all_fids(),
         specs=specs_page_reads(),
         compun=compun_page_reads(),
-        templates=page_templates("report"),
+        templates=page_templates("report", *SECTIONS),
     output:
         report(
             "<results>/report.html",
@@ -146,7 +146,7 @@ rule make_page:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.report.make_page"),
+        code=code_hash("workflow_scripts.report.make_page", *(f"workflow_scripts.{name}.section" for name in SECTIONS)),
         dataset=DATASET,
         compositions=CONFIG.compositions,
         generators=list(GENERATORS),
@@ -154,12 +154,12 @@ rule make_page:
         fid=fid_generators(),
         examples=CONFIG.report.examples,
         method=CONFIG.split.method,
-        sections=[*(["--specs"] if CONFIG.specs else []), *(["--compun"] if CONFIG.compun else [])],
+        sections=SECTIONS,
         settings=shown_settings,
         seed=CONFIG.seed,
         results=results_folder,
     shell:
         "python -m workflow_scripts.report.make_page --results {params.results:q} --dataset {params.dataset:q}"
         " --compositions {params.compositions:q} --generators {params.generators:q} --oracle {params.oracle:q}"
-        " --fid {params.fid:q} --method {params.method} {params.sections} --examples {params.examples}"
+        " --fid {params.fid:q} --method {params.method} --sections {params.sections} --examples {params.examples}"
         " --settings {params.settings:q} --seed {params.seed} --log {log:q}"

@@ -33,3 +33,11 @@ def cub_root() -> Path:
     if not (folder / "cub_captions.zip").is_file():
         pytest.skip(f"the real archives are not in {preset['dataset']['cub']['root']}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made-up results folder: data set ``tiny``, composition ``color``."""
+    from tests.made_up import make_results
+
+    return make_results(tmp_path_factory.mktemp("made_up") / "results")

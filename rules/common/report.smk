@@ -1,15 +1,19 @@
 # report: what tables, figures and pages read, and what a run is for.
+from pathlib import Path
+
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.plot.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
 
 
-def page_templates(stage):
-    """Return the templates of a stage's page, and those that all pages share."""
-    shared = ["plot/templates/layout.html.j2", "plot/templates/macros.html.j2", "plot/templates/style.css"]
-    sections = ["specs/templates/long_captions.html.j2", "compun/templates/compun_section.html.j2"]
-    return of_project(
-        *(f"workflow_scripts/{name}" for name in [f"{stage}/templates/{stage}.html.j2", *shared, *sections])
-    )
+def page_templates(*stages):
+    """Return the templates of these stages, and those that all pages share."""
+    folders = [Path(workflow.basedir, "workflow_scripts", stage, "templates") for stage in ("plot", *stages)]
+    files = sorted(file.relative_to(workflow.basedir) for folder in folders for file in folder.iterdir())
+    return of_project(*map(str, files))
+
+
+# Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.
+SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
 ALL_COMPOSITIONS = {"dataset": DATASET, "composition": CONFIG.compositions}

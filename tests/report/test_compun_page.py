@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.compun.made_up import DATASET, HOSTILE, make_place
-from tests.report.test_make_page import Page, write_page
+from tests.made_up import make_results
+from tests.report.pages import Page, write_page
 from workflow_scripts.compun import analyze_choices, draw_compun, make_compun_page
 from workflow_scripts.compun.section import (
     FIGURES,
@@ -186,10 +186,10 @@ def test_a_share_that_400_compounds_cannot_give_is_named(results: Path) -> None:
     assert names[:3] == ["people", "chance", "ALBEF, template"]
 
 
-def test_the_report_has_the_same_section(make: Callable[..., Path], tmp_path: Path, text: str) -> None:
-    folder = make(tmp_path / "results")
+def test_the_report_has_the_same_section(tmp_path: Path, text: str) -> None:
+    folder = make_results(tmp_path / "results")
     assert "Compound nouns" not in write_page(folder, 1)
     make_page(folder)
-    report = write_page(folder, 1, compun=True)
+    report = write_page(folder, 1, sections=["compun"])
     sections = [re.search(r'<section id="compound-nouns">.*?</section>', page, re.S)[0] for page in (report, text)]
     assert sections[0] == sections[1] and '<a href="#compound-nouns">' in report

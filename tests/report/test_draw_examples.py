@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.made_up import make_results
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.plot.drawing import style
@@ -106,8 +106,8 @@ def test_many_generators_take_more_pages() -> None:
     assert "(2 of 14 generators)" in " ".join(words[5])
 
 
-def test_no_generator_of_both_and_no_swap(make: Callable[..., Path], tmp_path: Path) -> None:
-    results = make(tmp_path / "results")
+def test_no_generator_of_both_and_no_swap(tmp_path: Path) -> None:
+    results = make_results(tmp_path / "results")
     assert number_of_pages(draw(results, generators=["photographs"])) == 1
     place = results / "tiny" / "color"
     swapped = read_table(place / "swapped.parquet", tables.SWAPPED)

@@ -2,91 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
-from collections.abc import Callable, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.made_up import make_results, write_fid
+from tests.report.pages import Page, write_page
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import empty_table, read_table, write_table
-from workflow_scripts.divergence import draw_divergence
-from workflow_scripts.report import draw_scores, make_page
-from workflow_scripts.split import draw_splits
-
-VOID = {"meta", "img", "link", "br", "hr", "input"}
-
-
-class Page(HTMLParser):
-    """Tags, attributes and words of a page; fails where tags are not nested properly."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.open: list[str] = []
-        self.rows: list[list[str]] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.words.append(data)
-        if {"td", "th"} & set(self.open):
-            self.rows[-1][-1] += data
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).split())
-
-    def by_class(self, name: str) -> list[dict[str, str | None]]:
-        return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
-
-
-def write_page(
-    results: Path, examples: int = 12, fid: Sequence[str] = (), method: str = "pairs", *, compun: bool = False
-) -> str:
-    # Of each step that draws.
-    if not all((results / "figures" / f"tiny_color_{name}.svg").is_file() for name in ("nouns", "loss", "division")):
-        given = argparse.Namespace(results=results, dataset="tiny", composition="color", dominant=1, ratio=1.25, seed=0)
-        draw_splits.main(given)
-        draw_scores.main(given)
-        given.definitions, given.division = tables.DEFINITIONS, [results / "tiny" / "color" / "division.json"]
-        draw_divergence.main(given)
-    make_page.main(
-        argparse.Namespace(
-            results=results,
-            dataset="tiny",
-            compositions=["color"],
-            generators=["photographs", "faithful", "memorizer"],
-            oracle=["faithful"],
-            fid=fid,
-            method=method,
-            specs=False,
-            compun=compun,
-            examples=examples,
-            settings='{"judge": {"train_on": "half", "model": "</pre><script>"}}',
-            seed=0,
-        )
-    )
-    return (results / "report.html").read_text(encoding="utf-8")
+from workflow_scripts.report import make_page
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +96,9 @@ def test_a_protocol_other_than_the_definitions_is_said(page: Page) -> None:
     assert "without the remainder" in make_page.protocol_line({"ties": "random", "chunking": "published"})
 
 
-def test_fid_stands_beside_its_numbers_of_images(results: Path, fid_of: Callable[[Path], None], page: Page) -> None:
+def test_fid_stands_beside_its_numbers_of_images(results: Path, page: Page) -> None:
     assert "Fréchet" not in page.text
-    fid_of(results / "tiny" / "color" / "fid" / "memorizer.json")
+    write_fid(results / "tiny" / "color" / "fid" / "memorizer.json")
     with_fid = Page(write_page(results, 1, fid=["memorizer"]))
     assert ["memorizer", "12.30", "–", "30.00", "31.50"] in with_fid.rows
     assert "seen: 10,000 generated and 54 real images, too few for 2,048 features: biased upwards" in with_fid.text
@@ -217,8 +144,8 @@ def test_as_many_examples_as_asked_for(results: Path, examples: int) -> None:
     assert len(Page(write_page(results, examples)).by_class("example")) == examples + examples // 2
 
 
-def test_images_without_class_are_said(make: Callable[..., Path], tmp_path: Path, text: str) -> None:
-    without = write_page(make(tmp_path / "results", classes=False), examples=1)
+def test_images_without_class_are_said(tmp_path: Path, text: str) -> None:
+    without = write_page(make_results(tmp_path / "results", classes=False), examples=1)
     assert "The images have no class: each such image is its own class, and distractors may be true" in without
     assert "have no class" not in text
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.made_up import write_fid
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
@@ -263,10 +263,10 @@ def test_latex(results: Path) -> None:
     assert r"0.700 (random 0.030 $\pm$ 0.002)" in divergences and r"random $<$ 0.001" in divergences
 
 
-def test_fid_is_a_column_where_there_is_one(results: Path, fid_of: Callable[[Path], None]) -> None:
+def test_fid_is_a_column_where_there_is_one(results: Path) -> None:
     run(results)
     assert "FID" not in (results / "table.md").read_text()
-    fid_of(results / "d" / "color" / "fid" / "bad.json")
+    write_fid(results / "d" / "color" / "fid" / "bad.json")
     run(results, "--fid", "bad")
     text = (results / "table.md").read_text()
     assert " FID |\n" in text

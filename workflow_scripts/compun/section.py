@@ -11,11 +11,12 @@ import pandas as pd
 from workflow_scripts.compun import published
 from workflow_scripts.compun.analyze_choices import OURS, PAPER, in_order, read_prompt, usual_prompts
 from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.plot.examples import thumbnail
 from workflow_scripts.plot.labels import interval, number, percent
-from workflow_scripts.plot.page import show_figures
+from workflow_scripts.plot.page import PageSection, show_figures
 
 WHOSE = {PAPER: "the paper", OURS: "here"}
 # Of a compound's picture: which of its nouns can be seen in it.
@@ -178,15 +179,14 @@ def text_table(accuracy: pd.DataFrame, failed: dict[str, str]) -> str:
     )
 
 
-def read_compun(results: Path, dataset: str) -> dict[str, Any]:
-    """What the page says: template ``compun_section.html.j2``."""
-    place = results / dataset / "compun"
+def section(layout: Layout) -> PageSection:
+    """Return the section of all models and prompts."""
+    place = layout.data / "compun"
     tables, summary = read_analysis(place / "analysis")
     beside = tables["beside"]
-    drawn = [results / "figures" / f"{dataset}_compun_{name}.svg" for name in FIGURES]
     drawing = place / "drawn" / "drawn.json"
     uneven = [line for line in published.TABLE_1 if line.prompt and not published.is_share(line.accuracy)]
-    return {
+    context = {
         "summary": summary,
         "drawn": read_json(drawing) if drawing.is_file() else None,
         "table_1": beside_lines(beside, "1"),
@@ -210,5 +210,6 @@ def read_compun(results: Path, dataset: str) -> dict[str, Any]:
             place / "images",
             summary["seed"],
         ),
-        "figures": dict(zip(FIGURES, show_figures(drawn), strict=True)),
+        "figures": {name: show_figures([layout.figure(f"compun_{name}")])[0] for name in FIGURES},
     }
+    return PageSection("Compound nouns", "compun_section.html.j2", context)

@@ -1,36 +1,58 @@
-"""What pages share: their templates, and figures that stand in the page itself."""
+"""Pages: one HTML file each, which fetches nothing and runs no script; every text of the data is escaped.
+
+A stage with something to show has a module ``section`` with one function, ``section(layout)``, which returns a
+``PageSection``, or None if there is nothing to show, and a template ``<stage>/templates/<stage>_section.html.j2``.
+"""
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
-from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.io import write_text
 from workflow_scripts.plot.drawing import described
 from workflow_scripts.plot.labels import interval, percent
 
-TEMPLATES = sorted(ROOT.glob("workflow_scripts/*/templates"))
+
+@dataclass(frozen=True)
+class PageSection:
+    """What a stage shows on a page.
+
+    Attributes:
+        title: its heading.
+        template: file name of its template, without the heading.
+        context: the variables of the template.
+    """
+
+    title: str
+    template: str
+    context: Mapping[str, Any]
+
+    @property
+    def anchor(self) -> str:
+        """Return the fragment of the section's address."""
+        return self.title.lower().replace(" ", "-")
 
 
 def data_uri(raw: bytes) -> str:
-    """A PNG, JPEG or SVG file as a URI that holds it."""
+    """Return a PNG, JPEG or SVG file as a URI that contains it."""
     kind = "png" if raw.startswith(b"\x89PNG") else "jpeg" if raw.startswith(b"\xff\xd8") else "svg+xml"
     return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
 
 
-def render(template: str, context: dict[str, Any]) -> str:
-    """A page, every text escaped."""
+def render(template: str, context: Mapping[str, Any]) -> str:
+    """Return a page or a part of one; ``{{ part | body }}`` renders a ``PageSection``."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader(sorted(ROOT.glob("workflow_scripts/*/templates"))),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -38,12 +60,15 @@ def render(template: str, context: dict[str, Any]) -> str:
     )
     environment.filters["percent"] = percent
     environment.filters["data_uri"] = data_uri
+    environment.filters["body"] = lambda section: Markup(
+        environment.get_template(section.template).render(section.context)
+    )
     environment.globals["interval"] = interval
     return environment.get_template(template).render(context)
 
 
 def show_figures(files: Iterable[Path]) -> list[dict[str, str]]:
-    """SVGs as data URIs, with what they say of themselves: title and alternative text; name is the file's."""
+    """Return each SVG as a data URI (``source``), with the file's ``name``, its ``title`` and ``alternative`` text."""
     shown = []
     for file in files:
         raw = file.read_bytes()
@@ -53,22 +78,14 @@ def show_figures(files: Iterable[Path]) -> list[dict[str, str]]:
     return shown
 
 
-def stage_arguments(description: str | None) -> argparse.ArgumentParser:
-    """The options of a step that writes a stage's own page."""
-    parser = cli.parser(description)
-    parser.add_argument("--results", type=Path, required=True, help="the folder of the artifacts")
-    parser.add_argument("--dataset", required=True)
-    parser.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
-    return parser
-
-
-def write_stage_page(
-    options: argparse.Namespace, stage: str, section: str, read: Callable[[Path, str], dict[str, Any]]
-) -> None:
-    """STAGE.html by its template, which finds as ``section`` what ``read`` finds of the results and the data set."""
-    settings = json.dumps(json.loads(options.settings), indent=2, ensure_ascii=False)
-    found = read(options.results, options.dataset)
-    page = render(f"{stage}.html.j2", {"dataset": options.dataset, section: found, "settings": settings})
-    file = options.results / f"{stage}.html"
+def write_page(file: Path, template: str, context: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Write a page; its template finds ``settings`` as indented JSON beside ``context``."""
+    text = json.dumps(settings, indent=2, ensure_ascii=False)
+    page = render(template, {**context, "settings": text})
     write_text(page, file)
     log.info("%s: %.1f MB", file, len(page.encode()) / 1e6)
+
+
+def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:
+    """Write a page with one stage's section alone."""
+    write_page(file, "section_page.html.j2", {"dataset": dataset, "section": section}, settings)

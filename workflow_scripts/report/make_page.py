@@ -9,16 +9,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.compun.section import read_compun
 from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_json, read_table, write_text
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.tables import (
     CAPTIONS,
     DEFINITIONS,
@@ -44,10 +44,9 @@ from workflow_scripts.plot.labels import (
     percent,
     swatch,
 )
-from workflow_scripts.plot.page import render, show_figures
+from workflow_scripts.plot.page import show_figures, write_page
 from workflow_scripts.report.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.report.make_table import ORACLE
-from workflow_scripts.specs.section import read_long_captions
 
 # Names of things left out that are shown; the summaries hold more of them.
 NAMES = 5
@@ -441,23 +440,21 @@ def composition_context(options: argparse.Namespace, composition: str) -> dict[s
 
 def main(options: argparse.Namespace) -> None:
     compositions = [composition_context(options, name) for name in options.compositions]
-    page = render(
+    layout = Layout(options.results, options.dataset)
+    found = [import_module(f"workflow_scripts.{stage}.section").section(layout) for stage in options.sections]
+    write_page(
+        options.results / "report.html",
         "report.html.j2",
         {
             "dataset": options.dataset,
-            "long_captions": read_long_captions(options.results, options.dataset) if options.specs else None,
-            "compun": read_compun(options.results, options.dataset) if options.compun else None,
+            "sections": [section for section in found if section],
             "compositions": compositions,
             "score_columns": [title for title, _, _ in SCORE_COLUMNS],
             "test_columns": [SPLIT_NAMES[split] for split in TESTS],
-            "settings": json.dumps(json.loads(options.settings), indent=2, ensure_ascii=False),
             "seed": options.seed,
         },
+        json.loads(options.settings),
     )
-    file = options.results / "report.html"
-    write_text(page, file)
-    shown = sum(len(part) for c in compositions for part in [*c["swapped"], c["unseen"]])
-    log.info("%s: %d examples, %.1f MB", file, shown, len(page.encode()) / 1e6)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -469,8 +466,7 @@ def arguments() -> argparse.ArgumentParser:
     result.add_argument("--oracle", nargs="*", default=[], help="generators that the oracle has scored too")
     result.add_argument("--fid", nargs="*", default=[], help="generators with a Fréchet distance")
     result.add_argument("--method", choices=("pairs", "divergence"), default="pairs", help="split.method")
-    result.add_argument("--specs", action="store_true", help="with what stage specs found")
-    result.add_argument("--compun", action="store_true", help="with what stage compun found")
+    result.add_argument("--sections", nargs="*", default=[], help="stages that show a section of their own")
     result.add_argument("--examples", type=int, default=24, help="swapped captions to show (default: %(default)s)")
     result.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
     result.add_argument("--seed", type=int, default=0)

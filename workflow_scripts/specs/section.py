@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.core.io import read_json
+from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.labels import interval, percent
-from workflow_scripts.plot.page import show_figures
+from workflow_scripts.plot.page import PageSection, show_figures
 
 # What a reader is told of each judge and each measure, in their order.
 JUDGES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
@@ -73,15 +74,15 @@ def text_table(table: pd.DataFrame) -> str:
     return f"{said}\n\nIn per cent, with 95 % intervals over images. A star: the interval leaves out 0.\n"
 
 
-def read_long_captions(results: Path, dataset: str) -> dict[str, Any]:
-    """What the page says of all seeds: template ``long_captions.html.j2``."""
-    table = pd.read_csv(results / "specs.csv", keep_default_na=False, na_values=[""])
+def section(layout: Layout) -> PageSection:
+    """Return the section of all seeds."""
+    table = pd.read_csv(layout.results / "specs.csv", keep_default_na=False, na_values=[""])
     table["against"] = table["against"].fillna("")
     seeds = list(dict.fromkeys(table["seed"]))
-    place = results / dataset / "specs" / str(seeds[0])
+    place = layout.data / "specs" / str(seeds[0])
     trained, stretched = (read_json(place / name / "manifest.json") for name in ("specs", "stretched"))
     found = read_json(place / "intrinsic.json")
-    return {
+    context = {
         "drawn": (place / "splits.parquet").is_file(),
         "stretched": stretched,
         "trained": trained,
@@ -92,5 +93,6 @@ def read_long_captions(results: Path, dataset: str) -> dict[str, Any]:
         "images": int(table["images"].max()),
         "left_out": found["left_out"],
         "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
-        "figures": show_figures(results / "figures" / f"{dataset}_specs_{name}.svg" for name in FIGURES),
+        "figures": show_figures(layout.figure(f"specs_{name}") for name in FIGURES),
     }
+    return PageSection("Long captions", "specs_section.html.j2", context)

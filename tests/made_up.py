@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from PIL import Image
 
 from workflow_scripts.core import tables
@@ -293,25 +291,9 @@ def make_results(root: Path, *, classes: bool = True) -> Path:
     return root
 
 
-@pytest.fixture(scope="session")
-def make() -> Callable[..., Path]:
-    """``make(folder)`` fills a folder of a test's own."""
-    return make_results
-
-
-@pytest.fixture(scope="session")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_results(tmp_path_factory.mktemp("report") / "results")
-
-
-@pytest.fixture(scope="session")
-def fid_of() -> Callable[[Path], None]:
-    """``fid_of(file)`` writes the Fréchet distances of a generator that was asked for seen and swapped captions."""
-
-    def write(file: Path) -> None:
-        images = {"generated": 10_000, "real": 54, "features": 2048, "singular": True}
-        swapped = {"fid": 30.0, "balanced": {"fid": 31.5, "generated": 9_000, "rule": "the most frequent pair"}}
-        splits = {"test_seen": {"fid": 12.3, **images}, "test_swapped": {**swapped, **images}}
-        write_json({"generator": file.stem, "network": "Inception, 2048 features", "splits": splits}, file)
-
-    return write
+def write_fid(file: Path) -> None:
+    """Write the Fréchet distances of a generator that was prompted with seen and swapped captions."""
+    images = {"generated": 10_000, "real": 54, "features": 2048, "singular": True}
+    swapped = {"fid": 30.0, "balanced": {"fid": 31.5, "generated": 9_000, "rule": "the most frequent pair"}}
+    splits = {"test_seen": {"fid": 12.3, **images}, "test_swapped": {**swapped, **images}}
+    write_json({"generator": file.stem, "network": "Inception, 2048 features", "splits": splits}, file)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.made_up import make_results
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.divergence import draw_divergence
@@ -39,8 +40,8 @@ def draw(results: Path, *more: str) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def results(make, tmp_path: Path) -> Path:
-    return make(tmp_path / "results")
+def results(tmp_path: Path) -> Path:
+    return make_results(tmp_path / "results")
 
 
 def division(results: Path) -> Path:

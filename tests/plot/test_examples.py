@@ -13,13 +13,13 @@ from PIL import Image
 
 from workflow_scripts.plot.examples import (
     THUMBNAIL,
-    data_uri,
     mark,
     read_examples,
     spread,
     swapped_spans,
     thumbnail,
 )
+from workflow_scripts.plot.page import data_uri
 
 
 def most_of(counts: Counter[str], there: Counter[str]) -> bool:

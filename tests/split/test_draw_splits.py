@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.made_up import make_results
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.plot.drawing import described, save, style
@@ -116,8 +117,8 @@ def test_swatches_are_of_colors_alone() -> None:
     assert marks == {"red": len(SPLIT_NAMES) + 2, "long": len(SPLIT_NAMES)}
 
 
-def test_without_swapped_captions(make, tmp_path: Path) -> None:
-    results = make(tmp_path / "results")
+def test_without_swapped_captions(tmp_path: Path) -> None:
+    results = make_results(tmp_path / "results")
     place = results / "tiny" / "color"
     swapped = read_table(place / "swapped.parquet", tables.SWAPPED)
     prompts = read_table(place / "prompts.parquet", tables.PROMPTS)

@@ -1,0 +1,26 @@
+"""What the declarations of several stages' steps share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.step import Output, Step
+
+
+class MakeSectionPage(Step):
+    """Write the page of one stage's section alone: one file that fetches nothing.
+
+    The settings that the page shows are further fields.
+    """
+
+    results: Path = Field(description="folder of the artifacts")
+    dataset: str = Field(description="name of the data set")
+    page: Output = Field(description="the page (HTML)")
+
+    @property
+    def layout(self) -> Layout:
+        """Return where the artifacts are."""
+        return Layout(self.results, self.dataset)
