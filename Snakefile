@@ -5,9 +5,6 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-configfile: "config.yaml"
-
-
 if config.get("runs"):
 
     # Several runs in one: this file, once for each.

@@ -1,4 +1,4 @@
-"""The command line of a step: logging set up in one place, errors as one line."""
+"""Run a step from the command line: logging in one place, errors as one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.lock import held
+from workflow_scripts.core.lock import locked
 from workflow_scripts.core.step import parse
 
 log = logging.getLogger("compclip")
@@ -42,8 +42,8 @@ def resamples(text: str) -> int:
 
 
 def start_logging(log_file: Path | None = None) -> None:
-    """Plain lines on standard error; with a file the same with times there."""
-    # On a full disk the log's own failure must not bury the step's.
+    """Log plain lines to standard error and, with times, to a file."""
+    # On a full disk, the log's own failure must not hide the step's.
     logging.raiseExceptions = False
     log.setLevel(logging.DEBUG)
     log.propagate = False
@@ -56,7 +56,7 @@ def start_logging(log_file: Path | None = None) -> None:
     log.addHandler(screen)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        # Of several processes that train together the first begins the log, and the others' errors stand in it too.
+        # Of several processes that train together, the first starts the log and the others append their errors.
         if os.environ.get("RANK", "0") == "0":
             log_file.write_bytes(b"")
         file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
@@ -65,11 +65,11 @@ def start_logging(log_file: Path | None = None) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception as the one line that a user reads."""
+    """Return an exception as the one line that a user reads."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "out of memory: close other programs, or use smaller batches in the config"
+        return "out of memory; close other programs or use smaller batches in the config"
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}"
@@ -77,16 +77,17 @@ def one_line(error: BaseException) -> str:
 
 
 def _alone(log_file: Path | None) -> AbstractContextManager[object]:
-    """Of one step, told by its log, one process at a time: where Snakemake was killed its steps go on for a while,
-    and another run must not write what they write."""
-    # Of several processes that train together the first waits for them all.
+    """Let one process at a time run the step of a log: steps survive a killed Snakemake, and its next run starts them
+    again while they still write.
+    """
+    # Of several processes that train together, the first waits for all.
     if log_file is None or os.environ.get("RANK", "0") != "0":
         return nullcontext()
 
     def wait(holder: str) -> None:
-        log.warning("%s, is at this step still, perhaps of a run that was killed: waiting until it ends", holder)
+        log.warning("%s, is still running this step, possibly from a killed run; waiting until it ends", holder)
 
-    return held(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
+    return locked(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
 
 
 def run(main: Callable[[Any], None], arguments: argparse.ArgumentParser | None = None) -> None:

@@ -1,8 +1,7 @@
-"""A lock on a file that says who holds it. It is free again as soon as the holder is dead, however it died."""
+"""A lock on a file that tells who holds it. It is free as soon as its holder ends, even if it is killed."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import time
@@ -10,64 +9,42 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Seconds between two looks at a lock that somebody else holds.
-PAUSE = 0.5
+from filelock import FileLock, Timeout
 
 
 class Held(Exception):
-    """Somebody else holds the lock; the message says who."""
+    """Another process holds the lock; the message says which."""
 
 
 @contextmanager
-def held(path: Path, about: str = "", wait: Callable[[str], object] | None = None) -> Iterator[int]:
-    """Hold the lock of ``path``; yields its file descriptor. A child that inherits it holds the lock too.
+def locked(path: Path, about: str = "", wait: Callable[[str], object] | None = None) -> Iterator[None]:
+    """Hold the lock of ``path``.
 
-    ``about`` stands behind this process's id, host and time. Where somebody else holds it raises Held or, with
-    ``wait``, tells it who and waits. On a file system that knows no locks none is held. The file is removed at the end.
+    Args:
+        about: what others are told about this process, beside its id, host and start.
+        wait: called once with the holder if there is one, before waiting for the lock.
+
+    Raises:
+        Held: another process holds the lock and ``wait`` is None.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = None
-    while True:
-        try:
-            fd = _open(path)
-            break
-        except Held as holder:
-            if wait is None:
-                raise
-            if str(holder) != told:
-                told = str(holder)
-                wait(told)
-            time.sleep(PAUSE)
+    lock = FileLock(path, poll_interval=0.5)
     try:
-        tell(fd, os.getpid(), about)
-        yield fd
+        lock.acquire(timeout=0)
+    except Timeout:
+        with suppress(OSError):
+            holder = path.read_text(encoding="utf-8", errors="replace")
+        holder = holder or "a process that has just started"
+        if wait is None:
+            raise Held(holder) from None
+        wait(holder)
+        lock.acquire()
+    try:
+        now = time.strftime("%Y-%m-%d %H:%M:%S")
+        with suppress(OSError):  # a full disk; the lock holds all the same
+            path.write_text(f"process {os.getpid()} on {platform.node()}, since {now}{about and f', {about}'}")
+        yield
     finally:
-        # Still held: nobody else can have it open as its own.
-        path.unlink(missing_ok=True)
-        os.close(fd)
-
-
-def tell(fd: int, pid: int, about: str = "") -> None:
-    """Write who holds the lock."""
-    text = f"process {pid} on {platform.node()}, since {time.strftime('%Y-%m-%d %H:%M:%S')}"
-    with suppress(OSError):  # of a full disk; the lock holds all the same
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, (f"{text}, {about}" if about else text).encode(), 0)
-
-
-def _open(path: Path) -> int:
-    while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(fd, 1000, 0).decode(errors="replace")
-            os.close(fd)
-            raise Held(holder or "a process that has just begun") from error
-        except OSError:
-            return fd
-        # The last holder may have removed the file in between.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(fd), path.stat()):
-                return fd
-        os.close(fd)
+        with suppress(OSError):
+            path.unlink()
+        lock.release()

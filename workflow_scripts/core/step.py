@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import CliApp, SettingsError
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import Section
+from workflow_scripts.core.section import SECRET, Section
 
 PACKAGE = "workflow_scripts"
 
@@ -45,7 +45,7 @@ Input = Annotated[Path, Role("input")]
 Output = Annotated[Path, Role("output")]
 Seed = Annotated[int, Key("seed"), Field(0, ge=0, description="seed of every random choice")]
 Threads = Annotated[int, Key("threads"), Field(2, ge=1, description="threads; changes floating-point rounding")]
-Cache = Annotated[Path, Key("cache"), Field(Path(".cache"), description="folder of what steps keep between runs")]
+Cache = Annotated[Path, Key("cache"), Field(Path(".cache"), description="folder of what steps reuse between runs")]
 
 
 class Step(BaseModel):
@@ -168,6 +168,7 @@ def parse(declared: type[S], arguments: Sequence[str], program: str) -> S:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])).replace("_", "-")
-        raise UserError(f"--{where}: {first['msg'].removeprefix('Value error, ')}, got {first['input']!r}") from None
+        value = "" if first["type"] == SECRET else f", got {first['input']!r}"
+        raise UserError(f"--{where}: {first['msg'].removeprefix('Value error, ')}{value}") from None
     except SettingsError as error:
         raise UserError(" ".join(str(error).split())) from None

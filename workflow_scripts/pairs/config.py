@@ -26,7 +26,5 @@ class Parsing(Section):
 class PairsConfig(Parsing):
     """Which adjective goes with which noun."""
 
-    nouns: str | None = Field(
-        "birds", description="name in lexicons/nouns: only its nouns are ranked; null for any noun"
-    )
+    nouns: str | None = Field(None, description="name in lexicons/nouns: only its nouns are ranked; null for any noun")
     selection: Selection = Field(default_factory=Selection)

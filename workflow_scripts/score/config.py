@@ -36,7 +36,7 @@ class ScoreConfig(Section):
     candidates: int = Field(100, ge=2, description="the own caption and its distractors")
     ties: Literal["random", "own_first"] = Field("random", description="own_first as published")
     distractors: list[Literal["original", "swapped", "published"]] = Field(
-        ["original"],
+        ["original", "swapped"],
         min_length=1,
         description="of swapped captions: original captions, swapped ones, or (published) originals of swapped ones",
     )

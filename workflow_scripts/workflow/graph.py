@@ -1,83 +1,87 @@
-"""The workflow's jobs as Snakemake sees them, for what is generated from them."""
+"""The jobs of a run, as Snakemake's logger interface reports them in a dry run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from snakemake.api import SnakemakeApi
-from snakemake.dag import DAG
 from snakemake.settings.enums import Quietness
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from workflow_scripts.core.code import ROOT
+
+# More cores than any job asks for, so that jobs keep the threads of their rules.
+MANY_CORES = 1024
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of the DAG; paths are relative to the project, those on object storage addresses."""
+    """A job; paths are relative to the project."""
 
     rule: str
-    stage: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    params: dict[str, object]
-    threads: int
-    resources: dict[str, object]
-    benchmark: str | None
+    log: str
+    command: str
+    reason: str
+
+    @property
+    def stage(self) -> str:
+        """The stage whose rules file has the rule: logs lie in ``logs/<stage>``."""
+        return self.log.split("/logs/")[-1].split("/")[0]
+
+    @property
+    def module(self) -> str:
+        """The module that the job runs, ``split.make_splits``."""
+        words = self.command.split()
+        return next((word for word in words if word.startswith("workflow_scripts.")), "").partition(".")[2]
 
 
-@contextmanager
-def _dag(config: Path, **asked: bool) -> Iterator[DAG]:
-    """Snakemake's own DAG of a full run with ``config``; asked: settings of ``DAGSettings``."""
-    settings = [] if config.resolve() == ROOT / "config.yaml" else [config]
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+class _Collector(logging.Handler):
+    """Keeps the jobs that Snakemake reports."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.jobs: list[Job] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "event", None) == LogEvent.JOB_INFO and (about := _fields(record))["rule_name"] != "all":
+            self.jobs.append(
+                Job(
+                    rule=about["rule_name"],
+                    inputs=tuple(map(str, about["input"])),
+                    outputs=tuple(map(str, about["output"])),
+                    log=" ".join(map(str, about["log"])),
+                    command=about["shellcmd"] or "",
+                    reason=about["reason"],
+                )
+            )
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    return record.__dict__
+
+
+def jobs(config: Path, everything: bool = True) -> list[Job]:
+    """Return the jobs of a run with ``config``.
+
+    Args:
+        everything: all jobs, by stage and outputs; otherwise those that are not done, in the order of a run.
+    """
+    collector = _Collector()
+    with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
         workflow = api.workflow(
-            # As many as no job asks for: threads are what the rules say.
-            resource_settings=ResourceSettings(cores=1024),
-            config_settings=ConfigSettings(configfiles=settings),
+            resource_settings=ResourceSettings(cores=MANY_CORES),
+            config_settings=ConfigSettings(configfiles=[config]),
             snakefile=ROOT / "Snakefile",
             workdir=ROOT,
         )
-        workflow.dag(DAGSettings(**asked))
-        # The public interface prints a DAG but does not hand it over.
-        inner = workflow._workflow
-        forceall = asked.get("forceall", False)
-        inner._prepare_dag(forceall=forceall, ignore_incomplete=forceall, lock_warn_only=True)
-        inner._build_dag()
-        yield inner.dag
-
-
-def jobs(config: Path) -> list[Job]:
-    """Every job of a full run with ``config``, by stage and outputs; ``rule all`` is left out."""
-    with _dag(config, forceall=True) as dag:
-        found = [
-            Job(
-                rule=job.rule.name,
-                stage=Path(job.rule.snakefile).stem,
-                inputs=tuple(file.storage_object.query if file.is_storage else str(file) for file in job.input),
-                outputs=tuple(map(str, job.output)),
-                params=dict(job.params.items()),
-                threads=job.threads,
-                resources=dict(job.resources.items()),
-                benchmark=job.benchmark and str(job.benchmark),
-            )
-            for job in dag.jobs
-            if job.rule.name != "all"
-        ]
-    return sorted(found, key=lambda job: (job.stage, job.outputs))
-
-
-def unfinished(config: Path) -> list[tuple[str, str, str]]:
-    """Rule, a file and the reason of each job that a run with ``config`` would still do, after those that it needs."""
-    with _dag(config, force_incomplete=True) as dag:
-        left = {job for job in dag.needrun_jobs() if job.rule.name != "all"}
-        found = []
-        for level in dag.toposorted(left):
-            for job in sorted(level, key=lambda job: list(job.output)):
-                why = dag.reason(job)
-                file = min({*why.missing_output, *why.incomplete_output} or set(job.output[:1]))
-                found.append((job.rule.name, str(file), next(iter(why.get_names()))))
-    return found
+        dag = workflow.dag(DAGSettings(forceall=everything, force_incomplete=True))
+        # The API replaces all handlers when it starts, and prints the jobs of a dry run: they are read, not shown.
+        logging.getLogger("snakemake.logging").handlers = [collector]
+        dag.execute_workflow(executor="dryrun")
+    return sorted(collector.jobs, key=lambda job: (job.stage, job.outputs)) if everything else collector.jobs

@@ -1,12 +1,11 @@
-"""Run the workflow for a config and print its table: what ``make run`` calls; with ``--unlock``, ``make unlock``.
+"""Run the workflow for a config and print its table: what ``make run`` and ``make unlock`` call.
 
-One run at a time in a checkout: another is told who is at work, and where nobody is, what to do about the lock that
-a killed run of Snakemake leaves behind.
+One run at a time works in a checkout. A second one is refused and told which process is running; if none is, it is told
+how to remove the lock that a killed Snakemake left behind.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import stat
@@ -14,52 +13,55 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.lock import Held, held, tell
-from workflow_scripts.workflow.config import Config, load_config, overlay, read_values, run_values
+from workflow_scripts.core.lock import Held, locked
+from workflow_scripts.core.step import Step
+from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
 
 STATE = ROOT / ".snakemake"
+LOCK = STATE / "compclip.lock"
 
 
-def read_over_default(path: Path) -> dict[str, Any]:
-    """What ``path`` says, laid over ``config.yaml`` as Snakemake's ``--configfile`` is."""
-    return overlay(read_values(ROOT / "config.yaml"), read_values(path))
+class Run(Step):
+    """Run the workflow for a config and print its table."""
 
-
-def read_config(path: Path) -> Config:
-    """The same, checked."""
-    return load_config(read_over_default(path), where=str(path))
+    config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
+    cores: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
+    unlock: bool = Field(False, description="remove the lock that a killed run left behind")
+    snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
 
 
 def check_writable(folder: Path) -> None:
-    """Make ``folder`` if it is not there; UserError where nothing can be written there."""
+    """Make ``folder`` if it does not exist; raise UserError if nothing can be written there."""
     probe = folder / f".{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise UserError(
-            f"{folder}: cannot be written ({(error.strerror or '').lower()}): mend that, or name another"
-        ) from error
+        why = (error.strerror or "").lower()
+        raise UserError(f"{folder}: not writable ({why}); fix its permissions or choose another folder") from error
 
 
 def works_in(process: psutil.Process, folder: Path) -> bool | None:
-    """Whether it does; None where that cannot be known of another user's, and others may write in ``folder``."""
+    """Return whether a process works in ``folder``; None if another user's process might, because others may write
+    there.
+    """
     try:
         return process.cwd() == str(folder)
     except psutil.AccessDenied:
         return None if folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH) else False
 
 
-def working_snakemake() -> str | None:
-    """Who runs Snakemake in this checkout on this machine, by itself and not through ``make run``; or may do so."""
+def running_snakemake() -> str | None:
+    """Return a description of a Snakemake process that runs, or may run, in this checkout on this machine."""
     for process in psutil.process_iter():
         try:
             words = process.cmdline()
@@ -67,15 +69,15 @@ def working_snakemake() -> str | None:
             here = works_in(process, ROOT) if is_snakemake else False
             if here is not False:
                 since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(process.create_time()))
-                who = f"process {process.pid} on {platform.node()}, since {since}, {' '.join(words[1:])[:100]}"
-                return who if here else f"{who}; another user's: if it works elsewhere, `snakemake --unlock`"
+                about = f"process {process.pid} on {platform.node()}, since {since}, {' '.join(words[1:])[:100]}"
+                return about if here else f"{about}; another user's: if it works elsewhere, run `snakemake --unlock`"
         except (psutil.Error, OSError):
-            continue  # ended meanwhile
+            continue  # it has ended
     return None
 
 
 def wait_for(process: subprocess.Popen[bytes]) -> tuple[int, bool]:
-    """Its exit code, and whether Ctrl-C was pressed: it gets that too, and is given the time to end, each time."""
+    """Return the exit code and whether Ctrl-C was pressed: the process receives it too and is given time to end."""
     interrupted = False
     while True:
         try:
@@ -84,63 +86,61 @@ def wait_for(process: subprocess.Popen[bytes]) -> tuple[int, bool]:
             interrupted = True
 
 
-def main(options: argparse.Namespace) -> None:
-    if options.cores < 1:
-        raise UserError(f"--cores {options.cores}: needs at least 1")
-    settings = read_config(options.config)
-    values = run_values(read_over_default(options.config))
-    runs = [run["results"] for run in values.values()]
-    if not options.unlock:
-        caches = {settings.cache, *(load_config(run).cache for run in values.values())}
-        for folder in map(Path, (STATE, settings.results, *sorted(caches), *runs)):
-            check_writable(folder)
-    about = f"config {options.config}"
-    try:
-        with held(STATE / "compclip.lock", about) as lock:
-            if any(STATE.joinpath("locks").glob("*")):
-                if (at_work := working_snakemake()) is not None:
-                    raise UserError(f"Snakemake is at work in this checkout ({at_work}): wait until it ends")
-                if not options.unlock:
-                    raise UserError(
-                        "a killed run left Snakemake's lock: if none is at work on another machine, `make unlock`,"
-                        " then run again"
-                    )
-            if options.unlock:
-                unlock = ["snakemake", "--unlock", "--configfile", str(options.config)]
-                sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
-            # What is wanted first: --configfile would take a file's name behind it for its own.
-            command = ["snakemake", *options.snakemake, "--cores", str(options.cores)]
-            command += ["--configfile", str(options.config)]
-            # Snakemake goes on where this process is killed: so it holds the lock too.
-            with subprocess.Popen(command, cwd=ROOT, pass_fds=[lock]) as snakemake:
-                tell(lock, snakemake.pid, about)
-                code, interrupted = wait_for(snakemake)
-                if interrupted:
-                    raise KeyboardInterrupt
-    except Held as holder:
-        raise UserError(f"another run is at work in this checkout ({holder}): wait until it ends") from holder
-    if code < 0:
+def check_lock() -> None:
+    """Raise UserError if Snakemake's lock is set: by a running process, or left by a killed one."""
+    if any(STATE.joinpath("locks").glob("*")):
+        if (process := running_snakemake()) is not None:
+            raise UserError(f"Snakemake is running in this checkout ({process}); wait until it ends")
         raise UserError(
-            f"Snakemake was killed (signal {-code}): `make unlock`, then run again: it goes on where it was"
+            "a killed run left Snakemake's lock; if no run is active on another machine, `make unlock` and run again"
         )
-    if code:
-        raise UserError(f"the workflow stopped (exit {code}): the first error above says why, logs/ says more")
-    for folder in [settings.results, *runs]:
+
+
+def print_results(folders: list[str]) -> None:
+    """Print the tables of results folders, the common table of several runs first, and name their pages."""
+    for folder in folders:
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
             table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
-            # The table of several runs stands first, and holds each one's.
-            if table.is_file() and not (name == "table" and folder in runs):
+            # The common table comes first and contains those of the runs.
+            if table.is_file() and not (name == "table" and folder != folders[0]):
                 print(table.read_text(encoding="utf-8"))
             if table.is_file() and shown.is_file():
                 print(f"{shown} shows it with figures and examples.")
 
 
+def run_snakemake(command: list[str]) -> None:
+    """Run Snakemake to its end; raise UserError if it fails."""
+    with subprocess.Popen(command, cwd=ROOT) as snakemake:
+        code, interrupted = wait_for(snakemake)
+    if interrupted:
+        raise KeyboardInterrupt
+    if code < 0:
+        raise UserError(f"Snakemake was killed (signal {-code}); `make unlock`, then run again to resume")
+    if code:
+        raise UserError(f"the workflow failed (exit {code}); see the first error above and the logs folder")
+
+
+def main(step: Run) -> None:
+    config = read_config(step.config)
+    runs = [load_config(values) for values in run_values(read_values(step.config)).values()]
+    try:
+        with locked(LOCK, f"config {step.config}"):
+            if step.unlock:
+                if (process := running_snakemake()) is not None:
+                    raise UserError(f"Snakemake is running in this checkout ({process}); wait until it ends")
+                unlock = ["snakemake", "--unlock", "--configfile", str(step.config)]
+                sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
+            for folder in {STATE, *(Path(place) for each in (config, *runs) for place in (each.results, each.cache))}:
+                check_writable(folder)
+            check_lock()
+            # Targets first: --configfile would take a file name behind it as another config.
+            run_snakemake(["snakemake", *step.snakemake, "--cores", str(step.cores), "--configfile", str(step.config)])
+    except Held as holder:
+        raise UserError(f"another run is active in this checkout ({holder}); wait until it ends") from None
+    print_results([config.results, *(run.results for run in runs)])
+
+
 if __name__ == "__main__":
     os.chdir(ROOT)
-    parser = cli.parser(__doc__)
-    parser.add_argument("--config", type=Path, default=Path("config.yaml"), help="config.yaml or a preset's")
-    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="passed on to Snakemake")
-    parser.add_argument("--unlock", action="store_true", help="remove the lock that a killed run left behind")
-    parser.add_argument("snakemake", nargs="*", help="after --: more arguments for Snakemake")
-    sys.stdout.reconfigure(line_buffering=True)
-    cli.run(main, parser)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    cli.run(main)
