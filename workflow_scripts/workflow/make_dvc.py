@@ -154,8 +154,8 @@ def dvc_file(config: Path) -> Path:
         raise UserError(f"{config}: not in {ROOT}; move the config into a folder of the checkout, for its dvc.yaml")
     if config.name != "config.yaml" and config.with_name("config.yaml").is_file():
         raise UserError(
-            f"{os.path.relpath(config, ROOT)}: the dvc.yaml beside it belongs to config.yaml; move the config to its own"
-            f" folder, for example {config.stem}/config.yaml"
+            f"{os.path.relpath(config, ROOT)}: the dvc.yaml beside it belongs to config.yaml; move the config to its"
+            f" own folder, for example {config.stem}/config.yaml"
         )
     return config.parent / "dvc.yaml"
 

@@ -33,7 +33,7 @@ class Run(Step):
     """Run the workflow for a config and print its table."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
-    cores: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
+    cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
     unlock: bool = Field(False, description="remove the lock that a killed run left behind")
     snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
 
