@@ -1,5 +1,5 @@
 # dataset: which images, which captions?
-# Needs the chosen source's settings. Gives the captions, the images and a summary of what was left out.
+# Needs the chosen source's settings. Gives the captions, the images and a summary of what was skipped.
 
 
 rule load_dataset:
@@ -19,21 +19,9 @@ rule load_dataset:
     conda:
         "../envs/base.yaml"
     resources:
-        mem_mb=growing(2000),
         runtime=growing(120),
     params:
-        code=code_hash(
-            "workflow_scripts.dataset.load_dataset",
-            f"workflow_scripts.dataset.sources.{CONFIG.dataset.source}",
-        ),
-        source=CONFIG.dataset.source,
-        settings=source_settings,
+        **step("dataset.load_dataset", source_module(), settings=source_settings),
         contents=source_contents,
-        limit=CONFIG.dataset.limit or 0,
-        seed=CONFIG.seed,
-        results=results_folder,
-        cache=CONFIG.cache,
     shell:
-        "python -m workflow_scripts.dataset.load_dataset --source {params.source:q}"
-        " --settings {params.settings:q} --limit {params.limit} --seed {params.seed}"
-        " --results {params.results:q} --dataset {DATASET:q} --cache {params.cache:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

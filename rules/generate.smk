@@ -1,7 +1,7 @@
 # generate: the images to be judged.
-# Needs the prompts, and of the other tables what the generator's kind reads. Gives a manifest with a row for each
-# prompt, the images, a summary of what is missing and, where the kind knows what it drew, the scenes. On demand, the
-# data folders from which the paper's models train and draw.
+# Needs the prompts, and the tables that the generator's kind reads. Gives a manifest with a row for each prompt, the
+# images, a summary of what is missing and, if the kind knows what it drew, the scenes. On demand, the data folders
+# from which the paper's models train and draw.
 
 
 rule generate_images:
@@ -25,21 +25,19 @@ rule generate_images:
     conda:
         "../envs/base.yaml"
     resources:
-        mem_mb=growing(2000),
         runtime=growing(60),
     params:
-        code=generator_code,
-        kind=generator_kind,
-        settings=generator_settings,
+        **step(
+            "generate.generate_images",
+            kind=generator_kind,
+            settings=generator_settings,
+            threads=for_model(CONFIG.threads),
+            cache=for_model(CONFIG.cache),
+        ),
+        kind_code=generator_code,
         contents=generator_contents,
-        compute=generator_compute,
-        seed=CONFIG.seed,
-        results=results_folder,
     shell:
-        "python -m workflow_scripts.generate.generate_images --generator {wildcards.generator:q} --kind {params.kind:q}"
-        " --settings {params.settings:q} --prompts {input.prompts:q} --tables {input.tables:q}"
-        " --results {params.results:q} --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --seed {params.seed} {params.compute:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 use rule generate_images as generate_scenes with:
@@ -68,7 +66,7 @@ use rule generate_images as generate_by_model with:
 
 
 rule export_layout:
-    """Write the splits in the layout that AttnGAN's kin train from and draw; for who asks for it."""
+    """Write the splits in the data layout of AttnGAN, from which DM-GAN, ControlGAN and DF-GAN train and draw."""
     input:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
@@ -84,14 +82,8 @@ rule export_layout:
     conda:
         "../envs/base.yaml"
     resources:
-        mem_mb=growing(2000),
         runtime=growing(60),
     params:
-        code=code_hash("workflow_scripts.generate.export_layout"),
-        batch=CONFIG.generate.layout.batch,
-        results=results_folder,
+        **step("generate.export_layout"),
     shell:
-        "python -m workflow_scripts.generate.export_layout --captions {input.captions:q} --images {input.images:q}"
-        " --splits {input.splits:q} --prompts {input.prompts:q} --batch {params.batch} --results {params.results:q}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q} --output {output.folder:q}"
-        " --log {log:q}"
+        "python -m {params.step} --log {log:q}"

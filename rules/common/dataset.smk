@@ -1,19 +1,24 @@
 # dataset: the chosen source, its settings, its tables.
-from workflow_scripts.dataset.config import SOURCES
+from workflow_scripts.dataset.choice import SOURCES
+
+
+def source_module():
+    """The module of the chosen source."""
+    return f"{SOURCES}.{CONFIG.dataset.source}"
 
 
 def source_section():
-    """The settings of the chosen source alone."""
+    """The settings of the chosen source."""
     return getattr(CONFIG.dataset, CONFIG.dataset.source).model_dump(mode="json")
 
 
 def source_settings(wildcards):
-    """The same as the JSON that its step reads."""
-    return json.dumps(retrieved(source_section()), separators=(",", ":"), ensure_ascii=False)
+    """The same, with local copies of what lies on object storage."""
+    return retrieved(source_section())
 
 
 def captions_alone():
-    """Whether the source's settings say that there are no images."""
+    """Whether the source has captions but no images."""
     return getattr(getattr(CONFIG.dataset, CONFIG.dataset.source), "images", ...) is None
 
 
@@ -28,7 +33,7 @@ def source_tables():
 
 
 def source_contents(wildcards):
-    """A text that changes when the files of the user's that the source reads do."""
+    """A fingerprint of the user's files that the source reads."""
     source = plugins.load(SOURCES, CONFIG.dataset.source)
     settings = getattr(CONFIG.dataset, CONFIG.dataset.source)
     return source.fingerprint(settings) if hasattr(source, "fingerprint") else ""

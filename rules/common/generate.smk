@@ -6,7 +6,7 @@ from workflow_scripts.generate.generator import reads
 
 
 def one_of(names):
-    """A pattern of these names alone; of nothing where there are none, without the ? that ends an address's path."""
+    """A pattern of these names; if there are none, one that matches nothing and has no ?, which addresses use."""
     return "|".join(names) or "$."
 
 
@@ -16,11 +16,11 @@ def kind_of(generator):
 
 
 def generators(scenes=False, model=False):
-    """The names of the generators that say what they drew, or do not, and that run a model by torch, or do not."""
-    is_of = {
+    """The names of the generators that do or do not give scenes, and that do or do not run a model by torch."""
+    marks = {
         name: (getattr(kind_of(name), "SCENES", False), getattr(kind_of(name), "MODEL", False)) for name in GENERATORS
     }
-    return [name for name in GENERATORS if is_of[name] == (scenes, model)]
+    return [name for name in GENERATORS if marks[name] == (scenes, model)]
 
 
 def generator_tables(wildcards):
@@ -31,51 +31,49 @@ def generator_tables(wildcards):
 
 
 def generator_code(wildcards):
-    """A hash of the step and of the generator's kind."""
-    return code_hash("workflow_scripts.generate.generate_images", kind_of(wildcards.generator).__name__)
+    """The identity of the code of the generator's kind."""
+    return code_hash(kind_of(wildcards.generator).__name__)
+
+
+def kind_settings(generator):
+    """The settings of the generator's kind."""
+    return kind_of(generator).Settings.model_validate(GENERATORS[generator].options)
 
 
 def generator_kind(wildcards):
     return GENERATORS[wildcards.generator].kind
 
 
-def checked_options(generator):
-    """The settings of the generator's kind."""
-    return kind_of(generator).Settings.model_validate(GENERATORS[generator].options)
-
-
 def generator_settings(wildcards):
-    """The settings of the generator's kind, as the JSON that its step reads."""
-    settings = retrieved(checked_options(wildcards.generator).model_dump(mode="json"))
-    return json.dumps(settings, separators=(",", ":"), ensure_ascii=False)
+    """The settings of the generator's kind, with local copies of what lies on object storage."""
+    return retrieved(kind_settings(wildcards.generator).model_dump(mode="json"))
 
 
 def generator_stored(wildcards):
-    """What of it lies on object storage."""
-    return stored(checked_options(wildcards.generator).model_dump(mode="json"))
+    """What the generator's kind reads from object storage."""
+    return stored(kind_settings(wildcards.generator).model_dump(mode="json"))
 
 
-def generator_compute(wildcards):
-    """The options of a kind that runs a model; of any other none, so that nothing reruns for them."""
-    is_model = getattr(kind_of(wildcards.generator), "MODEL", False)
-    return ["--threads", CONFIG.threads, "--cache", CONFIG.cache] if is_model else []
+def for_model(value):
+    """``value`` for a kind that runs a model, nothing for any other, which does not rerun when it changes."""
+    return lambda wildcards: value if getattr(kind_of(wildcards.generator), "MODEL", False) else None
 
 
 def generator_gpus(wildcards):
-    """How many GPUs a scheduler is asked for; a machine without one draws all the same."""
-    return 0 if getattr(checked_options(wildcards.generator), "device", "cpu") == "cpu" else 1
+    """How many GPUs a scheduler is asked for; without a GPU, the CPU draws."""
+    return 0 if getattr(kind_settings(wildcards.generator), "device", "cpu") == "cpu" else 1
 
 
 def generator_contents(wildcards):
-    """A text that changes when the files of the user's that the generator reads do."""
+    """A fingerprint of the user's files that the generator reads."""
     return contents_of(wildcards.generator)
 
 
 @cache
 def contents_of(generator):
-    """The same by name: one folder may hold a million images, and serve all compositions."""
+    """The same by name, once for all compositions: a folder may contain a million images."""
     kind = kind_of(generator)
-    return kind.fingerprint(checked_options(generator)) if hasattr(kind, "fingerprint") else ""
+    return kind.fingerprint(kind_settings(generator)) if hasattr(kind, "fingerprint") else ""
 
 
 def check_generators():
@@ -85,7 +83,7 @@ def check_generators():
         if absent:
             raise WorkflowError(
                 f"generate.generators: {name} reads the {' and '.join(sorted(absent))} of sketches, which dataset "
-                f"source {CONFIG.dataset.source} has not; for any data set: photographs, shuffled, folder, diffusers"
+                f"source {CONFIG.dataset.source} does not have; use photographs, shuffled, folder or diffusers"
             )
 
 

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 from PIL import Image
 from scipy.io import savemat
+
+from workflow_scripts.dataset.steps import LoadDataset
 
 
 def jpeg(seed: int = 0, size: tuple[int, int] = (40, 30)) -> bytes:
@@ -41,6 +44,16 @@ def zipped(path: Path, members: dict[str, bytes]) -> Path:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name), content)
     return path
+
+
+def load_step(root: Path, source: str, limit: int | None = None, /, **settings: Any) -> LoadDataset:
+    """The step for a source; data set ``mine`` below ``root / "results"``."""
+    place = root / "results" / "mine"
+    return LoadDataset(
+        choice={"source": source, "limit": limit}, settings=settings, seed=0, cache=root / "cache",
+        results=root / "results", captions=place / "captions.parquet", images=place / "images.parquet",
+        folder=place / "images", summary=place / "dataset.json",
+    )  # fmt: skip
 
 
 BIRDS = [

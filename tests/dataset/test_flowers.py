@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.io import savemat
 
-from tests.dataset.conftest import Site, flowers_files, jpeg, tar
+from tests.dataset.conftest import Site, flowers_files, jpeg, load_step, tar
 from workflow_scripts.core import tables
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
@@ -131,26 +129,17 @@ def test_archives_that_cannot_be_trusted(files: Path, tmp_path: Path, name: str)
         load(files, tmp_path / "images", **{"images_sha256" if "102" in name else "captions_sha256": "0" * 64})
 
 
-def run(options: list[str], tmp_path: Path) -> Path:
-    """The step, by its command line."""
-    command = [sys.executable, "-B", "-m", load_dataset.__name__, *options]
-    command += ["--results", str(tmp_path / "results"), "--cache", str(tmp_path / "cache")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return tmp_path / "results" / "C-Flowers"
-
-
 def test_a_broken_photograph_is_named(files: Path, tmp_path: Path) -> None:
     members = {f"jpg/image_{n:05d}.jpg": jpeg(n) if n != 2 else jpeg(2)[:300] for n in range(1, 5)}
     tar(files / "102flowers.tgz", members)
-    options = ["--source", "flowers", "--settings", f'{{"root": "{files}"}}', "--dataset", "C-Flowers"]
-    place = run(options, tmp_path)
-    images = read_table(place / "images.parquet", tables.IMAGES)
+    step = load_step(tmp_path, "flowers", root=str(files))
+    load_dataset.main(step)
+    images = read_table(step.images, tables.IMAGES)
     assert images["path"].isna().tolist() == [False, True, False, False] and images["bbox_w"].isna().all()
-    summary = read_json(place / "dataset.json")
+    summary = read_json(step.summary)
     assert summary["images_broken"]["count"] == 1 and summary["classes"] == 3
     assert len(summary["files"]["labels"]["sha256"]) == 64
-    assert str(tmp_path) not in (place / "dataset.json").read_text()
+    assert str(tmp_path) not in step.summary.read_text()
 
 
 def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

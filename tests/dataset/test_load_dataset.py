@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
@@ -14,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dataset.conftest import jpeg
+from tests.dataset.conftest import jpeg, load_step
 from workflow_scripts.core import tables
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.step import parse
 from workflow_scripts.dataset.load_dataset import check_boxes, check_captions, check_images, main
 from workflow_scripts.dataset.source import spread
+from workflow_scripts.dataset.steps import LoadDataset
 
 
 def captions(*rows: tuple) -> pd.DataFrame:
@@ -28,8 +29,8 @@ def captions(*rows: tuple) -> pd.DataFrame:
     return pd.DataFrame([(*r, None)[:4] for r in rows], columns=["image_id", "caption_id", "text", "class_id"])
 
 
-def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limit: int = 0) -> Path:
-    """The step on a CSV table and, unless None, a folder of images; gives the dataset's folder."""
+def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limit: int | None = None) -> Path:
+    """Run the step on a CSV table and, unless None, a folder of images; return the data set's folder."""
     (tmp_path / "t.csv").write_text(table, encoding="utf-8")
     settings = {"file": str(tmp_path / "t.csv")}
     if images is not None:
@@ -38,23 +39,19 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
             path = tmp_path / "pictures" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    options = argparse.Namespace(
-        source="table", settings=json.dumps(settings), limit=limit, seed=0, dataset="mine",
-        results=tmp_path / "results", cache=tmp_path / "cache",
-    )  # fmt: skip
-    main(options)
+    main(load_step(tmp_path, "table", limit, **settings))
     return tmp_path / "results" / "mine"
 
 
 def test_no_captions() -> None:
-    with pytest.raises(UserError, match="^x: no captions$"):
+    with pytest.raises(UserError, match="^x: no captions;"):
         check_captions(captions(), "x")
-    with pytest.raises(UserError, match="x: no captions, 2 are empty"):
+    with pytest.raises(UserError, match="^x: no captions, 2 are empty;"):
         check_captions(captions(("a", 0, ""), ("a", 1, " \t")), "x")
 
 
 def test_duplicate_captions() -> None:
-    with pytest.raises(UserError, match="caption 0 of image 'a' stands twice"):
+    with pytest.raises(UserError, match="image 'a': duplicate caption_id 0"):
         check_captions(captions(("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")), "x")
 
 
@@ -113,13 +110,13 @@ def test_images(tmp_path: Path) -> None:
 
 def test_no_image_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no")
-    with pytest.raises(UserError, match="none of 1 images can be read: a: "):
+    with pytest.raises(UserError, match="none of 1 images is readable, the first: a: "):
         check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": ["a"], "path": ["a.jpg"]}), tmp_path, "x")
 
 
 def test_duplicate_images(tmp_path: Path) -> None:
     images = pd.DataFrame({"image_id": ["a", "a"], "path": [None, None]})
-    with pytest.raises(UserError, match="image 'a' stands twice"):
+    with pytest.raises(UserError, match="duplicate image 'a'"):
         check_images(captions(("a", 0, "x")), images, tmp_path, "x")
 
 
@@ -183,7 +180,7 @@ def test_captions_alone(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_artifacts_before_it(tmp_path: Path) -> None:
     place = run(tmp_path, "image_id,caption\na,a red bird\n", {"a.jpg": jpeg()})
     before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
-    with pytest.raises(UserError, match="stands twice"):
+    with pytest.raises(UserError, match="duplicate caption_id"):
         run(tmp_path, "image_id,caption_id,caption\na,0,a red bird\na,0,a blue bird\n", {})
     assert {p: p.read_bytes() for p in place.rglob("*") if p.is_file()} == before
 
@@ -206,38 +203,47 @@ def test_a_first_try_is_spread_over_the_classes(classes: list[str | None], limit
         assert taken.get(name, 0) >= min(size, taken.max() - 1)
 
 
-def step(tmp_path: Path, *arguments: str, most: int | None = None) -> subprocess.CompletedProcess:
-    """The step as a user calls it; no file may grow past ``most`` bytes."""
+def command(step: LoadDataset, most: int | None = None) -> subprocess.CompletedProcess:
+    """Run a step as a user does; no file may grow past ``most`` bytes."""
 
     def limit_files() -> None:
         if most is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
-    command = [sys.executable, "-B", "-m", "workflow_scripts.dataset.load_dataset"]
-    command += ["--results", str(tmp_path / "results"), "--cache", str(tmp_path / "cache"), "--dataset", "mine"]
+    options = {key: json.dumps(v) if isinstance(v, dict) else v for key, v in step.model_dump(mode="json").items() if v}
     return subprocess.run(
-        [*command, *arguments], cwd=ROOT, capture_output=True, text=True, preexec_fn=limit_files, check=False
-    )
+        [sys.executable, "-B", "-m", "workflow_scripts.dataset.load_dataset",
+         *(word for key, value in options.items() for word in (f"--{key}", str(value)))],
+        cwd=ROOT, capture_output=True, text=True, preexec_fn=limit_files, check=False,
+    )  # fmt: skip
 
 
-def test_a_disk_that_fills(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_and_a_second_run_succeeds(tmp_path: Path) -> None:
     rows = "".join(f"{n * 7919 % 9973},a bird {n * 31337 % 9973}\n" for n in range(9000))
     (tmp_path / "t.csv").write_text("image_id,caption\n" + rows)
-    settings = json.dumps({"file": str(tmp_path / "t.csv")})
-    done = step(tmp_path, "--source", "table", "--settings", settings, most=20_000)
+    step = load_step(tmp_path, "table", file=str(tmp_path / "t.csv"))
+    done = command(step, most=20_000)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("error: ") and "make room" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / "t.csv"]
-    assert step(tmp_path, "--source", "table", "--settings", settings).returncode == 0
+    assert command(step).returncode == 0
 
 
-def test_mistakes_on_the_command_line_are_one_line(tmp_path: Path) -> None:
-    for arguments, message in [
-        (["--source", "nope"], "unknown 'nope'; allowed: cub, flowers, "),
-        (["--source", "table", "--settings", "{}"], "--settings: "),
-        (["--source", "cub", "--settings", '{"root": "/nowhere"}'], "/nowhere/cub_captions.zip: no such file"),
-    ]:
-        done = step(tmp_path, *arguments)
-        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
-        assert message in done.stderr
+@pytest.mark.parametrize(
+    ("source", "settings", "message"),
+    [
+        ("table", {}, "settings: file: Field required; allowed keys: file, images"),
+        ("cub", {"root": "/nowhere"}, "/nowhere/cub_captions.zip: no such file"),
+        ("sketch", {}, "--tables: dataset source sketch also writes scenes and facts"),
+    ],
+)
+def test_wrong_settings_are_refused(tmp_path: Path, source: str, settings: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        main(load_step(tmp_path, source, **settings))
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_source_is_one_line_on_the_command_line() -> None:
+    with pytest.raises(UserError, match="unknown dataset source; allowed: cub, flowers, "):
+        parse(LoadDataset, [*"--choice.source nope --captions c --images i --folder f --summary s".split()], "x")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from PIL import Image
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.generate.generate_images import main
+from workflow_scripts.generate.steps import GenerateImages
 
 
 def picture(path: Path, seed: int = 0) -> Path:
@@ -41,10 +40,11 @@ class Place:
         file = self.root / "results" / "mine" / "color" / "prompts.parquet"
         write_table(self.prompts if prompts is None else prompts, file, tables.PROMPTS)
         main(
-            argparse.Namespace(
-                generator="it", kind=kind, settings=json.dumps(settings), prompts=file,
-                tables=[self.root / "results" / "mine" / "images.parquet"], results=self.root / "results",
-                dataset="mine", composition="color", seed=seed, cache=self.root / "cache", threads=1,
+            GenerateImages(
+                generator="it", kind=kind, settings=settings, prompts=file, composition="color", seed=seed, threads=1,
+                tables=[self.root / "results" / "mine" / "images.parquet"], cache=self.root / "cache",
+                results=self.root / "results", manifest=self.target / "manifest.parquet",
+                folder=self.target / "images", summary=self.target / "summary.json",
             )
         )  # fmt: skip
         return read_table(self.target / "manifest.parquet", tables.MANIFEST), read_json(self.target / "summary.json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import pickle
@@ -25,6 +24,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.generate import export_layout
 from workflow_scripts.generate.export_layout import cycled, main, number_classes, padded, prompt_entries, words_of
+from workflow_scripts.generate.steps import ExportLayout
 
 TEXTS = {
     "182.Yellow/Bird_0026_17": ["a Yellow bird,\nwith wings", "its bill is black.", "a tan crown"],
@@ -47,16 +47,16 @@ class World:
     def output(self) -> Path:
         return self.results / "mine" / "color" / "layout"
 
-    def export(self, batch: int = 4, output: Path | None = None) -> Path:
+    def export(self, batch: int = 4) -> Path:
         place = self.results / "mine"
         main(
-            argparse.Namespace(
+            ExportLayout(
                 captions=place / "captions.parquet", images=place / "images.parquet",
-                splits=place / "color" / "splits.parquet", prompts=place / "color" / "prompts.parquet", batch=batch,
-                results=self.results, dataset="mine", composition="color", output=output or self.output,
+                splits=place / "color" / "splits.parquet", prompts=place / "color" / "prompts.parquet",
+                layout={"batch": batch}, results=self.results, dataset="mine", folder=self.output,
             )
         )  # fmt: skip
-        return output or self.output
+        return self.output
 
 
 def make_world(root: Path, boxes: bool = True) -> World:
@@ -278,13 +278,13 @@ def change(world: World, name: str, schema: object, edit: object) -> None:
 def test_bad_input(world: World) -> None:
     change(world, "captions.parquet", tables.CAPTIONS, lambda t: t.assign(
         text=t["text"].where(~t["image_id"].str.match("182|007"), "?!")))  # fmt: skip
-    with pytest.raises(UserError, match="no image of train has both a file and a caption with words"):
+    with pytest.raises(UserError, match="no image of train has both a file and a caption with words; check both"):
         world.export()
     blank = {"image_id": "1.A/seen 3", "path": "mine/images/x.png", "width": 3, "height": 3}
     images = read_table(world.results / "mine/images.parquet", tables.IMAGES)
     change(world, "images.parquet", tables.IMAGES, lambda t: pd.concat([t, pd.DataFrame([blank]).astype(
         {"width": "Int64", "height": "Int64"})], ignore_index=True))  # fmt: skip
-    with pytest.raises(UserError, match="image '1.A/seen 3' has a blank, at which their readers split"):
+    with pytest.raises(UserError, match="image '1.A/seen 3' has a blank, at which the models split names"):
         world.export()
     change(world, "images.parquet", tables.IMAGES, lambda t: images.assign(path=None).astype({"path": "str"}))
     with pytest.raises(UserError, match="no image has a file"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 
 import pandas as pd
@@ -80,3 +82,16 @@ def test_names_in_the_summary_are_few() -> None:
     summary = summarise(manifest)
     assert summary["missing"]["count"] == 120 and len(summary["missing"]["names"]) == 20
     assert json.dumps(summary)
+
+
+def test_no_source_and_no_kind_imports_torch_before_it_is_used() -> None:
+    code = """
+import sys
+from workflow_scripts.core import plugins
+import workflow_scripts.dataset.load_dataset, workflow_scripts.generate.generate_images
+for package in ("workflow_scripts.dataset.sources", "workflow_scripts.generate.generators"):
+    for name in plugins.available(package):
+        plugins.load(package, name)
+print({"torch", "open_clip", "diffusers", "transformers"} & sys.modules.keys())
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

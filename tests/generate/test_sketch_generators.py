@@ -186,7 +186,7 @@ def run(
 ) -> Generated:
     root, found, every = world
     kind = plugins.load(KINDS, name)
-    context = Context(root, {t: found[t] for t in kind.TABLES}, folder, f"place/{name}", "color", 0)
+    context = Context({t: found[t] for t in kind.TABLES}, folder, f"place/{name}", "color", 0)
     return kind.generate(kind.Settings(), every if prompts is None else prompts, context)
 
 
@@ -228,7 +228,7 @@ def test_generators_share_all_that_the_prompt_does_not_name(
 
 
 def test_what_the_memorizer_knows_is_of_train(world: tuple[Path, dict[str, Path], pd.DataFrame]) -> None:
-    context = Context(world[0], world[1], world[0], "", "color", 0)
+    context = Context(world[1], world[0], "", "color", 0)
     facts = pd.read_parquet(world[1]["facts"])
     train = facts[facts.image_id.astype(int) < 40]
     assert sketching.train_pairs(context) == Counter(zip(train.value, train.part, strict=True))

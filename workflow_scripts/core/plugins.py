@@ -1,6 +1,6 @@
-"""Things found by their name in a folder: dataset sources, generators.
+"""Modules found by their name in a folder: dataset sources, generators.
 
-A new one is a new file: its name is the config's word for it, its ``Settings`` are its config.
+A new one is a new file: its name is the config's word for it, its ``Settings`` are its section of the config.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 import importlib
 from functools import cache
 from types import ModuleType
+from typing import Any
+
+from pydantic import ValidationError
 
 from workflow_scripts.core.code import module_file
 from workflow_scripts.core.errors import UserError
@@ -15,14 +18,25 @@ from workflow_scripts.core.errors import UserError
 
 @cache
 def available(package: str) -> tuple[str, ...]:
-    """The names of the modules in ``package``, sorted."""
+    """Return the names of the modules in ``package``, sorted."""
     folder = module_file(package)
     assert folder is not None, package
     return tuple(sorted(p.stem for p in folder.parent.glob("*.py") if not p.stem.startswith("_")))
 
 
 def load(package: str, name: str) -> ModuleType:
-    """The module ``package.name``; UserError, with what there is, where there is none."""
+    """Import the module ``package.name``; raises UserError with the available names if there is none."""
     if name not in available(package):
         raise UserError(f"{package.split('.', 1)[1]}: unknown {name!r}; allowed: {', '.join(available(package))}")
     return importlib.import_module(f"{package}.{name}")
+
+
+def settings(module: ModuleType, values: dict[str, Any]) -> Any:
+    """Return ``values`` as the module's ``Settings``; raises UserError that names the first faulty key."""
+    try:
+        return module.Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        allowed = ", ".join(module.Settings.model_fields) or "none"
+        raise UserError(f"settings: {key}: {first['msg']}; allowed keys: {allowed}") from None

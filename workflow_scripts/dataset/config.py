@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import Field, ValidationInfo, create_model, model_validator
 
 from workflow_scripts.core import plugins
-from workflow_scripts.core.section import NAME, Section
+from workflow_scripts.core.section import NAME
+from workflow_scripts.dataset.choice import SOURCES, Choice
 
-SOURCES = "workflow_scripts.dataset.sources"
 
-
-class _Dataset(Section):
+class _Dataset(Choice):
     """Which images, which captions."""
 
-    source: str = Field("sketch", validate_default=True, description="a file in workflow_scripts/dataset/sources")
     name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
-    limit: int | None = Field(None, ge=1, description="take this many images alone, for a first try")
-
-    @field_validator("source")
-    @classmethod
-    def _known(cls, source: str) -> str:
-        if source not in plugins.available(SOURCES):
-            raise ValueError(f"unknown dataset source; allowed: {', '.join(plugins.available(SOURCES))}")
-        return source
 
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> _Dataset:
@@ -34,7 +24,7 @@ class _Dataset(Section):
 
 
 def _sources() -> dict[str, Any]:
-    """One field a source: its ``Settings``, made from their defaults where they all have one."""
+    """Return a field for each source: its ``Settings``, which default to their defaults if they all have one."""
     fields: dict[str, Any] = {}
     for name in plugins.available(SOURCES):
         settings = plugins.load(SOURCES, name).Settings

@@ -1,13 +1,8 @@
-"""Read or draw the images and captions of one source.
-
-Writes captions.parquet, images.parquet, images/, dataset.json, and what further tables the source has, to
-RESULTS/DATASET. What is left out is counted and named in dataset.json: empty captions (the others keep their
-caption_id), images without captions, images that are missing or broken (their path is null).
-"""
+"""Read or draw the images and captions of one source."""
 
 from __future__ import annotations
 
-import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,67 +14,65 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, safe_id, write_frame, write_json, write_table
 from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.core.progress import track
-from workflow_scripts.core.section import read_settings
-from workflow_scripts.dataset.config import SOURCES
+from workflow_scripts.dataset.choice import SOURCES
 from workflow_scripts.dataset.source import clean, named
+from workflow_scripts.dataset.steps import LoadDataset
 
 BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]
 
 
 def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, list[str]]:
-    """Captions sorted by image_id and caption_id, each on one line, without empty ones; the names of those.
+    """Sort captions, put each on one line, and drop empty ones.
 
-    captions: columns of ``tables.CAPTIONS``; ``source`` stands in the errors. Raises UserError for no captions, an
-    image_id that cannot be a path, a caption that stands twice, an image of two classes.
+    Args:
+        captions: columns of ``tables.CAPTIONS``.
+        source: where errors say that the captions come from.
+
+    Returns:
+        The captions sorted by image_id and caption_id, and ``image_id caption_id`` of each empty one.
+
+    Raises:
+        UserError: no captions, an image_id that cannot be a path, a duplicate caption, an image of two classes.
     """
     for image_id in captions["image_id"].unique():
         safe_id(image_id)
-    twice = captions[captions.duplicated(["image_id", "caption_id"])]
-    if len(twice):
-        first = twice.iloc[0]
+    duplicates = captions[captions.duplicated(["image_id", "caption_id"])]
+    if len(duplicates):
+        first = duplicates.iloc[0]
         raise UserError(
-            f"{source}: caption {first['caption_id']} of image {first['image_id']!r} stands twice "
-            f"({len(twice)} such): give each caption of an image a number of its own"
+            f"{source}: image {first['image_id']!r}: duplicate caption_id {first['caption_id']} ({len(duplicates)} "
+            "duplicates in total); number the captions of each image differently"
         )
     classes = captions.groupby("image_id")["class_id"].nunique(dropna=False)
     if (classes > 1).any():
-        raise UserError(f"{source}: image {classes.index[classes > 1][0]!r} has captions of two classes: keep one")
+        raise UserError(
+            f"{source}: image {classes.index[classes > 1][0]!r} has captions of two classes; keep one class"
+        )
     captions = captions.assign(text=clean(captions["text"]))
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-    empty = captions["text"] == ""
-    left_out = [f"{row.image_id} {row.caption_id}" for row in captions[empty].itertuples()]
-    captions = captions[~empty].reset_index(drop=True)
+    is_empty = captions["text"] == ""
+    empty = [f"{row.image_id} {row.caption_id}" for row in captions[is_empty].itertuples()]
+    captions = captions[~is_empty].reset_index(drop=True)
     if captions.empty:
-        raise UserError(f"{source}: no captions{f', {len(left_out)} are empty' if left_out else ''}")
-    return captions, left_out
+        raise UserError(
+            f"{source}: no captions{f', {len(empty)} are empty' if empty else ''}; check the source's files"
+        )
+    return captions, empty
 
 
-def check_images(
-    captions: pd.DataFrame, images: pd.DataFrame, folder: Path, source: str
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row for each image that has captions, sorted, with the size of its file; and what is wrong, by name.
+def measure(images: pd.DataFrame, folder: Path) -> tuple[dict[str, tuple[int, int]], list[str], list[str]]:
+    """Decode every image file, and remove those that are broken.
 
-    images: image_id, path relative to ``folder`` or null, boxes in pixels if there are any. A broken file is
-    removed and its path null. Raises UserError for an image_id that stands twice or cannot be a path, and where
-    files were given and none can be read.
+    Args:
+        images: image_id, and path relative to ``folder``.
+
+    Returns:
+        Width and height in pixels by image_id; the ids without a file; ``image_id: reason`` of each broken file.
     """
-    for image_id in images["image_id"]:
-        safe_id(image_id)
-    twice = images["image_id"][images["image_id"].duplicated()]
-    if len(twice):
-        raise UserError(f"{source}: image {twice.iloc[0]!r} stands twice ({len(twice)} such): keep one")
-    ids = sorted(captions["image_id"].unique())
-    silent = images[~images["image_id"].isin(ids)]
-    for path in silent["path"].dropna():
-        (folder / path).unlink(missing_ok=True)
-    images = images.set_index("image_id").reindex(ids).rename_axis("image_id").reset_index()
-    images = images.reindex(columns=["image_id", "path", *BOX])
-
-    given = images["path"].notna()
     sizes: dict[str, tuple[int, int]] = {}
-    broken: list[str] = []
     missing: list[str] = []
-    for row in track(images[given].itertuples(), int(given.sum()), "images checked"):
+    broken: list[str] = []
+    for row in track(images.itertuples(), len(images), "images checked"):
         try:
             sizes[row.image_id] = image_size(folder / row.path)
         except FileNotFoundError:
@@ -87,12 +80,49 @@ def check_images(
         except BrokenImage as error:
             broken.append(f"{row.image_id}: {error}")
             (folder / row.path).unlink()
+    return sizes, missing, broken
+
+
+def check_images(
+    captions: pd.DataFrame, images: pd.DataFrame, folder: Path, source: str
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Check the image files, and give each image that has captions one row.
+
+    Args:
+        captions: image_id.
+        images: image_id, path relative to ``folder`` or null, boxes in pixels if there are any.
+        folder: broken files, and files without captions, are removed from it.
+        source: where errors say that the images come from.
+
+    Returns:
+        The images sorted by image_id, with sizes in pixels, path null where no file is readable; and the names of
+        missing and broken files, of images without captions and of boxes outside their image.
+
+    Raises:
+        UserError: an image_id that is a duplicate or cannot be a path; no file is readable.
+    """
+    for image_id in images["image_id"]:
+        safe_id(image_id)
+    duplicates = images["image_id"][images["image_id"].duplicated()]
+    if len(duplicates):
+        raise UserError(
+            f"{source}: duplicate image {duplicates.iloc[0]!r} ({len(duplicates)} in total); keep one of each"
+        )
+    ids = sorted(captions["image_id"].unique())
+    silent = images[~images["image_id"].isin(ids)]
+    for path in silent["path"].dropna():
+        (folder / path).unlink(missing_ok=True)
+    images = images.set_index("image_id").reindex(ids).rename_axis("image_id").reset_index()
+    images = images.reindex(columns=["image_id", "path", *BOX])
+    given = images["path"].notna()
+    sizes, missing, broken = measure(images[given], folder)
     if given.any() and not sizes:
-        raise UserError(f"{source}: none of {given.sum()} images can be read: {(broken + missing)[0]}")
-    readable = images["image_id"].isin(sizes)
-    images["path"] = images["path"].where(readable, None)
-    images["width"] = images["image_id"].map({i: s[0] for i, s in sizes.items()}).astype("Int64")
-    images["height"] = images["image_id"].map({i: s[1] for i, s in sizes.items()}).astype("Int64")
+        raise UserError(
+            f"{source}: none of {given.sum()} images is readable, the first: {(broken + missing)[0]}; check the files"
+        )
+    images["path"] = images["path"].where(images["image_id"].isin(sizes), None)
+    for axis, name in enumerate(("width", "height")):
+        images[name] = images["image_id"].map({i: size[axis] for i, size in sizes.items()}).astype("Int64")
     images, outside = check_boxes(images)
     report = {
         "images_without_file": named(missing + list(images["image_id"][~given])),
@@ -104,7 +134,7 @@ def check_images(
 
 
 def check_boxes(images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Boxes that have an area inside their image; the others null, and the ids of those."""
+    """Set boxes to null that have no area inside their image; return the images, and the ids of those boxes."""
     images[BOX] = images[BOX].astype("float64")
     given = images[BOX].notna().any(axis=1) & images["path"].notna()
     width, height = (images[c].astype("float64") for c in ("width", "height"))
@@ -117,32 +147,33 @@ def check_boxes(images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return images, list(images["image_id"][given & ~inside])
 
 
-def warn(left_out: dict[str, Any]) -> None:
-    """One line for each thing that was left out; more is in dataset.json."""
-    for key, value in left_out.items():
+def warn(summary: dict[str, Any]) -> None:
+    """Log one line for each kind of thing that was skipped, with the first names."""
+    for key, value in summary.items():
         if isinstance(value, dict) and value.get("count"):
             first = ", ".join(value["names"][:3])
             log.warning("%s: %d (%s%s)", key.replace("_", " "), value["count"], first, ", …" * (value["count"] > 3))
 
 
-def main(options: argparse.Namespace) -> None:
-    source = plugins.load(SOURCES, options.source)
-    settings = read_settings(source.Settings, options.settings)
-    place = options.results / options.dataset
-    where = f"dataset {options.dataset}"
-    with atomic_folder(place / "images") as folder:
-        loaded = source.load(
-            settings, seed=options.seed, limit=options.limit or None, folder=folder, cache=options.cache
-        )
-        assert set(loaded.tables) == set(getattr(source, "TABLES", ())), f"TABLES of source {options.source}"
+def main(step: LoadDataset) -> None:
+    choice = step.choice
+    source = plugins.load(SOURCES, choice.source)
+    settings = plugins.settings(source, step.settings)
+    where = f"dataset source {choice.source}"
+    files = {path.stem: path for path in step.tables}
+    if absent := [name for name in getattr(source, "TABLES", ()) if name not in files]:
+        raise UserError(f"--tables: {where} also writes {' and '.join(absent)}; give a .parquet path for each")
+    with atomic_folder(step.folder) as folder:
+        loaded = source.load(settings, seed=step.seed, limit=choice.limit, folder=folder, cache=step.cache)
         captions, empty = check_captions(loaded.captions, where)
         images, report = check_images(captions, loaded.images, folder, where)
-    images["path"] = [p if pd.isna(p) else f"{options.dataset}/images/{p}" for p in images["path"]]
-    left_out = {"captions_empty": named(empty), **report}
-    warn({**loaded.summary, **left_out})
+    place = Path(os.path.relpath(step.folder, step.results)).as_posix()
+    images["path"] = [p if pd.isna(p) else f"{place}/{p}" for p in images["path"]]
+    skipped = {"captions_empty": named(empty), **report}
+    warn({**loaded.summary, **skipped})
     summary = {
-        "source": options.source,
-        "limit": options.limit or None,
+        "source": choice.source,
+        "limit": choice.limit,
         **loaded.summary,
         "images": len(images),
         "images_with_file": int(images["path"].notna().sum()),
@@ -150,13 +181,13 @@ def main(options: argparse.Namespace) -> None:
         "captions": len(captions),
         "captions_distinct": int(captions["text"].nunique()),
         "classes": int(captions["class_id"].nunique()),
-        **left_out,
+        **skipped,
     }
-    write_table(captions, place / "captions.parquet", tables.CAPTIONS)
-    write_table(images, place / "images.parquet", tables.IMAGES)
+    write_table(captions, step.captions, tables.CAPTIONS)
+    write_table(images, step.images, tables.IMAGES)
     for name, table in loaded.tables.items():
-        write_frame(table, place / f"{name}.parquet")
-    write_json(summary, place / "dataset.json")
+        write_frame(table, files[name])
+    write_json(summary, step.summary)
     log.info(
         "%d captions of %d images, %d with a file, %d classes",
         len(captions), len(images), summary["images_with_file"], summary["classes"],
@@ -164,14 +195,4 @@ def main(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--source", required=True, help="a file in workflow_scripts/dataset/sources")
-    parser.add_argument("--settings", default="{}", metavar="JSON", help="the source's settings")
-    parser.add_argument(
-        "--limit", type=int, default=0, metavar="N", help="this many images alone, spread over the classes; 0: all"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--results", type=Path, default=Path("results"), metavar="FOLDER")
-    parser.add_argument("--dataset", required=True, metavar="NAME", help="the folder in the results")
-    parser.add_argument("--cache", type=Path, default=Path(".cache"), metavar="FOLDER", help="keeps downloads")
-    cli.run(main, parser)
+    cli.run(main)

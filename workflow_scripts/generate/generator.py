@@ -29,7 +29,6 @@ class Context:
     ``cache`` keeps what was made between runs; ``threads`` are torch's.
     """
 
-    results: Path
     tables: dict[str, Path]
     folder: Path
     place: str

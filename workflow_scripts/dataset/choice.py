@@ -1,0 +1,24 @@
+"""Which source is read. Apart from ``config``, which imports every source for its settings."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator
+
+from workflow_scripts.core import plugins
+from workflow_scripts.core.section import Section
+
+SOURCES = "workflow_scripts.dataset.sources"
+
+
+class Choice(Section):
+    """Which images and captions are taken."""
+
+    source: str = Field("sketch", validate_default=True, description="a file in workflow_scripts/dataset/sources")
+    limit: int | None = Field(None, ge=1, description="take only this many images, for a first try")
+
+    @field_validator("source")
+    @classmethod
+    def _known(cls, source: str) -> str:
+        if source not in plugins.available(SOURCES):
+            raise ValueError(f"unknown dataset source; allowed: {', '.join(plugins.available(SOURCES))}")
+        return source

@@ -1,0 +1,32 @@
+"""The steps of stage dataset: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from workflow_scripts.core.step import Cache, Key, Output, Seed, Step
+from workflow_scripts.dataset.choice import Choice
+
+
+class LoadDataset(Step):
+    """Read or draw the images and captions of one source.
+
+    What is skipped is counted and named in the summary: empty captions (the others keep their caption_id), images
+    without captions, images that are missing or broken (their path is null).
+    """
+
+    choice: Annotated[Choice, Key("dataset")] = Choice()
+    settings: dict[str, Any] = Field(default_factory=dict, description="the source's own settings, as JSON")
+    seed: Seed
+    cache: Cache
+    results: Path = Field(Path("results"), description="folder that the paths in images.parquet are relative to")
+    captions: Output = Field(description="captions.parquet")
+    images: Output = Field(description="images.parquet")
+    folder: Output = Field(description="folder of the image files")
+    summary: Output = Field(description="dataset.json: counts, and what was skipped")
+    tables: list[Output] = Field(
+        default_factory=list, description="further tables of the source, by their file names (scenes.parquet)"
+    )
