@@ -56,6 +56,22 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
         assert cache.get([key("a")]) == {key("a"): b"1"}
 
 
+def test_a_flipped_bit_is_a_miss(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    items = {key(n): bytes([n % 251]) * 3000 for n in range(60)}
+    with Cache(path) as cache:
+        cache.put(items.items())
+    whole = path.read_bytes()
+    missed = 0
+    for place in range(16384, len(whole), len(whole) // 150):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        with Cache(path) as cache:
+            values = cache.get(list(items))
+        assert all(items[name] == value for name, value in values.items())
+        missed += len(values) < len(items)
+    assert missed > 100
+
+
 def test_damage_inside_loses_time_alone(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     keys = [key("k", n) for n in range(3000)]
@@ -92,7 +108,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
         cache.put([(key("a"), b"1")])
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
         try:
-            with pytest.raises(UserError, match="c.sqlite: .*room"):
+            with pytest.raises(UserError, match="c.sqlite: .*free disk space"):
                 cache.put((key("b", n), b"x" * 1000) for n in range(3000))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import logging
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.step import Step
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def quiet_again():
 def run(step, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr(sys, "argv", ["step", *arguments])
     try:
-        cli.run(step, cli.parser("A step."))
+        cli.run(step)
     except SystemExit as end:
         return int(end.code or 0)
     return 0
@@ -40,12 +40,12 @@ def run(step, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     [
         (UserError("a.csv: line 3: no image_id"), "error: a.csv: line 3: no image_id"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.csv"), "error: a.csv: No such file"),
-        (MemoryError(), "error: out of memory: close other programs"),
+        (MemoryError(), "error: out of memory; close other programs"),
         (ValueError("two\nlines"), "error: ValueError: two lines"),
     ],
 )
 def test_errors(error: Exception, line: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    def step(_: argparse.Namespace) -> None:
+    def step(_: Step) -> None:
         raise error
 
     assert run(step, monkeypatch, "--log", str(tmp_path / "logs" / "a.log")) == 1
@@ -58,7 +58,7 @@ def test_errors(error: Exception, line: str, tmp_path: Path, monkeypatch, capsys
 
 
 def test_lines_go_to_the_screen_and_the_log(tmp_path: Path, monkeypatch, capsys) -> None:
-    def step(_: argparse.Namespace) -> None:
+    def step(_: Step) -> None:
         cli.log.info("one line")
 
     assert run(step, monkeypatch, "--log", str(tmp_path / "a.log")) == 0
@@ -67,16 +67,16 @@ def test_lines_go_to_the_screen_and_the_log(tmp_path: Path, monkeypatch, capsys)
 
 
 def test_an_interrupted_step(monkeypatch, capsys) -> None:
-    def step(_: argparse.Namespace) -> None:
+    def step(_: Step) -> None:
         raise KeyboardInterrupt
 
     assert run(step, monkeypatch) == 130
-    assert capsys.readouterr().err == "interrupted: run again to resume\n"
+    assert capsys.readouterr().err == "interrupted; run again to resume\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_log_that_cannot_be_written_does_not_bury_the_error(monkeypatch, capsys) -> None:
-    def step(_: argparse.Namespace) -> None:
+    def step(_: Step) -> None:
         raise UserError("a: not written")
 
     assert run(step, monkeypatch, "--log", "/dev/full") == 1

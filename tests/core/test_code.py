@@ -1,27 +1,48 @@
-"""The hash of a step changes with the step and with whatever it imports, and with nothing else."""
+"""The identity of a step changes with the code that decides its result, and with nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from workflow_scripts.core import code
 
+STEP = '''"""A step."""
+import json
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write
+from workflow_scripts.stage import part
+from workflow_scripts.stage.steps import Step
+
+LIMIT = 3
+
+
+def main(step: Step) -> None:
+    """Do it."""
+    if LIMIT > 4:
+        raise UserError(f"{step}: too much")
+    log.info("done: %s", step)
+    write(part.double(LIMIT))
+'''
 FILES = {
     "__init__.py": "",
     "stage/__init__.py": "",
-    "stage/step.py": "import os\nfrom workflow_scripts.common import io\nfrom workflow_scripts.stage.part import f\n",
-    "stage/part.py": "def f():\n    import workflow_scripts.stage.late\n",
-    "stage/late.py": "from workflow_scripts.stage import step\n",
-    "stage/other.py": "",
-    "common/__init__.py": '"""Shared."""\n',
-    "common/io.py": "x = 1\n",
+    "stage/step.py": STEP,
+    "stage/steps.py": "class Step:\n    pass\n",
+    "stage/part.py": "FACTOR = 2\ndef double(x):\n    return FACTOR * x\ndef other(x):\n    return x\n",
+    "stage/unused.py": "X = 1\n",
+    "core/__init__.py": "",
+    "core/cli.py": "import logging\nlog = logging.getLogger('x')\n",
+    "core/errors.py": "class UserError(Exception):\n    pass\n",
+    "core/io.py": "import os\ndef write(x):\n    return os.fspath(x)\ndef read(x):\n    return x\n",
 }
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, text in FILES.items():
         path = tmp_path / "workflow_scripts" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,55 +54,90 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget() -> None:
-    code.code_hash.cache_clear()
-    code._imports.cache_clear()
+    for cached in (code.code_hash, code.reached, code._definition, code._parse):
+        cached.cache_clear()
 
 
-def hash_now() -> str:
+def identity(target: str = "workflow_scripts.stage.step") -> str:
     forget()
-    return code.code_hash("workflow_scripts.stage.step")
+    return code.code_hash(target)
 
 
-def test_modules_and_files(project: Path) -> None:
-    names = ["common", "common.io", "stage.late", "stage.part", "stage.step"]
+def edit(project: Path, name: str, old: str, new: str) -> None:
+    path = project / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("stage/step.py", "LIMIT = 3", "LIMIT = 2"),
+        ("stage/step.py", "LIMIT > 4", "LIMIT > 5"),
+        ("stage/step.py", "part.double", "part.other"),
+        ("stage/part.py", "FACTOR = 2", "FACTOR = 3"),
+        ("stage/part.py", "def double(x)", "def double(x, y=1)"),
+        ("stage/part.py", "FACTOR = 2", "FACTOR = 2\nprint('loose')"),
+        ("core/io.py", "import os", "import posixpath as os"),
+    ],
+)
+def test_what_decides_the_result_counts(project: Path, name: str, old: str, new: str) -> None:
+    before = identity()
+    edit(project, name, old, new)
+    assert identity() != before
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("stage/step.py", "LIMIT = 3", "LIMIT = 3  # a comment"),
+        ("stage/step.py", '"""Do it."""', '"""Do that."""'),
+        ("stage/step.py", '    """Do it."""\n', ""),
+        ("stage/step.py", "done: %s", "ready: %s"),
+        ("stage/step.py", "too much", "more than four; use less"),
+        ("stage/step.py", "main(step: Step) -> None", "main(step)"),
+        ("stage/steps.py", "pass", "x = 1"),
+        ("stage/part.py", "return x", "return -x"),
+        ("stage/part.py", "return FACTOR * x", "return (FACTOR\n            * x)"),
+        ("stage/unused.py", "X = 1", "X = 2"),
+        ("core/io.py", "def read(x):", "def read(x, y):"),
+        ("core/cli.py", "getLogger('x')", "getLogger('y')"),
+        ("core/errors.py", "pass", "text = ''"),
+    ],
+)
+def test_nothing_else_does(project: Path, name: str, old: str, new: str) -> None:
+    before = identity()
+    edit(project, name, old, new)
+    assert identity() == before
+
+
+def test_a_definition_has_its_own_identity(project: Path) -> None:
+    before = identity("workflow_scripts.stage.part:other")
+    edit(project, "stage/part.py", "FACTOR * x", "FACTOR * x * x")
+    assert identity("workflow_scripts.stage.part:other") == before
     assert set(code.modules_of("workflow_scripts.stage.step")) == {
-        "workflow_scripts.stage",
-        *(f"workflow_scripts.{name}" for name in names),
+        f"workflow_scripts.{name}" for name in ("core.io", "stage.part", "stage.step")
     }
-    # Empty files hold no code.
-    assert code.files_of("workflow_scripts.stage.step") == [
-        f"workflow_scripts/{name}"
-        for name in ("common/__init__.py", "common/io.py", "stage/late.py", "stage/part.py", "stage/step.py")
-    ]
 
 
-@pytest.mark.parametrize("name", ["stage/step.py", "stage/part.py", "stage/late.py", "common/io.py"])
-def test_an_edit_of_what_is_imported_changes_it(project: Path, name: str) -> None:
-    before = hash_now()
-    (project / name).write_text((project / name).read_text() + "# edited\n")
-    assert hash_now() != before
+def test_an_import_that_is_passed_on_counts(project: Path) -> None:
+    (project / "stage/part.py").write_text("from workflow_scripts.stage.deep import double, other\n")
+    (project / "stage/deep.py").write_text("def double(x):\n    return 2 * x\nother = 1\n")
+    before = identity()
+    edit(project, "stage/deep.py", "2 * x", "3 * x")
+    assert identity() != before
 
 
-def test_nothing_else_does(project: Path) -> None:
-    before = hash_now()
-    (project / "stage/other.py").write_text("x = 2\n")
-    (project / "stage/step.py").touch()
-    assert hash_now() == before
-
-
-def test_a_new_import_counts(project: Path) -> None:
-    before = hash_now()
-    (project / "common/io.py").write_text("x = 1\nfrom workflow_scripts.stage import other\n")
-    assert hash_now() != before
-    assert "workflow_scripts.stage.other" in code.modules_of("workflow_scripts.stage.step")
-
-
-def test_unknown_modules_are_refused(project: Path) -> None:
+def test_unknown_targets_are_refused(project: Path) -> None:
     with pytest.raises(ModuleNotFoundError, match="workflow_scripts.nope"):
         code.code_hash("workflow_scripts.nope")
+    with pytest.raises(AttributeError, match="does not define nothing"):
+        code.code_hash("workflow_scripts.stage.part:nothing")
 
 
-def test_a_source_of_this_project_is_known_by_its_parts() -> None:
-    files = code.files_of("workflow_scripts.dataset.sources.cub")
-    assert "workflow_scripts/dataset/archive.py" in files and "workflow_scripts/core/io.py" in files
-    assert not [f for f in files if f.startswith(("workflow_scripts/judge", "workflow_scripts/score"))]
+def test_the_judge_does_not_depend_on_other_stages() -> None:
+    forget()
+    reached = code.modules_of("workflow_scripts.judge.train_judge")
+    assert "workflow_scripts.judge.loss" in reached
+    assert not [name for name in reached if name.split(".")[1] in ("score", "report", "pairs", "plot", "specs")]
+    assert "workflow_scripts.split.wording" not in reached

@@ -172,7 +172,7 @@ def _write_weights(path: Path) -> None:
 )
 def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
     path = tmp_path / "artifact"
-    with small_files_only(), pytest.raises(UserError, match="artifact: not written .*make room") as error:
+    with small_files_only(), pytest.raises(UserError, match="artifact: not written .*free some disk space") as error:
         write(path)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []

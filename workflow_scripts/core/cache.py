@@ -1,15 +1,15 @@
-"""A key-value store on disk that survives between runs: parses, embeddings.
+"""A key-value store on disk for results that later runs reuse: parses, embeddings, answers of models.
 
-Keys hold everything that a value depends on, so that nothing in it is ever out of date, and deleting the
-file loses only time. Two processes may use it at once, of two hosts too where their file system knows locks: there
-is no write-ahead log, for which processes must share memory.
+A key covers everything that its value depends on, so that no value is ever outdated, and deleting the file only costs
+time. A digest is stored with each value and checked when it is read: a damaged value counts as missing. SQLite is used
+directly because it lets processes of several hosts share a file on a file system with locks, which LMDB does not, and
+never unpickles what it reads, as diskcache may; reading is as fast (docs/testing.md).
 """
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,18 +19,23 @@ from workflow_scripts.core.errors import UserError
 
 # Seconds that a process waits for another's write.
 WAIT = 600
+# Keys in one query.
+KEYS_PER_QUERY = 500
 
 
 def key(*parts: str | bytes | int) -> bytes:
-    """16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
+    """Return 16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
     raw = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
-    return hashlib.blake2b(
-        b"".join(piece for part in raw for piece in (len(part).to_bytes(8, "big"), part)), digest_size=16
-    ).digest()
+    pieces = (piece for part in raw for piece in (len(part).to_bytes(8, "big"), part))
+    return hashlib.blake2b(b"".join(pieces), digest_size=16).digest()
+
+
+def _digest(key: bytes, value: bytes) -> bytes:
+    return hashlib.blake2b(value, key=key, digest_size=16).digest()
 
 
 class Cache:
-    """``with Cache(path) as cache: cache.put(...); cache.get(...)``. A damaged file is made anew."""
+    """``with Cache(path) as cache: cache.put(...); cache.get(...)``; a damaged file is replaced by an empty one."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -44,20 +49,12 @@ class Cache:
 
     def _open(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
-        # A new file's alone: the values are of some kilobytes, which the usual pages break up.
+        # Values have some kilobytes, which smaller pages would split. Only a new file takes this setting.
         db.execute("PRAGMA page_size=16384")
-        begun = time.monotonic()
-        while True:
-            try:
-                db.execute("PRAGMA journal_mode=DELETE")
-                break
-            except sqlite3.OperationalError as error:
-                # A file with such a log, of an older version, in use: SQLite does not wait here by itself.
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() - begun > WAIT:
-                    raise
-                time.sleep(0.02)
         db.execute("PRAGMA synchronous=NORMAL")
-        db.execute("CREATE TABLE IF NOT EXISTS cache (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL)"
+        )
         return db
 
     def __enter__(self) -> Cache:
@@ -67,46 +64,53 @@ class Cache:
         self.db.close()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The values that are there, by key."""
-        found: dict[bytes, bytes] = {}
+        """Return the values that are stored and undamaged, by key."""
+        values: dict[bytes, bytes] = {}
+        damaged = 0
         with self._errors():
             try:
-                for start in range(0, len(keys), 500):
-                    part = list(keys[start : start + 500])
-                    marks = ",".join("?" * len(part))
-                    found.update(self.db.execute(f"SELECT key, value FROM cache WHERE key IN ({marks})", part))
+                for start in range(0, len(keys), KEYS_PER_QUERY):
+                    asked = list(keys[start : start + KEYS_PER_QUERY])
+                    marks = ",".join("?" * len(asked))
+                    query = f"SELECT key, value, digest FROM entries WHERE key IN ({marks})"
+                    for name, value, digest in self.db.execute(query, asked):
+                        if digest == _digest(name, value):
+                            values[name] = value
+                        else:
+                            damaged += 1
             except sqlite3.DatabaseError as error:
                 self._remove(error)
                 self.db.close()
                 self.db = self._open()
                 return {}
-        return found
+        if damaged:
+            log.warning("%s: %d damaged values are computed again", self.path, damaged)
+        return values
 
     def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Store all of ``items`` or, if the process dies, none."""
         with self._errors():
             self.db.execute("BEGIN IMMEDIATE")
             try:
-                # In the order in which they lie in the file.
-                self.db.executemany("INSERT OR REPLACE INTO cache VALUES (?, ?)", sorted(items))
+                rows = ((name, value, _digest(name, value)) for name, value in items)
+                self.db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", rows)
                 self.db.execute("COMMIT")
             except BaseException:
-                # Where the disk is full the rollback has been done already.
+                # If the disk is full, the rollback has been done already.
                 if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
                 raise
 
     def _remove(self, error: sqlite3.DatabaseError) -> None:
-        """Remove a damaged file; one that is merely locked, full or not writable is not damaged."""
+        """Remove a damaged file; one that is only locked, full or not writable is not damaged."""
         if isinstance(error, sqlite3.OperationalError):
             raise error
-        log.warning("%s: damaged (%s), made anew", self.path, error)
-        for suffix in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        log.warning("%s: damaged (%s); it starts empty", self.path, error)
+        self.path.unlink(missing_ok=True)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise UserError(f"{self.path}: {error}: see that the disk has room and the file can be written") from error
+            raise UserError(f"{self.path}: {error}; check free disk space and permissions") from error

@@ -14,6 +14,7 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "workflow_scripts"
@@ -39,13 +40,10 @@ def decides(module: str) -> bool:
 class _Meaning(ast.NodeTransformer):
     """Removes what does not change a result."""
 
-    def _block(self, node: ast.AST) -> ast.AST:
-        body = node.body  # type: ignore[attr-defined]
-        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-            body = body[1:]
-        self.generic_visit(node)
-        node.body = [s for s in body if not _is_log(s)] or [ast.Pass()]  # type: ignore[attr-defined]
-        return node
+    def _block(self, node: Any) -> ast.AST:
+        if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
+            del node.body[0]
+        return self.generic_visit(node)
 
     visit_Module = visit_ClassDef = _block
 
@@ -68,25 +66,19 @@ class _Meaning(ast.NodeTransformer):
             node.keywords = [word for word in node.keywords if word.arg != "description"]
         return self.generic_visit(node)
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        return ast.Pass() if _is_log(node) else self.generic_visit(node)
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if _is_log(node) else self.generic_visit(node)
 
 
-def _is_log(statement: ast.AST) -> bool:
+def _is_log(statement: ast.Expr) -> bool:
     """Return whether a statement is a call such as ``log.info(...)``."""
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        return False
-    function = statement.value.func
+    function = statement.value.func if isinstance(statement.value, ast.Call) else None
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "log"
 
 
 def _is_main(statement: ast.stmt) -> bool:
     """Return whether a statement is ``if __name__ == "__main__"``, a command line."""
-    return isinstance(statement, ast.If) and "__name__" in {n.id for n in ast.walk(statement.test) if _is_name(n)}
-
-
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name)
+    return isinstance(statement, ast.If) and ast.unparse(statement.test).startswith("__name__ ==")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a step will take on the disk, said and checked before it starts."""
+"""Check and announce the disk space that a step needs, before it starts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from workflow_scripts.core.errors import UserError
 
 
 def check_space(needed: int, folder: Path, what: str) -> None:
-    """Say what ``needed`` bytes of ``what`` will cost; UserError where the disk cannot hold them."""
+    """Log that ``what`` needs so many bytes; raise UserError if the disk has not enough."""
     free = shutil.disk_usage(folder).free
     log.info("%s: %s on disk (%s free)", what, size_text(needed), size_text(free))
     if needed > free:
-        raise UserError(f"{folder}: {what} needs {size_text(needed)}, {size_text(free)} are free: make room")
+        raise UserError(
+            f"{folder}: {what} needs {size_text(needed)}, but {size_text(free)} are free; free some disk space"
+        )
 
 
 def size_text(size: int) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes with its unit: ``1.5 GB``."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if size >= scale:
             return f"{size / scale:.1f} {unit}"

@@ -1,9 +1,9 @@
-"""The one exception whose message is meant for the user's eyes."""
+"""The exception whose message is written for users."""
 
 
 class UserError(Exception):
-    """Something the user can mend.
+    """An error that the user can fix.
 
-    The message is one line: it names the file, the row or the key, and says what to do.
-    ``cli.run`` prints it without a traceback and exits with 1.
+    The message is one line: where (file, row, key), what is wrong, what to do. ``cli.run`` prints it without a
+    traceback and exits with 1.
     """

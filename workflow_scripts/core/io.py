@@ -1,4 +1,4 @@
-"""Files in and out: whole or not at all, with the same bytes for the same content."""
+"""Read and write files: completely or not at all, with equal bytes for equal content."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from workflow_scripts.core.errors import UserError
 
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Rows of a table that are Python's objects at once.
-ROWS_HELD = 1 << 15
+# Rows of a table that become Python objects at the same time.
+ROWS_PER_BATCH = 1 << 15
 
 
 @contextmanager
 def room_for(path: Path) -> Iterator[None]:
-    """Where the block finds no room to write, the UserError names ``path``."""
+    """Turn a full disk inside the block into a UserError that names ``path``."""
     try:
         yield
     except UserError:
@@ -38,21 +38,21 @@ def room_for(path: Path) -> Iterator[None]:
         if number is None:
             raise
         reason = os.strerror(number).lower()
-        raise UserError(f"{path}: not written ({reason}): make room, then run again") from error
+        raise UserError(f"{path}: not written ({reason}); free some disk space and run again") from error
 
 
 def _no_room(error: BaseException) -> int | None:
-    """Which of ``_NO_ROOM`` is behind an error: torch raises another over it, safetensors has but words for it."""
-    behind: BaseException | None = error
-    while behind is not None:
-        if isinstance(behind, OSError) and behind.errno in _NO_ROOM:
-            return behind.errno
-        behind = behind.__cause__ or behind.__context__
+    """Return which of ``_NO_ROOM`` caused an error: torch wraps it, safetensors only has its text."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
+            return cause.errno
+        cause = cause.__cause__ or cause.__context__
     return next((number for number in _NO_ROOM if f"(os error {number})" in str(error)), None)
 
 
 def _beside(path: Path, kind: str) -> Path:
-    """A hidden name beside ``path``, of this process alone; what dead processes left under such names is removed."""
+    """Return a hidden name beside ``path`` for this process; remove what ended processes left under such names."""
     start = f".{path.name}.{platform.node()}-"
     for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
         number = left.name.removeprefix(start).removesuffix(f".{kind}")
@@ -68,16 +68,16 @@ def _alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's
+    except PermissionError:  # another user's process
         pass
     return True
 
 
 @contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside ``path``, moved into place when the block ends, removed when it fails.
+    """Yield a temporary file beside ``path``; move it into place when the block ends, remove it when it fails.
 
-    Two runs may write the same artifact at once: each has a temporary name of its own.
+    Two runs may write the same artifact at the same time: each has its own temporary name.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """As ``atomic``, for a folder: an existing one is replaced."""
+    """Do the same as ``atomic`` for a folder; an existing one is replaced."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path, "tmp")
@@ -111,7 +111,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
                 os.rename(temporary, path)
                 break
             except OSError as error:
-                # Another run has put its own there in between.
+                # Another run has written the folder in between.
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
                 shutil.rmtree(replaced, ignore_errors=True)
@@ -126,14 +126,14 @@ def write_text(text: str, path: str | Path) -> None:
 
 
 def write_json(value: Any, path: str | Path) -> None:
-    """Indented, keys as given, a newline at the end; NaN is refused, since JSON has none."""
+    """Write JSON, indented, keys in the given order, with a final newline; NaN raises ValueError."""
     write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
 def json_lines(table: pd.DataFrame) -> str:
-    """One JSON object a row, keys in the table's order, null where a value is missing."""
-    # Some at once: as Python's objects they need several times the table's memory.
-    parts = (table.iloc[start : start + ROWS_HELD] for start in range(0, len(table), ROWS_HELD))
+    """Return a JSON object for each row, keys in the order of columns, null where a value is missing."""
+    # In batches, because Python objects need several times the table's memory.
+    parts = (table.iloc[start : start + ROWS_PER_BATCH] for start in range(0, len(table), ROWS_PER_BATCH))
     rows = (row for part in parts for row in part.astype(object).where(part.notna(), None).to_dict("records"))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
@@ -142,11 +142,11 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error}): make it again") from error
+        raise UserError(f"{path}: not valid JSON ({error}); delete it and run again") from error
 
 
 def check_table(table: pd.DataFrame, schema: pa.DataFrameSchema, where: str | Path) -> pd.DataFrame:
-    """``table`` with the schema's columns in its order and dtypes, or a UserError that names the first fault."""
+    """Return ``table`` with the schema's columns, order and dtypes; raise UserError with the first fault."""
     try:
         return schema.validate(table)[list(schema.columns)]
     except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
@@ -154,30 +154,30 @@ def check_table(table: pd.DataFrame, schema: pa.DataFrameSchema, where: str | Pa
 
 
 def write_table(table: pd.DataFrame, path: str | Path, schema: pa.DataFrameSchema) -> None:
-    """Write Parquet after a check against ``schema``; the row order is the caller's."""
+    """Check ``table`` against ``schema`` and write it as Parquet, rows in the given order."""
     write_frame(check_table(table, schema, path), path)
 
 
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
-    """Write Parquet unchecked: for tables whose columns only their maker knows (a source's ``scenes``)."""
+    """Write Parquet without a check: for tables that only their source knows (``scenes``)."""
     with atomic(path) as temporary:
         table.reset_index(drop=True).to_parquet(temporary, index=False, compression="zstd")
 
 
 def read_table(path: str | Path, schema: pa.DataFrameSchema, columns: list[str] | None = None) -> pd.DataFrame:
-    """Read Parquet and check it; ``columns`` reads just these, unchecked against the rest."""
+    """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
     try:
         table = pd.read_parquet(path, columns=columns)
     except (arrow.ArrowInvalid, OSError) as error:
-        if isinstance(error, FileNotFoundError):  # pandas names the file alone
+        if isinstance(error, FileNotFoundError):  # pandas gives only the name
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
-        raise UserError(f"{path}: not a readable Parquet file ({error}): make it again") from error
+        raise UserError(f"{path}: not a readable Parquet file ({error}); delete it and run again") from error
     return check_table(table, schema.select_columns(columns) if columns else schema, path)
 
 
 @contextmanager
 def table_writer(path: str | Path, schema: pa.DataFrameSchema) -> Iterator[Any]:
-    """For tables too large to hold: yields ``write(frame)``; each frame is checked and appended."""
+    """Yield ``write(frame)``, which checks and appends a frame: for tables larger than memory."""
     writer: pq.ParquetWriter | None = None
     with atomic(path) as temporary:
 
@@ -199,17 +199,18 @@ def table_writer(path: str | Path, schema: pa.DataFrameSchema) -> Iterator[Any]:
 
 
 def empty_table(schema: pa.DataFrameSchema) -> pd.DataFrame:
-    """No rows, the schema's columns and dtypes."""
+    """Return a table without rows, with the schema's columns and dtypes."""
     return pd.DataFrame({name: pd.Series(dtype=column.dtype.type) for name, column in schema.columns.items()})
 
 
 def safe_id(image_id: str) -> str:
-    """``image_id`` if it can be part of a path that stays in its folder; it may hold ``/``.
+    """Return ``image_id`` if it can be part of a path that stays in its folder; it may contain ``/``.
 
-    Raises UserError otherwise: absolute, empty or dotted parts, backslashes, control characters.
+    Raises:
+        UserError: it has absolute, empty or dotted parts, backslashes or control characters.
     """
     parts = image_id.split("/")
     bad = not image_id or any(p in ("", ".", "..") for p in parts) or "\\" in image_id or ":" in parts[0]
     if bad or any(ord(c) < 32 or ord(c) == 127 for c in image_id):
-        raise UserError(f"image_id {image_id!r}: cannot be a path inside a folder; rename it")
+        raise UserError(f"image_id {image_id!r}: not usable as a path inside a folder; rename it")
     return image_id

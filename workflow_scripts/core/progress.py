@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a plain line now and then in a log."""
+"""Show the progress of long work: a bar on a terminal, a line every few seconds in a log."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ T = TypeVar("T")
 
 
 class Progress:
-    """Counts work that is done; ``with Progress(total, "captions") as p: p.add(64)``.
+    """Counts finished work: ``with Progress(total, "captions") as progress: progress.add(64)``.
 
-    On a terminal it is a bar. Elsewhere it logs a line at most every ``every`` seconds.
+    It is a bar on a terminal; elsewhere it logs a line at most every ``every`` seconds.
     """
 
     def __init__(self, total: int | None, unit: str, every: float = 15.0) -> None:
         self.total, self.unit, self.every = total, unit, every
         self.done = 0
-        self.begun = self.said = time.monotonic()
+        self.started = self.logged = time.monotonic()
         self.bar = tqdm(total=total, unit=f" {unit}", leave=False) if sys.stderr.isatty() else None
 
     def __enter__(self) -> Progress:
@@ -34,7 +34,7 @@ class Progress:
             self.bar.close()
 
     def add(self, n: int = 1, note: str = "") -> None:
-        """Count ``n`` more; ``note`` (a loss, a rate) stands behind the count."""
+        """Count ``n`` more; ``note`` (a loss, a rate) is shown behind the count."""
         self.done += n
         if self.bar is not None:
             self.bar.update(n)
@@ -42,21 +42,21 @@ class Progress:
                 self.bar.set_postfix_str(note, refresh=False)
             return
         now = time.monotonic()
-        if now - self.said >= self.every:
-            self.said = now
-            rate = self.done / (now - self.begun)
+        if now - self.logged >= self.every:
+            self.logged = now
+            rate = self.done / (now - self.started)
             if self.total:
                 left = (self.total - self.done) / rate if rate else float("inf")
                 log.info(
-                    "%d of %d %s (%.0f a second, about %.0f s left) %s",
+                    "%d of %d %s (%.0f per second, about %.0f s left) %s",
                     self.done, self.total, self.unit, rate, left, note,
                 )  # fmt: skip
             else:
-                log.info("%d %s (%.0f a second) %s", self.done, self.unit, rate, note)
+                log.info("%d %s (%.0f per second) %s", self.done, self.unit, rate, note)
 
 
 def track(items: Iterable[T], total: int | None, unit: str) -> Iterator[T]:
-    """Yield ``items``, counting each."""
+    """Yield ``items`` and count each."""
     with Progress(total, unit) as progress:
         for item in items:
             yield item

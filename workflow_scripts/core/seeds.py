@@ -1,4 +1,4 @@
-"""One seed in the config; each step derives its own generator from it, its name and its keys."""
+"""Derive the random generator of a step from the config's seed, the step's name and its keys."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 
 def derive_seed(seed: int, *keys: str | int) -> int:
-    """A 63-bit seed that depends on ``seed`` and on every key, in order, and on nothing else."""
+    """Return a 63-bit seed that depends on ``seed`` and on every key, in order, and on nothing else."""
     text = json.dumps([int(seed), *keys], ensure_ascii=True)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def rng(seed: int, *keys: str | int) -> np.random.Generator:
-    """A generator of its own for ``keys``; the same keys give the same stream, whatever ran before."""
+    """Return the generator for ``keys``; the same keys give the same stream, whatever ran before."""
     return np.random.Generator(np.random.PCG64(derive_seed(seed, *keys)))

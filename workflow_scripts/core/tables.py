@@ -1,4 +1,4 @@
-"""The columns of every Parquet artifact, each checked whenever it is written or read.
+"""The columns of every Parquet artifact, checked whenever it is written or read.
 
 Lists and structs (``changes``) are Python objects in pandas and nested types in the file.
 """
@@ -12,9 +12,9 @@ TESTS = ("test_seen", "test_unseen", "test_swapped")
 SIDES = ("train", "test", "unused")
 DEFINITIONS = ("pairs", "subgraphs")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
-# Kinds of a compound: which of its nouns its picture shows (Kumar et al. 2024, section 6).
+# Kinds of compounds: which of its nouns its picture shows (Kumar et al. 2024, section 6).
 NOUNS_SEEN = ("either", "both", "none")
-# Of a compound's three images: its own, or the distractor that shows the first or the second noun.
+# The three images of a compound: its own, and the distractors that show the first and the second noun.
 ROLES = ("compound", "n1", "n2")
 
 
@@ -50,7 +50,7 @@ IMAGES = _schema(
 )  # fmt: skip
 
 # Offsets count characters of the caption's text; end is exclusive.
-# disputed: the parse alone says it and the surface says otherwise: held out, never ranked or swapped.
+# disputed: found by the parse but contradicted by the surface; held out, never ranked or swapped.
 PAIRS = _schema(
     image_id=_text(), caption_id=_count(), adjective=_text(), noun=_text(),
     adjective_start=_count(), adjective_end=_count(), noun_start=_count(), noun_end=_count(),
@@ -67,7 +67,7 @@ RANKING = _schema(
 # An image that a division leaves unused is in no split, and has no row.
 SPLIT = _schema(unique=["image_id"], image_id=_text(), split=_text(isin=SPLITS))
 
-# A division by divergence, before any pair is held out.
+# A division by divergence, made before pairs are held out.
 DIVISION = _schema(unique=["image_id"], image_id=_text(), side=_text(isin=SIDES))
 
 # changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
@@ -103,7 +103,7 @@ SCORES = _schema(
     hit=pa.Column(bool), weight=_share(),
 )  # fmt: skip
 
-# A row a measurement of train against a split. texts: all captions of its images, or just those prompted for.
+# A row for each measurement of train against a split. texts: all captions of its images, or only the prompts.
 # train, test: samples; atoms, compounds: distinct ones of both sides; random: shuffled sides of the same sizes.
 DIVERGENCE = _schema(
     unique=["definition", "split", "texts"],
@@ -114,16 +114,16 @@ DIVERGENCE = _schema(
     random_compound_mean=_share(), random_compound_std=_share(), shuffles=_count(),
 )  # fmt: skip
 
-# Long captions to train on, and growing ones to test on; image is a file's path in the folder of images. A step's
-# text ends with what is new in it, and its negative with something wrong in its place.
+# Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step
+# ends with its new part, and its negative ends with something wrong instead.
 EXAMPLES = _schema(image=_text(), text=_text())
 STEPS = _schema(
     unique=["image", "caption_id", "step"],
     image=_text(), caption_id=_count(), step=_count(), text=_text(), negative=_text(nullable=True),
 )  # fmt: skip
 
-# first, second: the nouns that a compound is made of; n1, n2: those that the distractors show; null where unknown.
-# complete: all three images can be read.
+# first, second: the nouns of a compound; n1, n2: the nouns that the distractors show; null where unknown.
+# complete: all three images are readable.
 COMPOUNDS = _schema(
     unique=["compound"],
     compound=_text(), first=_text(nullable=True), second=_text(nullable=True),
@@ -131,13 +131,13 @@ COMPOUNDS = _schema(
     complete=pa.Column(bool),
 )  # fmt: skip
 
-# path is relative to the folder of images; null where the image is missing or cannot be read.
+# path is relative to the folder of images; null where the image is missing or unreadable.
 COMPOUND_IMAGES = _schema(
     unique=["compound", "role"],
     compound=_text(), role=_text(isin=ROLES), path=_text(nullable=True),
 )  # fmt: skip
 
-# A row a compound, model and prompt. right: the compound's image beats both others; a tie is no win.
+# A row for each compound, model and prompt. right: the compound's image beats both others; a tie does not.
 CHOICES = _schema(
     unique=["compound", "model", "prompt"],
     compound=_text(), model=_text(), prompt=_text(),
@@ -145,8 +145,8 @@ CHOICES = _schema(
     answer=_text(isin=ROLES), right=pa.Column(bool),
 )  # fmt: skip
 
-# The same with all images as candidates: how many, its own among them; above: those of greater similarity; tied:
-# others of the same one.
+# The same with all images as candidates. images: their number; above: those with a greater similarity; tied: others
+# with the same similarity.
 RETRIEVAL = _schema(
     unique=["compound", "model", "prompt"],
     compound=_text(), model=_text(), prompt=_text(), images=_count(), above=_count(), tied=_count(),

@@ -1,0 +1,93 @@
+"""A declaration gives the command line of a step and the command of its rule, and both agree."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from workflow_scripts.core import step
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.section import Section
+from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step
+
+
+class Window(Section):
+    low: int = Field(25, ge=0, description="lowest percentile")
+    words: list[str] | None = None
+
+
+class Whole(Window):
+    other: float = 0.5
+
+
+class Config(Section):
+    seed: int = 3
+    cache: str = ".kept"
+    part: Whole = Whole()
+
+
+class Draw(Step):
+    """Draw something."""
+
+    table: Input = Field(description="table.parquet")
+    more: list[Input] = []
+    absent: Input | None = None
+    window: Annotated[Window, Key("part")] = Window()
+    seed: Seed
+    cache: Cache
+    composition: str
+    flag: bool = False
+    result: Output
+
+
+@pytest.fixture(autouse=True)
+def declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "declaration", lambda name: Draw)
+
+
+def command(**changed) -> list[str]:
+    inputs = {"table": "a b.parquet", "more": ["x,y", "z"], "absent": [], "beside": "q"}
+    given = {"composition": "color", "flag": True}
+    words = shlex.split(step.command("stage.draw", Config(), {**inputs, **changed}, {"result": "r.json"}, given))
+    assert words[0] == "workflow_scripts.stage.draw"
+    return words[1:]
+
+
+def test_what_a_rule_passes_is_what_the_step_gets() -> None:
+    parsed = step.parse(Draw, command(), "draw")
+    assert parsed == Draw(
+        table=Path("a b.parquet"), more=[Path("x,y"), Path("z")], window=Window(), seed=3, cache=Path(".kept"),
+        composition="color", flag=True, result=Path("r.json"),
+    )  # fmt: skip
+
+
+def test_a_step_follows_only_the_settings_that_it_takes() -> None:
+    assert step.config_keys(Draw) == ["cache", "part.low", "part.words", "seed"]
+    words = command()
+    assert words[words.index("--window") + 1] == '{"low":25,"words":null}'
+
+
+def test_settings_by_hand() -> None:
+    line = ["--table", "t", "--composition", "color", "--result", "r"]
+    assert step.parse(Draw, [*line, "--window.low", "3"], "draw").window.low == 3
+    with pytest.raises(UserError, match=r"^--window\.low: .*greater than or equal to 0, got '-1'$"):
+        step.parse(Draw, [*line, "--window.low", "-1"], "draw")
+
+
+def test_help_tells_meaning_and_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        step.parse(Draw, ["--help"], "workflow_scripts.stage.draw")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert end.value.code == 0 and "Draw something." in shown
+    assert "lowest percentile (default: 25)" in shown and "table.parquet (required)" in shown
+
+
+def test_a_rule_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(UserError, match="its rule gives no table"):
+        command(table=None)
+    with pytest.raises(UserError, match="expected one path, got 2"):
+        command(table=["a", "b"])
