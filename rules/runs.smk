@@ -10,6 +10,7 @@ sys.path.insert(0, workflow.basedir)
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.workflow.config import load_config, run_values
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.step import command
 
 try:
     CONFIG = load_config(config)
@@ -71,12 +72,17 @@ def final_outputs(wildcards):
     return own + [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
 
 
+def join_command(wildcards, input, output):
+    """Return the arguments of ``python -m`` that join the tables."""
+    return command("report.join_tables", CONFIG, dict(input.items()), dict(output.items()), {"runs": list(SCORED)})
+
+
 rule join_tables:
     """Join the tables of all runs."""
     input:
-        expand("{folder}/{name}", folder=SCORED.values(), name=TABLES),
+        tables=expand("{folder}/{name}", folder=SCORED.values(), name=TABLES),
     output:
-        expand("<results>/{name}", name=TABLES),
+        joined=expand("<results>/{name}", name=TABLES),
     log:
         "<logs>/join_tables.log",
     benchmark:
@@ -88,7 +94,6 @@ rule join_tables:
         runtime=lambda wildcards, attempt: 30 * attempt,
     params:
         code=code_hash("workflow_scripts.report.join_tables"),
-        runs=list(SCORED),
+        step=join_command,
     shell:
-        "python -m workflow_scripts.report.join_tables --runs {params.runs:q} --tables {input:q}"
-        " --output {output:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

@@ -239,7 +239,7 @@ rule draw_splits:
         swapped="<dataset>/{composition}/swapped.parquet",
         prompts="<dataset>/{composition}/prompts.parquet",
     output:
-        **figures(SPLIT_FIGURES),
+        **split_figures(),
         distributions=distribution_figures(),
     log:
         "<logs>/{composition}/draw_splits.log",

@@ -1,4 +1,6 @@
 # divergence: what is measured.
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.plot.labels import PART_NAMES
 
 
 def divergence_tables(wildcards):
@@ -10,3 +12,24 @@ def subgraph_options(wildcards):
     """The option that asks for subgraphs of the parse, or none."""
     sizes = CONFIG.divergence.subgraphs
     return ["--subgraphs", sizes.nodes, sizes.branching, sizes.keep] if sizes else []
+
+
+def measured_definitions():
+    """The definitions of atoms and compounds by which divergence is measured."""
+    return ["pairs", "subgraphs"] if CONFIG.divergence.subgraphs else ["pairs"]
+
+
+def divergence_figures():
+    """Atoms and compounds of train beside those of each test split, a figure each, by each definition."""
+    parts = [f"{definition}_{kind}" for definition, kind in PART_NAMES if definition in measured_definitions()]
+    return [figure(f"{split}_{part}", "parts") for split in TESTS for part in parts]
+
+
+def division_figures():
+    """How the divergences went while the images were divided by them."""
+    return [figure("division")] if by_divergence() else []
+
+
+def divergence_page_reads():
+    """Return what the section of divergence reads."""
+    return of_compositions("divergence.parquet", "divergence.json", *(["division.json"] if by_divergence() else []))

@@ -1,8 +1,7 @@
 # report: what tables, figures and pages read, and what a run is for.
 from pathlib import Path
 
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.plot.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
+from workflow_scripts.core.layout import Layout
 
 
 def page_templates(*stages):
@@ -16,7 +15,14 @@ def page_templates(*stages):
 SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
-ALL_COMPOSITIONS = {"dataset": DATASET, "composition": CONFIG.compositions}
+def all_generators():
+    """Return the generators that the table and the page show: all, those with an oracle's score, with a distance."""
+    return {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
+
+
+def layout(composition=""):
+    """Return where the artifacts of a composition are."""
+    return Layout(Path("<results>"), DATASET, composition)
 
 
 def all_scores(wildcards):
@@ -26,24 +32,40 @@ def all_scores(wildcards):
     return trained + [f"{folder}/scores_oracle/{name}" for folder in place for name in oracle_generators()]
 
 
-EXAMPLES_READ_OF_DATASET = ["captions.parquet", "images.parquet", "images", "pairs.parquet"]
-EXAMPLES_READ_OF_COMPOSITION = ["swapped.parquet", "prompts.parquet"]
-EXAMPLES_READ_OF_GENERATOR = [
-    "generated/{generator}/manifest.parquet",
-    "generated/{generator}/images",
-    "scores/{generator}",
-]
-PAGE_READS_OF_DATASET = [*EXAMPLES_READ_OF_DATASET, "dataset.json", "pairs.json"]
-PAGE_READS_OF_COMPOSITION = [
-    *EXAMPLES_READ_OF_COMPOSITION, "ranking.parquet", "heldout.json", "splits.parquet", "splits.json", "swapped.json",
-    "prompts.json", "audit.json", "judge", "adjective_choice.json", "divergence.parquet", "divergence.json",
-    *(["division.json"] if by_divergence() else []),
-]  # fmt: skip
-PAGE_READS_OF_GENERATOR = [*EXAMPLES_READ_OF_GENERATOR, "generated/{generator}/summary.json"]
+def page_reads():
+    """Return what the page reads, apart from its tables and figures: examples, counts and the stages' sections."""
+    layouts = [layout(composition) for composition in CONFIG.compositions]
+    summaries = [str(one.generated(name) / "summary.json") for one in layouts for name in GENERATORS]
+    return [
+        *(file for one in layouts for file in one.examples(GENERATORS)),
+        *expand("<dataset>/{name}.json", name=["dataset", "pairs"]),
+        *of_compositions("splits.json", "swapped.json", "prompts.json"),
+        *summaries,
+        *all_fids(),
+        *split_page_reads(),
+        *divergence_page_reads(),
+        *score_page_reads(),
+        *specs_page_reads(),
+        *compun_page_reads(),
+    ]
 
 
-SPLIT_FIGURES = ("adjectives", "nouns", "swapped_pairs")
+def of_compositions(*names):
+    """Return these files of all compositions."""
+    return expand("<dataset>/{composition}/{name}", composition=CONFIG.compositions, name=names)
+
+
 SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", "loss")
+
+
+def score_table(name, suffix, label, caption=None):
+    """Return a file for all compositions, shown in Snakemake's report with the caption of its name or ``caption``."""
+    return report(
+        f"<results>/{name}.{suffix}",
+        caption=f"../workflow_scripts/report/captions/{caption or name}.rst",
+        category="Scores",
+        labels={"table": label},
+    )
 
 
 def figure(name, caption=None):
@@ -62,46 +84,21 @@ def figures(names):
     return {name: figure(name) for name in names}
 
 
-def distribution_figures():
-    """The distribution of words in each split, a figure each."""
-    return [figure(f"{split}_{words}", "distribution") for split in SPLIT_NAMES for words in WORD_KINDS.values()]
-
-
-def measured_definitions():
-    """The definitions of atoms and compounds by which divergence is measured."""
-    return ["pairs", "subgraphs"] if CONFIG.divergence.subgraphs else ["pairs"]
-
-
-def divergence_figures():
-    """Atoms and compounds of train beside those of each test split, a figure each, by each definition."""
-    parts = [f"{definition}_{kind}" for definition, kind in PART_NAMES if definition in measured_definitions()]
-    return [figure(f"{split}_{part}", "parts") for split in TESTS for part in parts]
-
-
-def division_figures():
-    """How the divergences went while the images were divided by them."""
-    return [figure("division")] if by_divergence() else []
-
-
 def of_all_compositions(drawn):
-    """The files of these figures, as plain paths."""
-    return expand(list(map(str, drawn)), **ALL_COMPOSITIONS)
+    """Return the files of these figures of all compositions."""
+    return expand(list(map(str, drawn)), composition=CONFIG.compositions)
 
 
-def split_figures():
-    """The figures of what the splits hold: there are no images in them."""
-    drawn = [*figures(SPLIT_FIGURES).values(), *distribution_figures(), *divergence_figures(), *division_figures()]
-    return of_all_compositions(drawn)
+def captions_figures():
+    """Return the figures that need no images."""
+    return of_all_compositions(
+        [*split_figures().values(), *distribution_figures(), *divergence_figures(), *division_figures()]
+    )
 
 
 def shown_figures(wildcards):
-    """Every figure of every composition that stands on the page."""
-    return split_figures() + of_all_compositions(figures(SCORE_FIGURES).values())
-
-
-def shown_settings(wildcards):
-    """The sections of the config that the page shows, as JSON: those that a score or a divergence depends on."""
-    return CONFIG.model_dump_json(include={"pairs", "split", "divergence", "judge", "generate", "score"})
+    """Return all figures of the page, apart from those of stages with a section of their own."""
+    return captions_figures() + of_all_compositions(figures(SCORE_FIGURES).values())
 
 
 def split_outputs():
@@ -113,10 +110,10 @@ def split_outputs():
 def final_outputs(wildcards):
     """What a run is for: the table and the report, or, of captions alone, the splits."""
     if captions_alone():
-        return split_outputs() + split_figures() + specs_outputs() + compun_outputs()
+        return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
     names = ("table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json")
     tables = [f"{RESULTS}/{name}" for name in names]
     choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
-    pages = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", **ALL_COMPOSITIONS)
+    pages = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
     made = split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"]
     return made + specs_outputs() + compun_outputs() + human_outputs()

@@ -67,3 +67,9 @@ def drawn_scenes(wildcards):
     """What the generator says that it drew."""
     place = f"{RESULTS}/{DATASET}/{wildcards.composition}/generated/{wildcards.generator}"
     return [f"{place}/scenes.parquet"] if getattr(kind_of(wildcards.generator), "SCENES", False) else []
+
+
+def score_page_reads():
+    """Return what the section of the judge reads, and what the oracle scored."""
+    oracle = [f"scores_oracle/{name}" for name in oracle_generators()]
+    return of_compositions("judge", "adjective_choice.json", *oracle)

@@ -1,5 +1,6 @@
 # split: listed and published pairs, divisions by divergence.
 from workflow_scripts.core.fingerprint import fingerprint
+from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS
 
 
 def listed_heldout(wildcards):
@@ -76,3 +77,19 @@ def division_options(wildcards):
 def division_files(wildcards):
     """What is told of the division of one composition; nothing where pairs are held out first."""
     return [f"{RESULTS}/{DATASET}/{wildcards.composition}/division.json"] if by_divergence() else []
+
+
+def split_figures():
+    """Return the figures of what the splits contain, by name."""
+    return figures(("adjectives", "nouns", "swapped_pairs"))
+
+
+def distribution_figures():
+    """Return the figures of the distribution of words in each split."""
+    return [figure(f"{split}_{words}", "distribution") for split in SPLIT_NAMES for words in WORD_KINDS.values()]
+
+
+def split_page_reads():
+    """Return what the section of the splits reads."""
+    names = ["splits.parquet", "prompts.parquet", "ranking.parquet", "heldout.json", "audit.json"]
+    return ["<dataset>/captions.parquet", *of_compositions(*names)]

@@ -14,7 +14,8 @@ from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.divergence import draw_divergence
 from workflow_scripts.divergence.draw_divergence import draw_path, draw_shares
-from workflow_scripts.plot.drawing import described, save, style
+from workflow_scripts.plot.drawing import save, style
+from workflow_scripts.plot.page import described
 
 NAMES = [
     f"{split}_{definition}_{kind}"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.examples import (
     THUMBNAIL,
     mark,
@@ -92,7 +93,7 @@ def test_the_noun_is_marked_where_it_is_after_the_swap() -> None:
 
 
 def test_every_swap_marks_its_pairs(results: Path) -> None:
-    found, unseen = read_examples(results, "tiny", "color", ["faithful"], 12, 0)
+    found, unseen = read_examples(Layout(results, "tiny", "color"), ["faithful"], 12, 0)
     assert len(found) == 12 and len(unseen) == 6
     for example in found:
         seen, swapped = example.captions

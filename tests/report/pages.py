@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
-from workflow_scripts.core import tables
-from workflow_scripts.divergence import draw_divergence
-from workflow_scripts.report import draw_scores, make_page
-from workflow_scripts.split import draw_splits
+from tests.made_up import COMPOSITION, DATASET, GENERATORS
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.plot.drawing import empty, save, style
+from workflow_scripts.plot.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
+from workflow_scripts.report import make_page
+from workflow_scripts.report.steps import MakePage
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
@@ -54,29 +55,33 @@ class Page(HTMLParser):
         return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
 
 
+def draw_figures(results: Path) -> None:
+    """Write stand-ins of all figures of the page, with titles as the steps that draw give them."""
+    titles = {name: name.capitalize() for name in ("scores", "gaps", "drops", "comparisons", "loss", "swapped_pairs")}
+    titles["division"] = "Divergence while the division grew"
+    for split, name in SPLIT_NAMES.items():
+        for words in WORD_KINDS.values():
+            titles[words] = f"{words.capitalize()} in each split"
+            titles[f"{split}_{words}"] = f"{words.capitalize()} in {name}"
+        for definition, kind in PART_NAMES:
+            titles[f"{split}_{definition}_{kind}"] = f"{kind.capitalize()} of train and {name}"
+    layout = Layout(results, DATASET, COMPOSITION)
+    with style():
+        for name, title in titles.items():
+            save(empty(name), layout.figure(name), f"{title} ({DATASET}, {COMPOSITION})", "a 50.0 %, b 50.0 %")
+
+
 def write_page(
     results: Path, examples: int = 12, fid: Sequence[str] = (), method: str = "pairs", sections: Sequence[str] = ()
 ) -> str:
-    # Of each step that draws.
-    if not all((results / "figures" / f"tiny_color_{name}.svg").is_file() for name in ("nouns", "loss", "division")):
-        given = argparse.Namespace(results=results, dataset="tiny", composition="color", dominant=1, ratio=1.25, seed=0)
-        draw_splits.main(given)
-        draw_scores.main(given)
-        given.definitions, given.division = tables.DEFINITIONS, [results / "tiny" / "color" / "division.json"]
-        draw_divergence.main(given)
-    make_page.main(
-        argparse.Namespace(
-            results=results,
-            dataset="tiny",
-            compositions=["color"],
-            generators=["photographs", "faithful", "memorizer"],
-            oracle=["faithful"],
-            fid=fid,
-            method=method,
-            sections=sections,
-            examples=examples,
-            settings='{"judge": {"train_on": "half", "model": "</pre><script>"}}',
-            seed=0,
-        )
-    )
-    return (results / "report.html").read_text(encoding="utf-8")
+    """Write the page of made-up results and return it."""
+    if not (results / "figures" / "tiny_color_test_swapped_subgraphs_atoms.svg").is_file():
+        draw_figures(results)
+    page = results / "report.html"
+    step = MakePage(
+        results=results, dataset=DATASET, compositions=[COMPOSITION], generators=list(GENERATORS), oracle=["faithful"],
+        fid=list(fid), sections=list(sections), examples=examples, seed=0, split={"method": method},
+        judge={"train_on": "half", "model": "</pre><script>"}, page=page,
+    )  # fmt: skip
+    make_page.main(step)
+    return page.read_text(encoding="utf-8")

@@ -21,8 +21,8 @@ from workflow_scripts.compun.section import (
     read_analysis,
     text_table,
 )
-from workflow_scripts.plot.drawing import described
 from workflow_scripts.plot.labels import number
+from workflow_scripts.plot.page import described
 
 
 def make_page(results: Path, *, kinds: bool = True, pictures: bool = True) -> str:

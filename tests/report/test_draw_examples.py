@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 
@@ -13,22 +12,26 @@ from hypothesis import strategies as st
 from tests.made_up import make_results
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.drawing import style
 from workflow_scripts.plot.examples import Caption, Example, Picture, read_examples
 from workflow_scripts.report import draw_examples
 from workflow_scripts.report.draw_examples import HALF, TEXT, fit, of_both, pages, shorten, width, wrap
+from workflow_scripts.report.steps import DrawExamples
 
 GENERATORS = ["photographs", "faithful", "memorizer"]
 segments = st.lists(st.tuples(st.text("ab, $\\é_\n", max_size=30), st.sampled_from(["", "seen"])), max_size=6)
 
 
 def draw(results: Path, examples: int = 1, generators: list[str] = GENERATORS) -> bytes:
+    document = results / "figures" / "tiny_color_examples.pdf"
     draw_examples.main(
-        argparse.Namespace(
-            results=results, dataset="tiny", composition="color", generators=generators, examples=examples, seed=0
+        DrawExamples(
+            results=results, dataset="tiny", composition="color", generators=generators, examples=examples, seed=0,
+            document=document,
         )
     )  # fmt: skip
-    return (results / "figures" / "tiny_color_examples.pdf").read_bytes()
+    return document.read_bytes()
 
 
 def number_of_pages(pdf: bytes) -> int:
@@ -82,7 +85,7 @@ def test_six_to_a_page(results: Path, examples: int, expected: int) -> None:
 
 
 def test_the_generators_of_both_are_shown(results: Path) -> None:
-    found, _ = read_examples(results, "tiny", "color", GENERATORS, 6, 0)
+    found, _ = read_examples(Layout(results, "tiny", "color"), GENERATORS, 6, 0)
     assert of_both(found) == ["faithful", "memorizer"]
     assert [p.title for p in found[0].captions[0].pictures] == [*of_both(found), "photographs"]
     with style():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import xml.etree.ElementTree as ET
 from itertools import combinations
@@ -13,10 +12,12 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from workflow_scripts.plot.drawing import described, save, style
+from workflow_scripts.plot.drawing import save, style
 from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators
+from workflow_scripts.plot.page import described
 from workflow_scripts.report import draw_scores as module
 from workflow_scripts.report.draw_scores import draw_comparisons, draw_drops, draw_gaps, draw_loss, draw_scores
+from workflow_scripts.report.steps import DrawScores
 
 NAMES = ("scores", "gaps", "drops", "comparisons", "loss")
 
@@ -36,8 +37,15 @@ class ShiftedLayout(ConstrainedLayoutEngine):
 
 
 def draw(results: Path) -> dict[str, bytes]:
-    module.main(argparse.Namespace(results=results, dataset="tiny", composition="color", seed=0))
-    return {name: (results / "figures" / f"tiny_color_{name}.svg").read_bytes() for name in NAMES}
+    figures = {name: results / "figures" / f"tiny_color_{name}.svg" for name in NAMES}
+    place, table, differences = results / "tiny" / "color", results / "table.csv", results / "comparisons.csv"
+    module.main(
+        DrawScores(
+            judge=place / "judge", table=table, differences=differences, dataset="tiny", composition="color", seed=0,
+            **figures,
+        )
+    )  # fmt: skip
+    return {name: path.read_bytes() for name, path in figures.items()}
 
 
 @pytest.fixture(scope="module")

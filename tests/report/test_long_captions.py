@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tests.report.pages import Page
-from workflow_scripts.plot.drawing import described
+from workflow_scripts.plot.page import described
 from workflow_scripts.specs import draw_specs, make_specs_page
 from workflow_scripts.specs.section import COLUMNS, lines, read_intrinsic
 

@@ -13,7 +13,7 @@ from tests.made_up import make_results, write_fid
 from tests.report.pages import Page, write_page
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import empty_table, read_table, write_table
-from workflow_scripts.report import make_page
+from workflow_scripts.report.page_scores import protocol_line
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +70,13 @@ def test_what_the_judge_saw_and_chose(page: Page) -> None:
     assert "0123456789abcdef" in page.text
 
 
-def test_all_left_out_is_counted(page: Page, results: Path) -> None:
+def test_all_skipped_is_counted(page: Page, results: Path) -> None:
     lines = {row[0]: row[1:] for row in page.rows}
     assert lines["images without file"] == ["1", "", "x"]
     assert "images in no split" not in lines
     assert lines["captions without a ranked pair"][:2] == ["60", "240"]
-    assert lines["captions longer than the judge reads, cut"][:2] == ["3", "192"]
-    assert lines["images of unseen without a file or that the judge learns from"][:2] == ["6", "12"]
+    assert lines["captions truncated by the judge"][:2] == ["3", "192"]
+    assert lines["images of unseen without a file or used for training the judge"][:2] == ["6", "12"]
     of_all = lines["images of each of 3 generators, swapped, with too few eligible distractors"]
     assert of_all == ["7", "25", "photographs, faithful, memorizer"]
     lost = read_table(results / "tiny/color/generated/memorizer/manifest.parquet", tables.MANIFEST)
@@ -87,13 +87,13 @@ def test_all_left_out_is_counted(page: Page, results: Path) -> None:
 
 
 def test_the_oracle_says_how_many_distractors_are_true(page: Page) -> None:
-    assert "true of the image too: 4.0\xa0% of the distractors" in page.text.replace("4.0 %", "4.0\xa0%")
+    assert "4.0 % of the distractors are true of the image too" in page.text
 
 
 def test_a_protocol_other_than_the_definitions_is_said(page: Page) -> None:
     assert "As published" not in page.text
-    assert make_page.protocol_line({"ties": "own_first", "chunking": "even"}).startswith("As published: Ties count")
-    assert "without the remainder" in make_page.protocol_line({"ties": "random", "chunking": "published"})
+    assert protocol_line({"ties": "own_first", "chunking": "even"}).startswith("As published: Ties count")
+    assert "without the remainder" in protocol_line({"ties": "random", "chunking": "published"})
 
 
 def test_fid_stands_beside_its_numbers_of_images(results: Path, page: Page) -> None:
@@ -136,7 +136,7 @@ def test_pictures_that_are_not_there_are_named(results: Path, tmp_path: Path) ->
     made = [attrs for attrs in page.by_class("picture") if "real" not in (attrs["class"] or "").split()]
     gaps = len(page.by_class("gap")) - page.text.count("no file")
     assert 0 < gaps < len(made)
-    assert gaps == len(re.findall(r"(?:missing|unreadable)(?= |$)", page.text.split("What was left out")[0]))
+    assert gaps == len(re.findall(r"(?:missing|unreadable)(?= |$)", page.text.split("What was skipped")[0]))
 
 
 @pytest.mark.parametrize("examples", [0, 1, 5])
@@ -162,7 +162,7 @@ def test_how_far_test_is_from_train(page: Page, text: str) -> None:
     ]
     assert captions[1] == ["compounds: pairs", *[f"{d}{random}" for d in ("0.050", "0.200", "0.350")]]
     # Once, not in each row of the table of scores.
-    assert "divergence" not in text.split("Every score")[1].split("</details>")[0]
+    assert "divergence" not in text.split("All scores")[1].split("</details>")[0]
     assert "Divergence while the division grew" not in page.text
     assert "3 <b> are cut." in page.text
 
@@ -191,4 +191,4 @@ def test_without_divergences(results: Path, tmp_path: Path) -> None:
         assert (
             sum((attrs.get("alt") or "").startswith(("Atoms of", "Compounds of")) for _, attrs in page.tags) == figures
         )
-        assert ("It was not measured" in page.text) == (not figures)
+        assert ("Divergence was not measured" in page.text) == (not figures)

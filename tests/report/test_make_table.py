@@ -13,8 +13,11 @@ from tests.made_up import write_fid
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
+from workflow_scripts.report import comparisons as differences
 from workflow_scripts.report import make_table
-from workflow_scripts.report.make_table import COLUMNS, COMPARISONS, as_csv, percent
+from workflow_scripts.report.readable import percent
+from workflow_scripts.report.steps import MakeTable
+from workflow_scripts.report.table import COLUMNS, as_csv
 from workflow_scripts.stats.r_precision import expected_top1
 
 DESIGN_COLUMNS = (
@@ -112,18 +115,17 @@ def results(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(results: Path, *more: str) -> dict[str, pd.DataFrame]:
-    flags = ["--results", str(results), "--dataset", "d", "--compositions", "color", "--generators", "good_one", "bad"]
-    parsed = make_table.arguments().parse_args(
-        [*flags, "--oracle", "bad", "--bootstrap", "400", "--output", str(results), *more]
-    )
-    make_table.main(parsed)
+def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
+    names = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv"}
+    outputs = {name: results / file for name, file in {**names, "metrics": "metrics.json"}.items()}
+    given = {"results": results, "dataset": "d", "compositions": ["color"], "generators": ["good_one", "bad"]}
+    make_table.main(MakeTable(**given, oracle=["bad"], chunks=10, bootstrap=400, **outputs, **more))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
 
 def test_columns_are_the_design_s() -> None:
     assert DESIGN_COLUMNS.split(", ") == COLUMNS
-    assert "dataset, composition, a, b, split, difference, low, high, n".split(", ") == COMPARISONS
+    assert "dataset, composition, a, b, split, difference, low, high, n".split(", ") == differences.COLUMNS
 
 
 def test_rows(results: Path) -> None:
@@ -267,7 +269,7 @@ def test_fid_is_a_column_where_there_is_one(results: Path) -> None:
     run(results)
     assert "FID" not in (results / "table.md").read_text()
     write_fid(results / "d" / "color" / "fid" / "bad.json")
-    run(results, "--fid", "bad")
+    run(results, fid=["bad"])
     text = (results / "table.md").read_text()
     assert " FID |\n" in text
     found = {tuple(row[:4]): row[-1] for row in readable_cells(text, "generator") if row[-1] != "–"}

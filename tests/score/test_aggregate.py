@@ -22,7 +22,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_table
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, SCORES, SWAPPED
-from workflow_scripts.report import make_table
+from workflow_scripts.report.table import load_scores, table_row
 from workflow_scripts.score import aggregate
 from workflow_scripts.split.export import data_dict
 from workflow_scripts.stats import balance
@@ -254,8 +254,8 @@ def test_our_own_predictions(tmp_path: Path, judge: Any, capsys: Any) -> None:  
     annotated = put(tmp_path / "data.pkl", data)
     split = put(tmp_path / "split.pkl", {"test_seen": sorted(data)[::2]})
     swapped = read_table(place / "swapped.parquet", SWAPPED)[["image_id", "caption_id"]]
-    for scored in make_table.load_scores(folder, swapped):
-        score, row = scored.about, make_table.table_row(scored, empty_table(DIVERGENCE), 10, 100)
+    for scored in load_scores(folder, swapped):
+        score, row = scored.about, table_row(scored, empty_table(DIVERGENCE), 10, 100)
         assert (row["sampled_mean"], row["sampled_std"]) == pytest.approx((score["sampled_mean"], score["sampled_std"]))
         if (score["split"], score["prompts"]) == ("test_seen", "swapped"):
             continue

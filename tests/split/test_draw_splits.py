@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.made_up import make_results
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table, write_table
-from workflow_scripts.plot.drawing import described, save, style
+from workflow_scripts.plot.drawing import save, style
 from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
+from workflow_scripts.plot.page import described
 from workflow_scripts.split import draw_splits
 from workflow_scripts.split.draw_splits import (
     MOST_PAIRS,

@@ -155,7 +155,7 @@ def test_joined_data_are_the_rows_by_run() -> None:
     assert join_data({"a": one, "b": other}) == (
         "run,dataset,n,exact\na,birds,3,0.500000\nb,birds,4,\nb,NA,5,1.000000\n"
     )
-    with pytest.raises(UserError, match="not the same columns"):
+    with pytest.raises(UserError, match="different columns"):
         join_data({"a": one, "b": "dataset,n\nbirds,4\n"})
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+# The judge that knows what was drawn.
+ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -30,18 +34,31 @@ class Layout:
         """Return the folder of the composition."""
         return self.data / self.composition
 
+    def of(self, composition: str) -> Layout:
+        """Return the artifacts of a composition of the same data set."""
+        return replace(self, composition=composition)
+
     def figure(self, name: str, suffix: str = "svg") -> Path:
         """Return the path of a figure."""
         words = [self.dataset, self.composition, name]
         return self.results / "figures" / f"{'_'.join(filter(None, words))}.{suffix}"
 
     def scores(self, generator: str, judge: str = "") -> Path:
-        """Return the folder of a generator's scores by the trained judge, or by ``oracle``."""
-        return self.place / ("scores_oracle" if judge == "oracle" else "scores") / generator
+        """Return the folder of a generator's scores by the trained judge, or by the oracle."""
+        return self.place / ("scores_oracle" if judge == ORACLE else "scores") / generator
 
     def generated(self, generator: str) -> Path:
         """Return the folder of a generator's images."""
         return self.place / "generated" / generator
+
+    def examples(self, generators: Iterable[str]) -> list[str]:
+        """Return what choosing and drawing examples reads."""
+        files = [self.data / name for name in ("captions.parquet", "images.parquet", "images", "pairs.parquet")]
+        files += [self.place / name for name in ("swapped.parquet", "prompts.parquet")]
+        for generator in generators:
+            folder = self.generated(generator)
+            files += [folder / "manifest.parquet", folder / "images", self.scores(generator)]
+        return list(map(str, files))
 
     def fid(self, generator: str) -> Path:
         """Return the file of a generator's Fréchet distances."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from xml.etree import ElementTree
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -31,8 +30,6 @@ STYLE = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
 }
-_TITLE = "{http://www.w3.org/2000/svg}title"
-_DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 
 def style(**more: object) -> AbstractContextManager[None]:
@@ -75,9 +72,3 @@ def save(figure: Figure, path: Path, title: str, description: str = "") -> None:
     words = {"Title": title} | ({"Description": description} if description else {})
     with atomic(path) as temporary:
         figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": "compclip", **words})
-
-
-def described(svg: bytes) -> tuple[str, str]:
-    """The title and the description with which ``save`` wrote a figure."""
-    root = ElementTree.fromstring(svg)
-    return root.findtext(f".//{_TITLE}", ""), root.findtext(f".//{_DESCRIPTION}", "")

@@ -14,6 +14,7 @@ import pandas as pd
 from PIL import Image
 
 from workflow_scripts.core.io import read_table
+from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
 from workflow_scripts.plot.labels import pair_words, percent
@@ -239,10 +240,10 @@ def _of_caption(pairs: pd.DataFrame, row: Any) -> pd.DataFrame:
     return pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)]
 
 
-def read_made_of(place: Path, generator: str, images: Collection[str]) -> Made:
-    """What a generator made of the captions of ``images``, from the folder of a composition."""
-    files = {split: place / "scores" / generator / f"{split}.parquet" for split in TESTS}
-    manifest = read_table(place / "generated" / generator / "manifest.parquet", MANIFEST)
+def read_made_of(layout: Layout, generator: str, images: Collection[str]) -> Made:
+    """Return what a generator made of the captions of ``images``."""
+    files = {split: layout.scores(generator) / f"{split}.parquet" for split in TESTS}
+    manifest = read_table(layout.generated(generator) / "manifest.parquet", MANIFEST)
     scores = {split: read_table(file, SCORES) for split, file in files.items() if file.is_file()}
     return read_made(
         generator,
@@ -251,12 +252,9 @@ def read_made_of(place: Path, generator: str, images: Collection[str]) -> Made:
     )
 
 
-def read_examples(
-    results: Path, dataset: str, composition: str, generators: Sequence[str], n: int, seed: int
-) -> tuple[list[Example], list[Example]]:
-    """At most ``n`` swapped examples, and unseen ones: the same whoever asks."""
-    data = results / dataset
-    place = data / composition
+def read_examples(layout: Layout, generators: Sequence[str], n: int, seed: int) -> tuple[list[Example], list[Example]]:
+    """Return at most ``n`` swapped examples, and unseen ones; the same for the page and for print."""
+    data, place = layout.data, layout.place
     captions = read_table(data / "captions.parquet", CAPTIONS)
     classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
     prompts = read_table(place / "prompts.parquet", PROMPTS).drop_duplicates(["split", "image_id", "caption_id"])
@@ -264,15 +262,15 @@ def read_examples(
     swapped = read_table(place / "swapped.parquet", SWAPPED)
     swapped = swapped.merge(drawn["test_swapped"][["image_id", "caption_id"]], on=["image_id", "caption_id"])
     unseen = drawn["test_unseen"].dropna(subset="pair")
-    draw = rng(seed, "examples", dataset, composition)
+    draw = rng(seed, "examples", layout.dataset, layout.composition)
     chosen = choose(swapped, classes, n, draw), choose(unseen, classes, n // SWAPPED_TO_UNSEEN, draw)
     shown = {row.image_id for rows in chosen for row in rows}
     pairs = read_table(data / "pairs.parquet", PAIRS)
     pairs = pairs[pairs["image_id"].isin(shown)]
     images = read_table(data / "images.parquet", IMAGES).dropna(subset="path")
     real = dict(zip(images["image_id"], images["path"], strict=True))
-    made = [read_made_of(place, name, shown) for name in generators]
+    made = [read_made_of(layout, name, shown) for name in generators]
     # Those that draw every split come first, so that a generator's pictures stand below each other.
     made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
-    gallery = Gallery(results, real, made)
+    gallery = Gallery(layout.results, real, made)
     return swapped_examples(chosen[0], pairs, gallery), unseen_examples(chosen[1], pairs, gallery)

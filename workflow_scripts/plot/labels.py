@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-from matplotlib.colors import CSS4_COLORS, XKCD_COLORS
 
 # What a reader is told of each split, in its order.
 SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
@@ -32,7 +31,10 @@ def swatch(word: str) -> str | None:
 
     As xkcd's survey asked people (matplotlib's ``XKCD_COLORS``), and for what it does not hold, as in CSS.
     """
-    return XKCD_COLORS.get(f"xkcd:{word}") or CSS4_COLORS.get(word)
+    from matplotlib.colors import CSS4_COLORS, XKCD_COLORS  # slow to import, and few need it
+
+    color = XKCD_COLORS.get(f"xkcd:{word}") or CSS4_COLORS.get(word)
+    return None if color is None else str(color)
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import jinja2
 from markupsafe import Markup
@@ -19,8 +20,10 @@ from markupsafe import Markup
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.io import write_text
-from workflow_scripts.plot.drawing import described
 from workflow_scripts.plot.labels import interval, percent
+
+SVG_TITLE = "{http://www.w3.org/2000/svg}title"
+SVG_DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,12 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     )
     environment.globals["interval"] = interval
     return environment.get_template(template).render(context)
+
+
+def described(svg: bytes) -> tuple[str, str]:
+    """Return the title and the description with which ``drawing.save`` wrote a figure."""
+    root = ElementTree.fromstring(svg)
+    return root.findtext(f".//{SVG_TITLE}", ""), root.findtext(f".//{SVG_DESCRIPTION}", "")
 
 
 def show_figures(files: Iterable[Path]) -> list[dict[str, str]]:

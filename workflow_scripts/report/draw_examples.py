@@ -5,14 +5,12 @@ The paper's figures 4 to 7, as a PDF of A4 pages with six captions each. The exa
 
 from __future__ import annotations
 
-import argparse
 import io
 import re
 import textwrap
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise, product
-from pathlib import Path
 
 import numpy as np
 from matplotlib.backends.backend_pdf import PdfPages
@@ -27,6 +25,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic
 from workflow_scripts.plot.drawing import style
 from workflow_scripts.plot.examples import PER_PAGE, Caption, Example, Picture, Segment, read_examples
+from workflow_scripts.report.steps import DrawExamples
 
 # Inches, of A4: what is drawn fits US Letter too.
 PAGE, MARGIN = (8.27, 11.69), 0.5
@@ -236,30 +235,17 @@ def pages(examples: Sequence[Example], dataset: str, composition: str, seed: int
     return drawn
 
 
-def main(options: argparse.Namespace) -> None:
-    where = options.results, options.dataset, options.composition
-    examples, _ = read_examples(*where, options.generators, options.examples, options.seed)
-    path = options.results / "figures" / f"{options.dataset}_{options.composition}_examples.pdf"
+def main(step: DrawExamples) -> None:
+    examples, _ = read_examples(step.layout, step.generators, step.examples, step.seed)
     # Text as text, so that it can be searched and read aloud.
-    with style(**{"pdf.fonttype": 42, "figure.constrained_layout.use": False}), atomic(path) as temporary:
-        about = {"CreationDate": None, "Creator": "compclip", "Title": f"{options.dataset}, {options.composition}"}
-        drawn = pages(examples, options.dataset, options.composition, options.seed)
+    with style(**{"pdf.fonttype": 42, "figure.constrained_layout.use": False}), atomic(step.document) as temporary:
+        about = {"CreationDate": None, "Creator": "compclip", "Title": f"{step.dataset}, {step.composition}"}
+        drawn = pages(examples, step.dataset, step.composition, step.seed)
         with PdfPages(temporary, metadata=about) as file:
             for page in drawn:
                 file.savefig(page)
-    log.info("%s: %d swapped captions on %d pages", path, len(examples), len(drawn))
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--results", type=Path, required=True, help="the folder of the artifacts")
-    result.add_argument("--dataset", required=True)
-    result.add_argument("--composition", required=True)
-    result.add_argument("--generators", nargs="+", required=True)
-    result.add_argument("--examples", type=int, default=24, help="swapped captions to show (default: %(default)s)")
-    result.add_argument("--seed", type=int, default=0)
-    return result
+    log.info("%s: %d swapped captions on %d pages", step.document, len(examples), len(drawn))
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

@@ -5,9 +5,7 @@ Every figure is an SVG that says its definition, its n and its seed, and whose b
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.divergence.results import COLUMNS
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
@@ -29,7 +28,7 @@ from workflow_scripts.plot.labels import (
     between_generators,
     main_rows,
 )
-from workflow_scripts.report.make_table import ORACLE
+from workflow_scripts.report.steps import DrawScores
 
 # Of so many generators each difference has a line; of more, a cell.
 LISTED = 8
@@ -276,44 +275,26 @@ def draw_loss(training: pd.DataFrame, seed: int) -> Figure:
     return figure
 
 
-def main(options: argparse.Namespace) -> None:
-    seed = options.seed
-
-    def rows(file: str) -> pd.DataFrame:
-        table = pd.read_csv(options.results / file)
-        return table[(table["dataset"] == options.dataset) & (table["composition"] == options.composition)]
-
-    scores, differences = rows("table.csv"), rows("comparisons.csv")
-    training = pd.read_csv(options.results / options.dataset / options.composition / "judge" / "log.csv")
-    where = f"{options.dataset}, {options.composition}"
+def main(step: DrawScores) -> None:
+    table, differences = (
+        rows[(rows["dataset"] == step.dataset) & (rows["composition"] == step.composition)]
+        for rows in map(pd.read_csv, (step.table, step.differences))
+    )
+    gaps = against_seen(differences)
+    between, seed = between_generators(differences), step.seed
+    by_divergence = "How far each generator falls from seen, by how far the split is from train"
     with style():
-        figures = {
-            "scores": ("Exact R-precision of each generator on each split", draw_scores(scores)),
-            "gaps": ("How far each generator falls from seen", draw_gaps(against_seen(differences), seed)),
-            "drops": (
-                "How far each generator falls from seen, by how far the split is from train",
-                draw_drops(scores, against_seen(differences), seed),
-            ),
-            "comparisons": (
-                "Generators against each other, on each split",
-                draw_comparisons(between_generators(differences), seed),
-            ),
-            "loss": ("The judge's training", draw_loss(training, seed)),
-        }
-        folder = options.results / "figures"
-        for name, (title, figure) in figures.items():
-            save(figure, folder / f"{options.dataset}_{options.composition}_{name}.svg", f"{title} ({where})")
-    log.info("%s: %d figures in %s", where, len(figures), folder)
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--results", type=Path, required=True, help="the folder of the artifacts")
-    result.add_argument("--dataset", required=True)
-    result.add_argument("--composition", required=True)
-    result.add_argument("--seed", type=int, default=0, help="of the run, named in the figures")
-    return result
+        figures = (
+            (step.scores, "Exact R-precision of each generator on each split", draw_scores(table)),
+            (step.gaps, "How far each generator falls from seen", draw_gaps(gaps, seed)),
+            (step.drops, by_divergence, draw_drops(table, gaps, seed)),
+            (step.comparisons, "Generators against each other, on each split", draw_comparisons(between, seed)),
+            (step.loss, "The judge's training", draw_loss(pd.read_csv(step.judge / "log.csv"), seed)),
+        )
+        for path, title, figure in figures:
+            save(figure, path, f"{title} ({step.dataset}, {step.composition})")
+    log.info("%s, %s: %d figures", step.dataset, step.composition, len(figures))
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

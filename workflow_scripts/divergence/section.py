@@ -1,0 +1,53 @@
+"""What the page shows of divergence: how far the test splits of one composition are from train."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.core.io import read_json
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.tables import DEFINITIONS, TESTS
+from workflow_scripts.divergence.results import SYMBOLS, divergence_lines, measured, read_divergences
+from workflow_scripts.plot.labels import SPLIT_NAMES
+from workflow_scripts.plot.page import PageSection, show_figures
+
+
+def lines(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
+    """Return a line a kind of part: its divergence in each test split, None if it was not measured."""
+    return [
+        {"name": name, "cells": [cell and {"value": cell[0], "interval": cell[1], "bold": False} for cell in cells]}
+        for name, cells in divergence_lines(divergences, texts)
+    ]
+
+
+def part_figures(layout: Layout, divergences: pd.DataFrame) -> dict[str, list[list[dict[str, str]]]]:
+    """Return, by definition, the figures of atoms and of compounds of each split that was measured."""
+    figures: dict[str, list[list[dict[str, str]]]] = {}
+    for definition, split in product(DEFINITIONS, TESTS):
+        if measured(divergences, definition, split, "captions"):
+            names = [f"{split}_{definition}_{kind}" for kind in SYMBOLS]
+            figures.setdefault(definition, []).append(show_figures(map(layout.figure, names)))
+    return figures
+
+
+def section(layout: Layout, *, divided: bool = False) -> PageSection:
+    """Return the section of one composition.
+
+    Args:
+        layout: where the artifacts are.
+        divided: whether the images were divided by divergence, so that there is a figure of the division.
+    """
+    divergences = read_divergences(layout.place)
+    context = {
+        "of_prompts": lines(divergences, "prompts"),
+        "of_captions": lines(divergences, "captions"),
+        "tests": [SPLIT_NAMES[split] for split in TESTS],
+        "warnings": read_json(layout.place / "divergence.json")["warnings"],
+        "shuffles": divergences["shuffles"].max(),
+        "division": show_figures([layout.figure("division")] if divided else []),
+        "parts": part_figures(layout, divergences),
+    }
+    return PageSection("How far test is from train", "divergence_section.html.j2", context)

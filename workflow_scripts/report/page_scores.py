@@ -1,0 +1,187 @@
+"""The scores and the differences on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.core.io import read_json
+from workflow_scripts.core.layout import ORACLE, Layout
+from workflow_scripts.divergence.results import COLUMNS as DIVERGENCE_COLUMNS
+from workflow_scripts.plot.labels import (
+    SPLIT_NAMES,
+    against_seen,
+    between_generators,
+    interval,
+    main_rows,
+    pair_words,
+    percent,
+)
+from workflow_scripts.plot.page import show_figures
+from workflow_scripts.score.fid import Fids, distance, fid_note, read_fids
+
+# The scores of a generator: title, split, column.
+SCORE_COLUMNS = (
+    ("seen", "test_seen", "exact"),
+    ("unseen", "test_unseen", "exact"),
+    ("swapped", "test_swapped", "exact"),
+    ("swapped, balanced", "test_swapped", "balanced"),
+)
+# Columns of table.csv that the whole table does not repeat in each row if they are constant.
+CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
+# Columns that contain fractions, by how their names begin.
+FRACTIONS = ("exact", "sampled", "balanced", "blind", "difference", "low", "high")
+Line = dict[str, Any]
+
+
+def number(row: Mapping[str, Any], column: str, low: str, high: str, *, bold: bool = False) -> Line:
+    """Return a value with its interval, as macro ``points`` takes it."""
+    return {"value": percent(row[column]), "interval": interval(row[low], row[high]), "bold": bold}
+
+
+def difference(row: Mapping[str, Any]) -> Line:
+    """Return a difference with its interval, bold if the interval excludes 0."""
+    return number(row, "difference", "low", "high", bold=bool(row["low"] > 0 or row["high"] < 0))
+
+
+def score_lines(rows: pd.DataFrame) -> list[Line]:
+    """Return a line a generator: its score in each of ``SCORE_COLUMNS``, None if it has none.
+
+    Args:
+        rows: those of table.csv that represent a split, by one judge.
+    """
+    lines = []
+    for generator in rows["generator"].drop_duplicates():
+        own = rows[rows["generator"] == generator].set_index("split")
+        cells = [
+            number(own.loc[split], column, f"{column}_low", f"{column}_high")
+            if split in own.index and pd.notna(own.at[split, column])
+            else None
+            for _, split, column in SCORE_COLUMNS
+        ]
+        lines.append({"name": generator, "cells": cells})
+    return lines
+
+
+def fid_lines(fids: Fids) -> list[Line]:
+    """Return a line a generator: its Fréchet distance in each of ``SCORE_COLUMNS``, None if it has none."""
+    lines = []
+    for generator in fids:
+        values = [distance(fids, generator, split, balanced=kind == "balanced") for _, split, kind in SCORE_COLUMNS]
+        cells = [{"value": value, "interval": "", "bold": False} if value else None for value in values]
+        lines.append({"name": generator, "cells": cells})
+    return lines
+
+
+def percent_range(values: Iterable[float | None]) -> str:
+    """Return the least and the greatest value in percent; a dash if there is none."""
+    known = [value for value in values if value is not None and pd.notna(value)]
+    if not known:
+        return "–"
+    low, high = percent(min(known)), percent(max(known))
+    return low if low == high else f"{low} to {high}"
+
+
+def balance_line(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Return how the swapped scores are balanced. summaries: ``scores/G/summary.json``, of which the first has it."""
+    balances = [score["balance"] for summary in summaries for score in summary["scores"] if "balance" in score]
+    if not balances:
+        return ""
+    rule, pairs = balances[0]["rule"], balances[0]["cut"]
+    if not pairs:
+        return f"Swapped is not balanced ({rule})."
+    reduced = [f"{pair_words(p)} from {n['of']:,} to {n['kept']:,}" for p, n in pairs.items() if n["kept"] < n["of"]]
+    return f"Balancing reduces {rule} ({', '.join(reduced) or 'no pair exceeds it'})."
+
+
+def protocol_line(summary: Mapping[str, Any]) -> str:
+    """Return where the protocol is the published one and differs from the definitions. summary: of one generator."""
+    lines = []
+    if summary["ties"] == "own_first":
+        lines.append("Ties count as hits: the exact score is the mean of (1 − g)ᴺ⁻¹.")
+    if summary["chunking"] == "published":
+        lines.append("The sampled score uses equal chunks, without the remainder.")
+    return " ".join(["As published:", *lines]) if lines else ""
+
+
+def full_table(table: pd.DataFrame) -> dict[str, Any]:
+    """Return all rows of table.csv as texts; constant columns once (``same``)."""
+    table = table.drop(columns=list(DIVERGENCE_COLUMNS))
+    same = {c: table[c].iloc[0] for c in CONSTANT if len(table) and table[c].nunique(dropna=False) == 1}
+    columns = [c for c in table.columns if c not in same]
+
+    def text(column: str, value: Any) -> str:
+        if pd.isna(value):
+            return "–"
+        if column.startswith(FRACTIONS):
+            return percent(value)
+        if column == "split":
+            return SPLIT_NAMES.get(value, str(value))
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    return {
+        "columns": [c.replace("_", " ") for c in columns],
+        "rows": [[text(c, v) for c, v in zip(columns, row, strict=True)] for row in table[columns].itertuples(False)],
+        "same": {c.replace("_", " "): text(c, v) for c, v in same.items()},
+    }
+
+
+def comparison_lines(comparisons: pd.DataFrame) -> list[Line]:
+    """Return each difference between generators."""
+    rows = between_generators(comparisons).to_dict("records")
+    return [
+        {"split": SPLIT_NAMES[r["split"]], "names": f"{r['a']} − {r['b']}", "n": r["n"], **difference(r)} for r in rows
+    ]
+
+
+def gap_lines(comparisons: pd.DataFrame) -> list[Line]:
+    """Return a line a generator: unseen minus seen, swapped minus seen; None if it does not serve both."""
+    gaps = against_seen(comparisons)
+    lines = []
+    for generator in gaps["generator"].drop_duplicates():
+        own = gaps[gaps["generator"] == generator].set_index("split")
+        cells = [difference(own.loc[s]) if s in own.index else None for s in ("test_unseen", "test_swapped")]
+        lines.append({"name": generator, "cells": cells})
+    return lines
+
+
+def read_rows(file: Any, layout: Layout) -> pd.DataFrame:
+    """Return the rows of table.csv or comparisons.csv of one composition."""
+    table = pd.read_csv(file)
+    return table[(table["dataset"] == layout.dataset) & (table["composition"] == layout.composition)]
+
+
+def scores_context(
+    layout: Layout, summaries: Sequence[Mapping[str, Any]], oracle: Sequence[str], fid: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the page shows of the scores and differences of one composition.
+
+    Args:
+        layout: where the artifacts are.
+        summaries: ``scores/G/summary.json`` of each generator.
+        oracle: the generators that the oracle has scored.
+        fid: the generators with a Fréchet distance.
+    """
+    table = read_rows(layout.results / "table.csv", layout)
+    comparisons = read_rows(layout.results / "comparisons.csv", layout)
+    main = main_rows(table)
+    trained = main[main["judge"] != ORACLE]
+    fids = read_fids(layout, fid)
+    by_oracle = [read_json(layout.scores(name, ORACLE) / "summary.json") for name in oracle]
+    return {
+        "lines": score_lines(trained),
+        "oracle_lines": score_lines(main[main["judge"] == ORACLE]),
+        "true_distractors": percent_range(s["true_distractors"] for summary in by_oracle for s in summary["scores"]),
+        "fid_lines": fid_lines(fids),
+        "fid_note": fid_note(fids),
+        "blind": percent_range(trained["blind_control"].tolist()),
+        "balance": balance_line(summaries),
+        "protocol": protocol_line(summaries[0]),
+        "candidates": int(trained["candidates"].iloc[0]) if len(trained) else None,
+        "table": full_table(table),
+        "gaps": gap_lines(comparisons),
+        "comparisons": comparison_lines(comparisons),
+        "drops": show_figures([layout.figure("drops")]),
+    }

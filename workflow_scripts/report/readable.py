@@ -1,0 +1,233 @@
+"""The tables to read, Markdown and LaTeX, and what a reader must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.divergence.results import divergence_lines
+from workflow_scripts.plot.labels import SPLIT_NAMES
+from workflow_scripts.report.table import Row, Scored
+from workflow_scripts.score.fid import Fids, distance
+
+NONE = "–"
+HEAD = [
+    "generator", "split", "prompts", "distractors", "n", "R-precision", "sampled", "balanced", "blind", "oracle", "FID",
+]  # fmt: skip
+LEFT_ALIGNED = {"generator", "split", "prompts", "distractors", "divergence from train"}
+# By ``score.chunking``.
+CHUNKS = {"even": "chunks", "published": "equal chunks (as published, without the remainder)"}
+# By ``judge.train_on``.
+JUDGE_HAS_SEEN = {
+    "train": "has seen train alone",
+    "half": "has seen train and the half of the test images that is not judged",
+    "all": "has seen all images, the judged ones too",
+}
+LATEX = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "±": r"$\pm$", "–": "--", "<": "$<$"}
+
+
+def percent(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Return ``61.2 [58.9, 63.4]``, or ``61.2`` without an interval; a dash without a value."""
+    if value is None:
+        return NONE
+    ends = "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{100 * value:.1f}{ends}"
+
+
+def exact(row: Row | None, name: str = "exact") -> str:
+    """Return a score of a row with its interval."""
+    return percent(row[name], row[f"{name}_low"], row[f"{name}_high"]) if row else NONE
+
+
+def _fid(scored: Scored, fids: Fids) -> str:
+    """Return the Fréchet distances beside a score that is compared with others."""
+    fid = distance(fids, scored.generator, scored.split) if scored.main else ""
+    even = distance(fids, scored.generator, scored.split, balanced=True) if fid else ""
+    return (f"{fid} (balanced {even})" if even else fid) or NONE
+
+
+def score_table(scores: Sequence[Scored], rows: Sequence[Row], fids: Fids) -> pd.DataFrame:
+    """Return the cells of one composition: a row a score by the trained judge, the oracle's and the FID in columns.
+
+    Columns that are the same everywhere, dashes or ``original``, are dropped.
+    """
+    oracle = {(s.generator, *s.place): row for s, row in zip(scores, rows, strict=True) if not s.trained}
+    cells = []
+    for scored, row in zip(scores, rows, strict=True):
+        if not scored.trained:
+            continue
+        balance = scored.about.get("balance")
+        unbalanced = " (no cut)" if balance and not balance["cut"] and row["n"] else ""
+        deviation = "" if row["sampled_std"] is None else f" ± {100 * row['sampled_std']:.1f}"
+        cells.append(
+            [
+                row["generator"],
+                row["split"].removeprefix("test_"),
+                row["prompts"],
+                row["distractors"],
+                f"{row['n']:,}",
+                exact(row),
+                percent(row["sampled_mean"]) + deviation,
+                exact(row, "balanced") + unbalanced,
+                percent(row["blind_control"]),
+                exact(oracle.get((row["generator"], *scored.place))),
+                _fid(scored, fids),
+            ]
+        )
+    table = pd.DataFrame(cells, columns=HEAD)
+    return table.loc[:, ~table.isin([NONE, "original"]).all()]
+
+
+def divergence_table(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the divergences of one composition, which do not depend on the generator."""
+    cells = [
+        [name, *(f"{cell[0]} (random {cell[1]})" if cell else NONE for cell in line)]
+        for name, line in divergence_lines(measured, "prompts")
+    ]
+    return pd.DataFrame(cells, columns=["divergence from train", *(SPLIT_NAMES[split] for split in TESTS)])
+
+
+def gap_lines(rows: Iterable[Row]) -> list[str]:
+    """Return a line for each generator and split on how far it falls from seen. rows: of ``comparisons.csv``."""
+    lines = []
+    for row in rows:
+        generator, _, split = row["a"].partition(" ")
+        if split and row["difference"] is not None:
+            kind = "the same captions of seen" if split == "test_swapped" else "seen"
+            points = percent(row["difference"], row["low"], row["high"])
+            lines.append(f"{generator}: {split.removeprefix('test_')} minus {kind}: {points}.")
+    return lines
+
+
+def _balance_remark(score: Scored) -> str | None:
+    balance = score.about.get("balance")
+    if not balance or not score.about["judged"]:
+        return None
+    if not balance["cut"]:
+        return f"not balanced ({balance['rule']})."
+    reduced = {pair: n for pair, n in balance["cut"].items() if n["kept"] < n["of"]}
+    if not reduced:
+        return f"balanced already: no pair is above the cut ({balance['rule']})."
+    return ", ".join(f"{pair} {n['of']} to {n['kept']}" for pair, n in reduced.items()) + f"; {balance['rule']}."
+
+
+def remarks(score: Scored) -> Iterator[str]:
+    """Yield what concerns one score alone."""
+    if balance := _balance_remark(score):
+        yield balance
+    for kind in ("missing", "unreadable"):
+        if names := score.about[kind]:
+            yield f"{len(names):,} images are {kind} and not scored: they are named in summary.json."
+    pool = score.about["pool"]
+    few = pool["entries_with_fewer_than_candidates"]
+    # The row of all captions of test_seen covers its swapped captions.
+    if few and (score.split, score.about["prompts"]) != ("test_seen", "swapped"):
+        yield (
+            f"{few:,} entries have fewer than {score.summary['candidates'] - 1} eligible captions (at least"
+            f" {pool['eligible_least']:,})."
+        )
+
+
+def remark_lines(scores: Iterable[Scored]) -> list[str]:
+    """Return a line for each remark, with all generators that it concerns."""
+    generators: dict[str, list[str]] = {}
+    for score in scores:
+        where = score.split.removeprefix("test_")
+        if score.about["distractors"] != "original":
+            where += f", {score.about['distractors']} distractors"
+        for text in remarks(score):
+            generators.setdefault(f"{where}: {text}", []).append(score.generator)
+    return [f"{', '.join(dict.fromkeys(names))}; {text}" for text, names in generators.items()]
+
+
+def notes(scores: Sequence[Scored]) -> list[str]:
+    """Return what a reader of one composition's table must know, a line each; the first is about the judge."""
+    trained = [score for score in scores if score.trained]
+    about = trained[0].summary
+    seen = JUDGE_HAS_SEEN[about["train_on"]]
+    if about.get("judge_epochs") == 0:
+        seen = "was taken as it was given (judge.epochs: 0)"
+    oracle = "; oracle: the score by a judge that knows what was drawn" if len(trained) < len(scores) else ""
+    lines = [
+        f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}. R-precision is in percent, exact, with"
+        f" 95 % bootstrap intervals over images; {about['candidates']} candidates; ties"
+        f" {'are broken at random' if about['ties'] == 'random' else 'count as won'}.",
+        f"sampled: mean and standard deviation over {CHUNKS[about.get('chunking', 'even')]} of sampled hits; blind: the"
+        f" score if every image were the mean image{oracle}.",
+    ]
+    if about["images_without_class"]:
+        lines.append(
+            f"{about['images_without_class']} judged images have no class: each is its own, and distractors may be true"
+            " of the image."
+        )
+    lines += remark_lines(trained)
+    if truncated := about.get("truncated_captions"):
+        lines.append(f"{truncated:,} captions are longer than the judge reads, and cut.")
+    return lines
+
+
+def _aligned(table: pd.DataFrame, left: str, right: str) -> list[str]:
+    """Return the alignment of each column."""
+    return [left if name in LEFT_ALIGNED else right for name in table.columns]
+
+
+def markdown_table(table: pd.DataFrame) -> str:
+    """Return cells as Markdown."""
+    return table.to_markdown(index=False, colalign=_aligned(table, "left", "right"), disable_numparse=True)
+
+
+def latex_text(text: str) -> str:
+    """Return plain text as LaTeX in ASCII."""
+    return "".join(LATEX.get(letter, letter) for letter in text)
+
+
+def latex_table(table: pd.DataFrame, caption: str) -> str:
+    """Return cells as LaTeX for booktabs, with a rule where the first column changes and has repeated values."""
+    cells = table.map(latex_text).rename(columns=latex_text)
+    first = cells.iloc[:, 0]
+    if first.duplicated().any():
+        starts = first.ne(first.shift()) & (first.index > 0)
+        cells.isetitem(0, first.where(~starts, "\\midrule\n" + first))
+    return cells.style.hide(axis="index").to_latex(
+        hrules=True,
+        position_float="centering",
+        caption=latex_text(caption),
+        column_format="".join(_aligned(table, "l", "r")),
+    )
+
+
+@dataclass(frozen=True)
+class Readable:
+    """One composition to read.
+
+    Attributes:
+        title: data set and composition.
+        scores: cells, as ``score_table`` returns them.
+        divergences: cells, as ``divergence_table`` returns them; no rows if nothing was measured.
+        about_divergences: what these cells mean.
+        gaps: how far generators fall from seen, a line each.
+        notes: a line each; the first is about the judge.
+    """
+
+    title: str
+    scores: pd.DataFrame
+    divergences: pd.DataFrame
+    about_divergences: str
+    gaps: Sequence[str]
+    notes: Sequence[str]
+
+    def markdown(self) -> str:
+        """Return headings, tables and notes."""
+        tables = [table for table in (self.scores, self.divergences) if len(table)]
+        lines = "\n".join(f"- {text}" for text in [*self.gaps, *self.notes])
+        return "\n\n".join([f"## {self.title}", *map(markdown_table, tables), lines]) + "\n"
+
+    def latex(self) -> str:
+        """Return a table of scores and, if measured, one of divergences."""
+        tables = [latex_table(self.scores, f"{self.title}. {self.notes[0]}")]
+        if len(self.divergences):
+            tables.append(latex_table(self.divergences, f"{self.title}. {self.about_divergences}"))
+        return "\n".join(tables)

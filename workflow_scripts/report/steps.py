@@ -1,0 +1,106 @@
+"""The steps of stage report: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.step import Input, Key, Output, Seed, Step
+
+Shown = dict[str, Any]
+Generators = Annotated[list[str], Field(min_length=1, description="names of the generators, in the order of the rows")]
+Oracle = Annotated[list[str], Field([], description="generators that the oracle has scored too")]
+Fid = Annotated[list[str], Field([], description="generators with a Fréchet distance")]
+Examples = Annotated[int, Key("report.examples"), Field(24, ge=0, description="swapped captions of each composition")]
+
+
+class OfResults(Step):
+    """Base of the steps that read many artifacts by their layout."""
+
+    results: Path = Field(description="folder of the artifacts")
+    dataset: str = Field(description="name of the data set")
+
+
+class MakeTable(OfResults):
+    """Gather all scores in the table, compare them, and print it.
+
+    metrics.json contains the exact scores that are compared, in percent, for ``dvc metrics``.
+    """
+
+    compositions: Annotated[list[str], Key("compositions")] = Field(min_length=1, description="names of compositions")
+    generators: Generators
+    oracle: Oracle
+    fid: Fid
+    chunks: Annotated[int, Key("score.chunks")] = Field(10, ge=1, description="chunks of the sampled score")
+    bootstrap: Annotated[int, Key("score.bootstrap")] = Field(2000, ge=100, description="resamples of an interval")
+    csv: Output = Field(description="table.csv")
+    md: Output = Field(description="table.md")
+    tex: Output = Field(description="table.tex")
+    comparisons: Output = Field(description="comparisons.csv")
+    metrics: Output = Field(description="metrics.json")
+
+
+class DrawScores(Step):
+    """Draw the scores, the differences, also by divergence, and the judge's training."""
+
+    judge: Input = Field(description="folder of the judge, with log.csv")
+    table: Input = Field(description="table.csv")
+    differences: Input = Field(description="comparisons.csv")
+    dataset: str = Field(description="name of the data set")
+    composition: str = Field(description="name of the composition")
+    seed: Seed
+    scores: Output = Field(description="figure of the scores (SVG)")
+    gaps: Output = Field(description="figure of each generator's splits against seen (SVG)")
+    drops: Output = Field(description="figure of the same by divergence (SVG)")
+    comparisons: Output = Field(description="figure of generators against each other (SVG)")
+    loss: Output = Field(description="figure of the judge's training (SVG)")
+
+
+class DrawExamples(OfResults):
+    """Draw pages for print: seen captions beside their swapped ones, with each generator's images."""
+
+    composition: str = Field(description="name of the composition")
+    generators: Generators
+    examples: Examples
+    seed: Seed
+    document: Output = Field(description="the pages (PDF)")
+
+    @property
+    def layout(self) -> Layout:
+        """Return where the artifacts are."""
+        return Layout(self.results, self.dataset, self.composition)
+
+
+class MakePage(OfResults):
+    """Write report.html: everything in one file, with examples, which fetches nothing and runs no script."""
+
+    compositions: Annotated[list[str], Key("compositions")] = Field(min_length=1, description="names of compositions")
+    generators: Generators
+    oracle: Oracle
+    fid: Fid
+    sections: list[str] = Field([], description="further stages with a section")
+    examples: Examples
+    seed: Seed
+    pairs: Annotated[Shown, Key("pairs")] = Field({}, description="settings to show")
+    split: Annotated[Shown, Key("split")] = Field({}, description="settings to show")
+    divergence: Annotated[Shown, Key("divergence")] = Field({}, description="settings to show")
+    judge: Annotated[Shown, Key("judge")] = Field({}, description="settings to show")
+    generate: Annotated[Shown, Key("generate")] = Field({}, description="settings to show")
+    score: Annotated[Shown, Key("score")] = Field({}, description="settings to show")
+    page: Output = Field(description="report.html")
+
+    @property
+    def settings(self) -> Shown:
+        """Return the settings that a score or a divergence depends on."""
+        return self.model_dump(include={"pairs", "split", "divergence", "judge", "generate", "score"})
+
+
+class JoinTables(Step):
+    """Join the tables of several runs: rows, or chapters of those to read, by run."""
+
+    runs: list[str] = Field(min_length=1, description="names of the runs")
+    tables: list[Input] = Field(min_length=1, description="tables to join, in the order of the runs")
+    joined: list[Output] = Field(min_length=1, description="tables to write; each joins those of its file name")

@@ -1,0 +1,178 @@
+"""The rows of ``table.csv``, one a score: a generator's images of one split, by one judge.
+
+``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
+swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
+``sampled_std`` are not balanced. ``balanced`` weights the entries of test_swapped; if there are too few pairs to
+balance, it equals ``exact``, and the readable tables say so. ``atom_divergence``, ``compound_divergence`` (of pairs)
+and ``subgraph_divergence`` compare train with the split's prompts; they depend on neither generator nor judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.layout import ORACLE, Layout
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import SCORES, TESTS
+from workflow_scripts.divergence import results as divergences
+from workflow_scripts.stats import interval
+from workflow_scripts.stats.interval import Estimate
+from workflow_scripts.stats.r_precision import sampled
+
+COLUMNS = [
+    "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",
+    "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
+    "candidates", "class_rule", "distractors", "seed", *divergences.COLUMNS,
+]  # fmt: skip
+DECIMALS = 6
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One score.
+
+    Attributes:
+        about: what the generator's summary says of this score.
+        summary: the generator's whole summary.
+        entries: columns of ``tables.SCORES``.
+    """
+
+    about: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    entries: pd.DataFrame
+
+    @property
+    def generator(self) -> str:
+        return self.summary["generator"]
+
+    @property
+    def split(self) -> str:
+        return self.about["split"]
+
+    @property
+    def trained(self) -> bool:
+        """Return whether the trained judge scored, not the oracle."""
+        return self.summary["judge"] != ORACLE
+
+    @property
+    def main(self) -> bool:
+        """Return whether it is compared with others: trained judge, all prompts, original distractors."""
+        all_prompts = self.split == "test_swapped" or self.about["prompts"] != "swapped"
+        return self.trained and all_prompts and self.about["distractors"] == "original"
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Return what the scores of the same entries by two judges share, apart from the generator."""
+        return self.split, self.about["prompts"], self.about["distractors"]
+
+
+def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
+    """Return the scores in a folder that stage score wrote.
+
+    Args:
+        folder: ``scores/G`` or ``scores_oracle/G``.
+        swapped: image_id and caption_id of the swapped captions.
+
+    Raises:
+        UserError: a table has not as many entries as its summary says.
+    """
+    summary = read_json(folder / "summary.json")
+    scores = []
+    for about in summary["scores"]:
+        file = folder / f"{about['set']}.parquet"
+        entries = read_table(file, SCORES)
+        if about["split"] == "test_seen" and about["prompts"] == "swapped":
+            names = pd.MultiIndex.from_frame(swapped)
+            entries = entries[pd.MultiIndex.from_frame(entries[["image_id", "caption_id"]]).isin(names)]
+        if len(entries) != about["judged"]:
+            raise UserError(f"{file}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
+        scores.append(Scored(about, summary, entries.reset_index(drop=True)))
+    return scores
+
+
+def load_all_scores(layout: Layout, generators: Sequence[str], oracle: Sequence[str]) -> list[Scored]:
+    """Return the scores of a composition by generator, then by split, the trained judge's before the oracle's."""
+    swapped = pd.read_parquet(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
+    scores: list[Scored] = []
+    for generator in generators:
+        own = load_scores(layout.scores(generator), swapped)
+        if generator in oracle:
+            own += load_scores(layout.scores(generator, ORACLE), swapped)
+        scores += sorted(own, key=lambda s: (TESTS.index(s.split), s.about["prompts"] == "swapped", s.place[2]))
+    return scores
+
+
+def estimate(scored: Scored, weights: np.ndarray, resamples: int) -> Estimate | None:
+    """Return the exact score with its interval, None without entries; all rows resample the same images."""
+    if scored.entries.empty:
+        return None
+    about, entries = scored.summary, scored.entries
+    stream = rng(about["seed"], "interval", about["dataset"], about["composition"])
+    images, hits = entries["image_id"].to_numpy(), entries["expected_top1"].to_numpy()
+    return interval.share(images, hits, weights, resamples, stream)
+
+
+def columns_of(name: str, value: Estimate | None) -> dict[str, float | None]:
+    """Return an estimate as the columns ``name``, ``name_low`` and ``name_high``."""
+    ends = (value.value, value.low, value.high) if value else (None, None, None)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+
+
+def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: int) -> Row:
+    """Return a row of ``table.csv``, by ``COLUMNS``.
+
+    Args:
+        scored: the score.
+        measured: divergences, columns of ``tables.DIVERGENCE``.
+        chunks: of the sampled score.
+        resamples: of an interval.
+    """
+    about, summary, entries = scored.about, scored.summary, scored.entries
+    exact = estimate(scored, np.ones(len(entries)), resamples)
+    balanced = None
+    if scored.split == "test_swapped":
+        balanced = estimate(scored, entries["weight"].to_numpy(), resamples)
+    means = sampled(entries["hit"], chunks, summary["seed"], summary.get("chunking", "even"))
+    return {
+        **{name: summary[name] for name in ("dataset", "composition", "generator")},
+        **{name: about[name] for name in ("split", "prompts")},
+        "n": len(entries),
+        "images": entries["image_id"].nunique(),
+        **columns_of("exact", exact),
+        "sampled_mean": means[0] if means else None,
+        "sampled_std": means[1] if means else None,
+        **columns_of("balanced", balanced),
+        "blind_control": about.get("blind_control"),
+        **{name: summary[name] for name in ("judge", "judge_hash", "candidates", "class_rule")},
+        "distractors": about["distractors"],
+        "seed": summary["seed"],
+        **divergences.beside_score(measured, scored.split, about["prompts"]),
+    }
+
+
+def metrics(scores: Iterable[Scored], rows: Iterable[Row]) -> dict[str, dict[str, float]]:
+    """Return the exact scores that are compared, by generator and split, in percent with two decimals."""
+    values: dict[str, dict[str, float]] = {}
+    for score, row in zip(scores, rows, strict=True):
+        if score.main and row["exact"] is not None:
+            values.setdefault(score.generator, {})[score.split.removeprefix("test_")] = round(100 * row["exact"], 2)
+    return values
+
+
+def as_csv(rows: Sequence[Row], columns: list[str]) -> str:
+    """Return rows as CSV: floats with six decimals, None as an empty cell."""
+    table = pd.DataFrame(rows, columns=columns)
+    for name in columns:
+        if table[name].map(lambda value: isinstance(value, float) or value is None).all():
+            # Adding 0 turns -0.0 into 0.0.
+            table[name] = table[name].astype(float).round(DECIMALS) + 0.0
+    return table.to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
