@@ -14,7 +14,7 @@ if CONFIG.score.shards > 1:
             made="<dataset>/{composition}/generated/{generator}/images",
             judge="<dataset>/{composition}/judge",
         output:
-            "<dataset>/{composition}/embeddings/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
+            embeddings="<dataset>/{composition}/embeddings/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
         log:
             "<logs>/{composition}/embed_images.{generator}.{shard}-of-{shards}.log",
         benchmark:
@@ -23,22 +23,11 @@ if CONFIG.score.shards > 1:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            torch=torch_slots(),
-            mem_mb=growing(4000),
-            runtime=growing(60),
-            gpu=judge_gpu(),
+            **judging(4000),
         params:
-            code=code_hash("workflow_scripts.score.embed_images"),
-            batch=CONFIG.score.batch,
-            threads=CONFIG.threads,
-            device=CONFIG.judge.device,
-            results=results_folder,
-            cache=CONFIG.cache,
+            **step("score.embed_images"),
         shell:
-            "python -m workflow_scripts.score.embed_images --manifest {input.manifest:q} --images {input.images:q}"
-            " --results {params.results:q} --judge {input.judge:q} --shard {wildcards.shard} --shards {wildcards.shards}"
-            " --batch {params.batch} --threads {params.threads} --device {params.device} --cache {params.cache:q}"
-            " --output {output:q} --log {log:q}"
+            "python -m {params.step} --log {log:q}"
 
 
 rule score_images:
@@ -66,27 +55,11 @@ rule score_images:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        torch=torch_slots(),
-        mem_mb=growing(8000),
-        runtime=growing(60),
-        gpu=judge_gpu(),
+        **judging(8000),
     params:
-        code=code_hash("workflow_scripts.score.score_images"),
-        serves=served_splits,
-        rule=score_options,
-        batch=CONFIG.score.batch,
-        threads=CONFIG.threads,
-        device=CONFIG.judge.device,
-        results=results_folder,
-        cache=CONFIG.cache,
+        **step("score.score_images", serves=served_splits),
     shell:
-        "python -m workflow_scripts.score.score_images --captions {input.captions:q} --images {input.images:q}"
-        " --splits {input.splits:q} --swapped {input.swapped:q} --prompts {input.prompts:q}"
-        " --manifest {input.manifest:q} --judge {input.judge:q} --results {params.results:q}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q} --generator {wildcards.generator:q}"
-        " --serves {params.serves:q} {params.rule} --batch {params.batch} --threads {params.threads}"
-        " --device {params.device} --cache {params.cache:q} --embedded {input.embedded:q} --output {output.scores:q}"
-        " --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule score_oracle:
@@ -112,17 +85,9 @@ rule score_oracle:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.score.score_oracle"),
-        serves=served_splits,
-        rule=score_options,
-        results=results_folder,
+        **step("score.score_oracle", serves=served_splits),
     shell:
-        "python -m workflow_scripts.score.score_oracle --captions {input.captions:q} --images {input.images:q}"
-        " --scenes {input.scenes:q} --facts {input.facts:q} --splits {input.splits:q} --swapped {input.swapped:q}"
-        " --prompts {input.prompts:q} --manifest {input.manifest:q} --drawn {input.drawn:q}"
-        " --results {params.results:q} --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --generator {wildcards.generator:q} --serves {params.serves:q} {params.rule}"
-        " --output {output.scores:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule adjective_choice:
@@ -137,7 +102,7 @@ rule adjective_choice:
         splits="<dataset>/{composition}/splits.parquet",
         judge="<dataset>/{composition}/judge",
     output:
-        "<dataset>/{composition}/adjective_choice.json",
+        choice="<dataset>/{composition}/adjective_choice.json",
     log:
         "<logs>/{composition}/adjective_choice.log",
     benchmark:
@@ -146,27 +111,11 @@ rule adjective_choice:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        torch=torch_slots(),
-        mem_mb=growing(8000),
-        runtime=growing(60),
-        gpu=judge_gpu(),
+        **judging(8000),
     params:
-        code=code_hash("workflow_scripts.score.adjective_choice"),
-        train_on=CONFIG.judge.train_on,
-        bootstrap=CONFIG.score.bootstrap,
-        batch=CONFIG.score.batch,
-        threads=CONFIG.threads,
-        device=CONFIG.judge.device,
-        seed=CONFIG.seed,
-        results=results_folder,
-        cache=CONFIG.cache,
+        **step("score.adjective_choice"),
     shell:
-        "python -m workflow_scripts.score.adjective_choice --captions {input.captions:q} --images {input.images:q}"
-        " --pairs {input.pairs:q} --ranking {input.ranking:q} --heldout {input.heldout:q} --splits {input.splits:q}"
-        " --judge {input.judge:q} --results {params.results:q} --dataset {DATASET:q}"
-        " --composition {wildcards.composition:q} --train-on {params.train_on} --bootstrap {params.bootstrap}"
-        " --batch {params.batch} --threads {params.threads} --device {params.device} --seed {params.seed}"
-        " --cache {params.cache:q} --output {output:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule score_fid:
@@ -179,7 +128,7 @@ rule score_fid:
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         made="<dataset>/{composition}/generated/{generator}/images",
     output:
-        "<dataset>/{composition}/fid/{generator}.json",
+        fid="<dataset>/{composition}/fid/{generator}.json",
     log:
         "<logs>/{composition}/score_fid.{generator}.log",
     benchmark:
@@ -190,20 +139,8 @@ rule score_fid:
         "../envs/fid.yaml"
     threads: CONFIG.threads
     resources:
-        torch=torch_slots(),
-        mem_mb=growing(6000),
-        runtime=growing(60),
-        gpu=judge_gpu(),
+        **judging(6000),
     params:
-        code=code_hash("workflow_scripts.score.score_fid"),
-        serves=served_splits,
-        options=fid_options,
-        threads=CONFIG.threads,
-        device=CONFIG.judge.device,
-        results=results_folder,
-        cache=CONFIG.cache,
+        **step("score.score_fid", serves=served_splits),
     shell:
-        "python -m workflow_scripts.score.score_fid --images {input.images:q} --splits {input.splits:q}"
-        " --prompts {input.prompts:q} --manifest {input.manifest:q} --results {params.results:q}"
-        " --generator {wildcards.generator:q} --serves {params.serves:q} {params.options:q} --threads {params.threads}"
-        " --device {params.device} --cache {params.cache:q} --output {output:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

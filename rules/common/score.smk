@@ -1,61 +1,39 @@
-# score: options of the scores, their shards, who has which score.
-from workflow_scripts.score.config import Fid
+# score: shards, and which generators have which score.
 
 
 def served_splits(wildcards):
-    """The splits for which the generator's kind makes images."""
+    """The test splits for which the generator makes images."""
     return list(kind_of(wildcards.generator).SPLITS)
 
 
-def dominant_pairs(wildcards):
-    """How many pairs of this composition balancing cuts."""
-    dominant = CONFIG.score.balance.dominant
-    return dominant.get(wildcards.composition, 1) if isinstance(dominant, dict) else dominant
-
-
-def score_options(wildcards):
-    """The options that scoring by any judge takes from the config."""
-    score = CONFIG.score
-    return (
-        f"--prompt-rule {CONFIG.split.prompts} --train-on {CONFIG.judge.train_on} --candidates {score.candidates}"
-        f" --ties {score.ties} --distractors {' '.join(score.distractors)} --chunks {score.chunks}"
-        f" --chunking {score.chunking} --dominant {dominant_pairs(wildcards)} --ratio {score.balance.ratio}"
-        f" --seed {CONFIG.seed}"
-    )
+def judging(memory):
+    """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
+    return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(60), "gpu": judge_gpu()}
 
 
 def image_shards(wildcards):
-    """The shards of a generator's embeddings; none where scoring embeds its images itself."""
+    """The shards of a generator's embeddings; none if scoring embeds the images itself."""
     shards = CONFIG.score.shards
     folder = f"{RESULTS}/{DATASET}/{wildcards.composition}/embeddings/{wildcards.generator}"
     return [f"{folder}/{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)] if shards > 1 else []
 
 
-def fid_options(wildcards):
-    """The options of the Fréchet distance, as published where the config has none."""
-    fid, score = CONFIG.score.fid or Fid(), CONFIG.score
-    return [
-        *("--number", fid.images, "--weights", fid.weights, "--dominant", dominant_pairs(wildcards)),
-        *("--ratio", score.balance.ratio, "--seed", CONFIG.seed),
-    ]
-
-
 def fid_generators():
-    """The generators whose Fréchet distance the config asks for: all or none."""
+    """The generators whose Fréchet distance is measured: all or none."""
     return list(GENERATORS) if CONFIG.score.fid else []
 
 
 def all_fids():
-    """The Fréchet distances that the config asks for."""
-    place = [f"{RESULTS}/{DATASET}/{composition}/fid" for composition in CONFIG.compositions]
-    return [f"{folder}/{name}.json" for folder in place for name in fid_generators()]
+    """The Fréchet distances that the config asks for, over all compositions."""
+    folders = [f"{RESULTS}/{DATASET}/{composition}/fid" for composition in CONFIG.compositions]
+    return [f"{folder}/{name}.json" for folder in folders for name in fid_generators()]
 
 
 def oracle_generators():
-    """The generators whose scenes are known: of sketches, those that say what they drew or show the real images."""
+    """The generators whose scenes are known: those that record what they draw, and those that show real sketches."""
     if not {"scenes", "facts"} <= set(source_table_names()):
         return []
-    # A kind that reads nothing but the images makes none of its own.
+    # A kind that reads only the images draws none.
     return [
         name
         for name in GENERATORS
@@ -64,9 +42,9 @@ def oracle_generators():
 
 
 def drawn_scenes(wildcards):
-    """What the generator says that it drew."""
-    place = f"{RESULTS}/{DATASET}/{wildcards.composition}/generated/{wildcards.generator}"
-    return [f"{place}/scenes.parquet"] if getattr(kind_of(wildcards.generator), "SCENES", False) else []
+    """The scenes that the generator drew, if it records them."""
+    folder = f"{RESULTS}/{DATASET}/{wildcards.composition}/generated/{wildcards.generator}"
+    return [f"{folder}/scenes.parquet"] if getattr(kind_of(wildcards.generator), "SCENES", False) else []
 
 
 def score_page_reads():

@@ -7,59 +7,66 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from workflow_scripts.core.section import Section
+from workflow_scripts.stats.config import Resampling
 
 # The weights of TensorFlow's network of 2015-12-05, with which FID was first computed, as torch-fidelity serves them.
 INCEPTION = (
     "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/weights-inception-2015-12-05-6726825d.pth"
 )
+# The pools that one value of `distractors` stands for: it adds rows to the table, it does not replace them.
+POOLS = {"original": ["original"], "swapped": ["original", "swapped"], "published": ["original", "published"]}
 
 
 class Balance(Section):
-    """How dominant swapped pairs are cut."""
+    """How dominant swapped pairs are balanced."""
 
     dominant: Literal[1, 2] | dict[str, Literal[1, 2]] = Field(
-        1, description="how many pairs are cut (a number, or one for each composition); 2 for C-CUB color as published"
+        1,
+        description="number of dominant pairs, or a mapping from composition to number (1 where it names none);"
+        " published: 2 for C-CUB color",
     )
-    ratio: float = Field(1.25, ge=1, description="to this times the next most frequent")
+    ratio: float = Field(1.25, ge=1, description="reduce dominant pairs to this multiple of the next most frequent")
+
+    def dominant_of(self, composition: str) -> int:
+        """Return the number of dominant pairs of a composition."""
+        return self.dominant.get(composition, 1) if isinstance(self.dominant, dict) else self.dominant
 
 
-class Fid(Section):
-    """The Fréchet inception distance from the real images of each split."""
+class Scoring(Section):
+    """How the entries of a split are scored."""
 
-    images: int = Field(10_000, ge=2, description="generated images of a split, drawn by seed; or all")
-    weights: str = Field(INCEPTION, min_length=1, description="of the Inception network: an address or a path")
-
-
-class ScoreConfig(Section):
-    """Does the judge retrieve the caption?"""
-
-    candidates: int = Field(100, ge=2, description="the own caption and its distractors")
-    ties: Literal["random", "own_first"] = Field("random", description="own_first as published")
+    candidates: int = Field(100, ge=2, description="candidates of an image: its own caption and the distractors")
+    ties: Literal["random", "own_first"] = Field(
+        "random", description="which of tied captions is ranked first; own_first as published"
+    )
     distractors: list[Literal["original", "swapped", "published"]] = Field(
         ["original", "swapped"],
         min_length=1,
-        description="of swapped captions: original captions, swapped ones, or (published) originals of swapped ones",
+        description="distractors of swapped captions: original captions, swapped captions, or (published) the originals"
+        " of swapped captions",
     )
     chunking: Literal["even", "published"] = Field(
-        "even", description="published: equal chunks, the remainder lost, their mean for the sampled score"
+        "even", description="chunks of the sampled score; published: equal chunks without the remainder"
     )
-    chunks: int = Field(10, ge=1, description="of the sampled score's mean and deviation")
-    bootstrap: int = Field(2000, ge=100, description="resamples of an interval")
-    batch: int = Field(256, ge=1, description="items encoded at once: one fixed shape")
-    shards: int = Field(
-        1, ge=1, description="jobs that share the encoding of a generator's images; no score depends on it"
-    )
+    chunks: int = Field(10, ge=1, description="number of chunks of the sampled score")
     balance: Balance = Field(default_factory=Balance)
-    fid: Fid | None = Field(None, description="null: not computed; {} as published")
 
     @field_validator("distractors", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
-        # A short form: `distractors: swapped` adds rows, it does not replace them.
-        return (
-            {"original": ["original"], "swapped": ["original", "swapped"], "published": ["original", "published"]}.get(
-                value, value
-            )
-            if isinstance(value, str)
-            else value
-        )
+        return POOLS.get(value, value) if isinstance(value, str) else value
+
+
+class Fid(Section):
+    """The Fréchet inception distance from the real images of each split; the defaults are as published."""
+
+    images: int = Field(10_000, ge=2, description="generated images of a split that are compared, drawn by seed")
+    weights: str = Field(INCEPTION, min_length=1, description="URL or path of the Inception network's weights")
+
+
+class ScoreConfig(Scoring, Resampling):
+    """Does the judge retrieve the caption?"""
+
+    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    shards: int = Field(1, ge=1, description="jobs that share the encoding of a generator's images; scores are equal")
+    fid: Fid | None = Field(None, description="null: no Fréchet inception distance; {}: as published")

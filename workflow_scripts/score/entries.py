@@ -1,6 +1,6 @@
-"""Which images are judged against which captions: entries and pools, from the tables.
+"""Entries and pools from the tables: which images are judged against which captions.
 
-A score is of one set of entries against one pool. A set has a name, which is also its file's: ``test_seen``,
+A score covers one set of entries and one pool. The name of a set is also that of its file: ``test_seen``,
 ``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a second pool.
 """
 
@@ -16,15 +16,18 @@ import pandas as pd
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.stats.r_precision import Entries, Pool, make_pool
 
-KEYS = ["image_id", "caption_id", "draw"]
+# The columns that identify an entry within a split.
+ENTRY = ["image_id", "caption_id", "draw"]
 
 
 @dataclass(frozen=True)
 class EntrySet:
-    """Entries of one split against one pool.
+    """Entries of one split and their pool.
 
-    entries: KEYS, pair, text, path, sorted by KEYS, only those whose image is there. pool: image_id, text, a row
-    a caption. failed: names of prompts without an image, by status.
+    Attributes:
+        entries: ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing.
+        pool: image_id, caption_id, text, a row per caption.
+        failed: file names of prompts without an image, by status.
     """
 
     name: str
@@ -36,34 +39,34 @@ class EntrySet:
 
 
 def set_name(split: str, distractors: str) -> str:
-    """The name of a set, and of its file in the scores of a generator."""
+    """Return the name of a set."""
     return split if distractors == "original" else f"{split}.distractors-{distractors}"
 
 
 def judged_entries(
     prompts: pd.DataFrame, manifest: pd.DataFrame, split: str
 ) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """The prompts of ``split`` whose image is there, with its path; and the names of the others, by status.
+    """Return the prompts of ``split`` that have an image, with its path, and the file names of the others by status.
 
-    A prompt that the manifest does not know is missing.
+    A prompt that is not in the manifest is missing.
     """
     asked = prompts[prompts["split"] == split]
     made = manifest[manifest["split"] == split].drop(columns="split")
-    found = asked.merge(made, on=KEYS, how="left", validate="one_to_one").sort_values(KEYS, ignore_index=True)
-    status = found["status"].fillna("missing")
-    failed = {kind: list(found.loc[status == kind, "file_name"]) for kind in ("missing", "unreadable")}
-    kept = found.loc[status == "ok", [*KEYS, "pair", "text", "path"]]
+    entries = asked.merge(made, on=ENTRY, how="left", validate="one_to_one").sort_values(ENTRY, ignore_index=True)
+    status = entries["status"].fillna("missing")
+    failed = {kind: list(entries.loc[status == kind, "file_name"]) for kind in ("missing", "unreadable")}
+    kept = entries.loc[status == "ok", [*ENTRY, "pair", "text", "path"]]
     return kept.reset_index(drop=True), failed
 
 
 def pool_captions(
     captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, split: str, distractors: str
 ) -> pd.DataFrame:
-    """image_id, caption_id, text of the captions that may be distractors in ``split``.
+    """Return image_id, caption_id and text of the captions that may be distractors in ``split``.
 
-    Seen and unseen: all captions of the judged images of that split. Swapped: of the judged images of test_seen
-    that have a swapped caption, all original captions; with ``distractors`` "swapped" the swapped captions; with
-    "published" the original captions of just those that were swapped, as the released code draws them.
+    Seen and unseen: all captions of the split's judged images. Swapped: captions of the judged images of test_seen
+    that have a swapped caption: with ``distractors`` "original" all their original captions, with "swapped" their
+    swapped captions, with "published" the originals of the swapped captions only, as in the released code.
     """
     source = "test_seen" if split == "test_swapped" else split
     images = set(judged.loc[judged["split"] == source, "image_id"])
@@ -71,11 +74,11 @@ def pool_captions(
         images &= set(swapped["image_id"])
     if distractors != "original":
         text = "swapped_text" if distractors == "swapped" else "text"
-        found = swapped.loc[swapped["image_id"].isin(images), ["image_id", "caption_id", text]]
-        found = found.rename(columns={text: "text"})
+        pool = swapped.loc[swapped["image_id"].isin(images), ["image_id", "caption_id", text]]
+        pool = pool.rename(columns={text: "text"})
     else:
-        found = captions.loc[captions["image_id"].isin(images), ["image_id", "caption_id", "text"]]
-    return found.sort_values(["image_id", "caption_id"], ignore_index=True)
+        pool = captions.loc[captions["image_id"].isin(images), ["image_id", "caption_id", "text"]]
+    return pool.sort_values(["image_id", "caption_id"], ignore_index=True)
 
 
 def entry_sets(
@@ -88,7 +91,7 @@ def entry_sets(
     judged: pd.DataFrame,
     swapped: pd.DataFrame,
 ) -> list[EntrySet]:
-    """The sets of a generator that serves ``splits``, in the order of ``splits``."""
+    """Return the sets of a generator that serves ``splits``, in their order."""
     result = []
     for split in splits:
         entries, failed = judged_entries(prompts, manifest, split)
@@ -99,7 +102,7 @@ def entry_sets(
 
 
 def class_names(captions: pd.DataFrame) -> pd.Series:
-    """The class of each image, by image_id. An image without one is its own class."""
+    """Return the class of each image, by image_id; an image without a class is its own class."""
     by_image = captions.drop_duplicates("image_id").set_index("image_id")["class_id"]
     own = pd.Series("image " + by_image.index, index=by_image.index)
     return ("class " + by_image).where(by_image.notna(), own)
@@ -107,7 +110,7 @@ def class_names(captions: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True)
 class Numbered:
-    """A set in integers, as ``precision`` reads it; ``texts`` are the distinct captions that it was made of."""
+    """A set as integers, as ``stats.r_precision`` takes it; ``texts`` are its distinct captions."""
 
     entries: Entries
     pool: Pool
@@ -115,12 +118,13 @@ class Numbered:
 
 
 def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
-    """Numbers for the images, classes and distinct texts of a set, in sorted order.
+    """Number the images, classes and distinct texts of a set, in sorted order.
 
-    Raises UserError where the set has entries and its pool is empty.
+    Raises:
+        UserError: the set has entries, but its pool is empty.
     """
     if len(entry_set.entries) and not len(entry_set.pool):
-        raise UserError(f"{entry_set.name}: no captions to draw distractors from")
+        raise UserError(f"{entry_set.name}: no captions to draw distractors from; add images to the split")
     entries, pool = entry_set.entries, entry_set.pool
     texts, text_index = np.unique(np.concatenate([entries["text"], pool["text"]]).astype(object), return_inverse=True)
     names = pd.concat([entries["image_id"], pool["image_id"]]).map(classes)
@@ -136,7 +140,7 @@ def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
 
 
 def renumber(numbered: Numbered, index: np.ndarray) -> Numbered:
-    """``numbered`` with text i called ``index[i]``: texts that a judge cannot tell apart share a number."""
+    """Replace text i by ``index[i]``, so that texts with equal embeddings share a number."""
     entries, pool = numbered.entries, numbered.pool
     return replace(
         numbered, entries=replace(entries, own=index[entries.own]), pool=replace(pool, texts=index[pool.texts])
@@ -144,7 +148,7 @@ def renumber(numbered: Numbered, index: np.ndarray) -> Numbered:
 
 
 def pool_summary(numbered: Numbered, candidates: int) -> dict[str, Any]:
-    """How large the pool is, how many captions may be distractors, and for how many entries they are too few."""
+    """Summarize the size of the pool, and for how many entries it has too few captions."""
     pool, classes = numbered.pool, numbered.entries.classes
     kinds, counts = np.unique(classes, return_counts=True)
     eligible = np.array([pool.eligible(int(of))[1] for of in kinds], dtype=int)

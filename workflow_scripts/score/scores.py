@@ -1,56 +1,44 @@
-"""From judged entries to a table of scores and its summary: what the trained judge and the oracle share."""
+"""From judged entries to a table of scores and its summary, for the trained judge and for the oracle."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.core.pickles import plain_pickle
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
-from workflow_scripts.score.entries import KEYS, EntrySet, Numbered, class_names, entry_sets, pool_summary
+from workflow_scripts.core.rounding import DECIMALS, rounded
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED
+from workflow_scripts.score.entries import (
+    ENTRY,
+    EntrySet,
+    Numbered,
+    class_names,
+    entry_sets,
+    pool_summary,
+)
+from workflow_scripts.score.steps import ScoreStep
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.stats import balance
-from workflow_scripts.stats.r_precision import Chunking, Judged, Similarities, Ties, judge, sampled
-
-DIGITS = 6
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How entries are scored: the config's ``score`` and the seed."""
-
-    candidates: int
-    ties: Ties
-    chunks: int
-    chunking: Chunking
-    dominant: int
-    ratio: float
-    seed: int
-
-    @property
-    def candidate_rule(self) -> dict[str, Any]:
-        """What ``precision.judge`` needs of them."""
-        return {"candidates": self.candidates, "ties": self.ties, "seed": self.seed}
-
-    def sampled(self, hits: pd.Series) -> tuple[float, float] | None:
-        """The sampled score of hits, as ``precision.sampled``."""
-        return sampled(hits, self.chunks, self.seed, self.chunking)
-
+from workflow_scripts.stats.r_precision import Judged, Similarities, judge, sampled
 
 Prediction = tuple[str, int, str, int]
 
 
 @dataclass(frozen=True)
 class SetScores:
-    """table: columns of ``tables.SCORES``. summaries: of each score in it. predictions: as published."""
+    """The scores of one set.
+
+    Attributes:
+        table: columns of ``tables.SCORES``.
+        summaries: of all entries and, in test_seen, of those whose caption was swapped.
+        predictions: as published.
+    """
 
     table: pd.DataFrame
     summaries: list[dict[str, Any]]
@@ -59,7 +47,7 @@ class SetScores:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The sets to score, and what their scores need to know."""
+    """The sets to score, and the tables that their scores need."""
 
     sets: list[EntrySet]
     classes: pd.Series
@@ -69,35 +57,45 @@ class Inputs:
     images_without_class: int
 
 
-def load_inputs(options: argparse.Namespace) -> Inputs:
+def load_inputs(step: ScoreStep) -> Inputs:
     """Read the tables and make the sets of the generator."""
-    captions = read_table(options.captions, CAPTIONS)
-    images = read_table(options.images, IMAGES)
-    swapped = read_table(options.swapped, SWAPPED)
-    judged = judged_images(read_table(options.splits, SPLIT), images, options.train_on, options.seed)
+    captions = read_table(step.captions, CAPTIONS)
+    images = read_table(step.images, IMAGES)
+    swapped = read_table(step.swapped, SWAPPED)
+    judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.seed)
     sets = entry_sets(
-        options.serves,
-        options.distractors,
-        prompts=read_table(options.prompts, PROMPTS),
-        manifest=read_table(options.manifest, MANIFEST),
+        step.serves,
+        step.scoring.distractors,
+        prompts=read_table(step.prompts, PROMPTS),
+        manifest=read_table(step.manifest, MANIFEST),
         captions=captions,
         judged=judged,
         swapped=swapped,
     )
     classes = class_names(captions)
-    mine = classes[classes.index.isin(judged["image_id"])]
-    alone = int(mine.str.startswith("image ").sum())
-    rule = "other image" if alone == len(mine) else "other class"
+    judged_classes = classes[classes.index.isin(judged["image_id"])]
+    alone = int(judged_classes.str.startswith("image ").sum())
+    rule = "other image" if alone == len(judged_classes) else "other class"
     return Inputs(sets, classes, images, swapped, rule, alone)
 
 
-def rounded(value: float | None) -> float | None:
-    return None if value is None else round(float(value), DIGITS)
+def judge_set(step: ScoreStep, similarities: Similarities, texts: int, numbered: Numbered) -> Judged:
+    """Judge the entries of a set against its pool, by the step's settings."""
+    scoring = step.scoring
+    return judge(
+        similarities,
+        texts,
+        numbered.entries,
+        numbered.pool,
+        candidates=scoring.candidates,
+        ties=scoring.ties,
+        seed=step.seed,
+    )
 
 
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray) -> pd.DataFrame:
-    """Columns of ``tables.SCORES``, a row an entry."""
-    table = entry_set.entries[[*KEYS, "pair"]].copy()
+    """Return the columns of ``tables.SCORES``, a row per entry."""
+    table = entry_set.entries[[*ENTRY, "pair"]].copy()
     columns = {
         "similarity": judged.similarity,
         "p_beaten": judged.beaten,
@@ -106,67 +104,55 @@ def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray) -> pd.D
     }
     for name, values in columns.items():
         # Adding 0 turns -0.0 into 0.0.
-        table[name] = np.round(values.astype(np.float64), DIGITS) + 0.0
+        table[name] = np.round(values.astype(np.float64), DECIMALS) + 0.0
     table["hit"] = judged.hit
-    table["weight"] = np.round(weight, DIGITS)
+    table["weight"] = np.round(weight, DECIMALS)
     return table
 
 
-def cut_of(entry_set: EntrySet, settings: Settings) -> balance.Cut | None:
-    """How the entries are balanced; None where only the swapped ones are."""
-    if entry_set.split != "test_swapped":
-        return None
-    return balance.cut_dominant(list(entry_set.entries["pair"]), settings.dominant, settings.ratio)
-
-
-def weights_of(entry_set: EntrySet, cut: balance.Cut | None) -> np.ndarray:
-    """(n,) the balanced weights; 1 where nothing is balanced."""
-    return np.ones(len(entry_set.entries)) if cut is None else balance.weights(list(entry_set.entries["pair"]), cut)
-
-
-def swapped_rows(entry_set: EntrySet, swapped: pd.DataFrame) -> np.ndarray:
-    """(n,) which entries of test_seen are of captions that were swapped."""
-    keys = pd.MultiIndex.from_frame(entry_set.entries[["image_id", "caption_id"]])
-    return keys.isin(pd.MultiIndex.from_frame(swapped[["image_id", "caption_id"]]))
-
-
 def score_set(
+    step: ScoreStep,
+    inputs: Inputs,
     entry_set: EntrySet,
     numbered: Numbered,
     similarities: Similarities,
     texts: int,
-    *,
-    swapped: pd.DataFrame,
-    prompt_rule: str,
-    settings: Settings,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
 ) -> SetScores:
-    """The scores of one set.
+    """Score one set: all its entries and, of test_seen, also those whose caption was swapped.
 
-    There is one of all its entries and, of test_seen, one of just those whose caption was swapped. ``more``: what
-    a judge adds to a summary of some of the entries, (n,) booleans.
+    Args:
+        texts: number of distinct captions.
+        more: what a judge adds to the summary of some of the entries, (n,) booleans.
     """
-    found = judge(similarities, texts, numbered.entries, numbered.pool, **settings.candidate_rule)
-    cut = cut_of(entry_set, settings)
-    table = score_table(entry_set, found, weights_of(entry_set, cut))
-    prompts = "swapped" if entry_set.split == "test_swapped" else prompt_rule
+    judged = judge_set(step, similarities, texts, numbered)
+    pairs = list(entry_set.entries["pair"])
+    is_swapped = entry_set.split == "test_swapped"
+    cut, weight = None, np.ones(len(pairs))
+    if is_swapped:
+        settings = step.scoring.balance
+        cut = balance.cut_dominant(pairs, settings.dominant_of(step.composition), settings.ratio)
+        weight = balance.weights(pairs, cut)
+    table = score_table(entry_set, judged, weight)
     everything = np.ones(len(table), bool)
-    summaries = [set_summary(entry_set, numbered, table, cut, settings, prompts=prompts) | more(everything, found)]
+    prompts = "swapped" if is_swapped else step.prompt_rule
+    summaries = [set_summary(step, entry_set, numbered, table, cut, prompts) | more(everything, judged)]
     if entry_set.split == "test_seen":
-        rows = swapped_rows(entry_set, swapped)
-        part, part_numbered = subset(entry_set, numbered, rows)
-        about = set_summary(part, part_numbered, table[rows], None, settings, prompts="swapped")
-        summaries.append(about | more(rows, found))
-    return SetScores(table, summaries, predictions(entry_set, found))
+        key = ["image_id", "caption_id"]
+        swapped = pd.MultiIndex.from_frame(inputs.swapped[key])
+        rows = pd.MultiIndex.from_frame(entry_set.entries[key]).isin(swapped)
+        summary = set_summary(step, *subset(entry_set, numbered, rows), table[rows], None, "swapped")
+        summaries.append(summary | more(rows, judged))
+    return SetScores(table, summaries, predictions(entry_set, judged))
 
 
 def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
-    """The sampled hits in the published format: (image_id, caption_id, path relative to the results, index).
+    """Return the sampled hits in the published format: (image_id, caption_id, path relative to the results, index).
 
-    The index is that of the candidate ranked first: 0 for a hit, and for a miss that of the nearest of the
-    distractors that were drawn, in the order of the draw.
+    The index is that of the candidate ranked first: 0 for a hit, and for a miss that of the most similar of the
+    sampled distractors, in sampling order.
     """
-    # One object for equal texts, so that the bytes of the pickle depend on the content alone.
+    # One object for equal texts, so that the bytes of the pickle depend only on the content.
     shared: dict[str, str] = {}
     columns = (entry_set.entries[name].tolist() for name in ("image_id", "caption_id", "path"))
     return [
@@ -175,17 +161,21 @@ def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
     ]
 
 
+def _sampled(step: ScoreStep, hits: pd.Series) -> dict[str, Any]:
+    """Return the sampled score of hits, for a summary."""
+    means = sampled(hits, step.scoring.chunks, step.seed, step.scoring.chunking) or (None, None)
+    return {"sampled_mean": rounded(means[0]), "sampled_std": rounded(means[1])}
+
+
 def set_summary(
+    step: ScoreStep,
     entry_set: EntrySet,
     numbered: Numbered,
     table: pd.DataFrame,
     cut: balance.Cut | None,
-    settings: Settings,
-    *,
     prompts: str,
 ) -> dict[str, Any]:
-    """What is to be said of one score; ``prompts``: which of the split's captions it is of."""
-    means = settings.sampled(table["hit"])
+    """Return the summary of one score; ``prompts`` says which of the split's captions it covers."""
     result: dict[str, Any] = {
         "set": entry_set.name,
         "split": entry_set.split,
@@ -195,26 +185,23 @@ def set_summary(
         "images": int(table["image_id"].nunique()),
         "missing": entry_set.failed.get("missing", []),
         "unreadable": entry_set.failed.get("unreadable", []),
-        "pool": pool_summary(numbered, settings.candidates),
+        "pool": pool_summary(numbered, step.scoring.candidates),
         "exact": rounded(table["expected_top1"].mean()) if len(table) else None,
-        "sampled_mean": rounded(means[0]) if means else None,
-        "sampled_std": rounded(means[1]) if means else None,
+        **_sampled(step, table["hit"]),
     }
     if cut is not None:
-        kept = balance.subsample(list(table["pair"]), cut, settings.seed)
-        means = settings.sampled(table.loc[kept, "hit"])
+        kept = balance.subsample(list(table["pair"]), cut, step.seed)
         result["balance"] = {
             "rule": cut.rule,
             "pairs": len(cut.counts),
             "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
-            "sampled_mean": rounded(means[0]) if means else None,
-            "sampled_std": rounded(means[1]) if means else None,
+            **_sampled(step, table.loc[kept, "hit"]),
         }
     return result
 
 
 def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[EntrySet, Numbered]:
-    """Some entries of a set against the same pool; those without an image are of the whole set, and stay there."""
+    """Return some entries of a set, (n,) booleans, with the same pool; prompts without an image stay with the set."""
     entries = numbered.entries
     part = replace(
         entries,
@@ -226,78 +213,49 @@ def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[E
     return kept, replace(numbered, entries=part)
 
 
-def write_scores(found: dict[str, SetScores], folder: Path) -> list[dict[str, Any]]:
-    """Write each set's table and its predictions as published; returns the summaries of all."""
-    for name, scored in found.items():
-        write_table(scored.table, folder / f"{name}.parquet", SCORES)
-        (folder / f"{name}.predictions.pkl").write_bytes(plain_pickle(scored.predictions))
-    return [summary for scored in found.values() for summary in scored.summaries]
+def write_scores(step: ScoreStep, inputs: Inputs, scored: dict[str, SetScores], by: dict[str, Any], name: str) -> None:
+    """Write the tables, the predictions and the summary of a generator's scores, and log each score.
 
-
-def warn(summaries: Sequence[dict[str, Any]], generator: str, settings: Settings) -> None:
-    """Log each score, and what a reader of it should know."""
-    for found in summaries:
-        where = f"{generator}, {found['set']} ({found['prompts']})"
-        log.info("%s: %s of %d entries, exact", where, found["exact"], found["judged"])
-        for kind in ("missing", "unreadable"):
-            if found[kind]:
-                log.warning("warning: %s: %d images %s, %s first", where, len(found[kind]), kind, found[kind][0])
-        few = found["pool"]["entries_with_fewer_than_candidates"]
-        if few:
-            log.warning(
-                "warning: %s: %d entries have fewer than %d eligible captions; the fewest are %d",
-                where, few, settings.candidates - 1, found["pool"]["eligible_least"],
-            )  # fmt: skip
-        if found.get("balance") and not found["balance"]["cut"] and found["judged"]:
-            log.warning("warning: %s: not balanced (%s)", where, found["balance"]["rule"])
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that scoring by any judge has."""
-    for name in ("captions", "images", "splits", "swapped", "prompts", "manifest"):
-        parser.add_argument(f"--{name}", type=Path, required=True, help=f"{name}.parquet")
-    parser.add_argument("--results", type=Path, required=True, help="the folder that paths in tables are relative to")
-    parser.add_argument("--dataset", required=True)
-    parser.add_argument("--composition", required=True)
-    parser.add_argument("--generator", required=True)
-    parser.add_argument("--serves", nargs="+", choices=TESTS, required=True, help="splits that the generator serves")
-    parser.add_argument("--prompt-rule", choices=("pairs", "all"), default="pairs", help="as prompts were made")
-    parser.add_argument("--train-on", choices=("train", "half", "all"), default="train", help="as the judge did")
-    parser.add_argument("--candidates", type=int, default=100)
-    parser.add_argument("--ties", choices=("random", "own_first"), default="random")
-    parser.add_argument("--distractors", nargs="+", choices=("original", "swapped", "published"), default=["original"])
-    parser.add_argument("--chunks", type=int, default=10)
-    parser.add_argument("--chunking", choices=("even", "published"), default="even", help="of the sampled score")
-    parser.add_argument("--dominant", type=int, choices=(1, 2), default=1, help="pairs cut by balancing")
-    parser.add_argument("--ratio", type=float, default=1.25, help="to this times the next most frequent")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, required=True, help="folder of the tables of scores")
-
-
-def settings_of(options: argparse.Namespace) -> Settings:
-    return Settings(
-        options.candidates,
-        options.ties,
-        options.chunks,
-        options.chunking,
-        options.dominant,
-        options.ratio,
-        options.seed,
-    )  # fmt: skip
-
-
-def head(options: argparse.Namespace, inputs: Inputs) -> dict[str, Any]:
-    """The first lines of a summary: which scores these are."""
-    return {
-        "dataset": options.dataset,
-        "composition": options.composition,
-        "generator": options.generator,
-        "train_on": options.train_on,
-        "seed": options.seed,
-        "candidates": options.candidates,
-        "ties": options.ties,
-        "chunks": options.chunks,
-        "chunking": options.chunking,
+    Args:
+        scored: the scores of each set, by its name.
+        by: what the summary says about the judge.
+        name: what the log calls the generator.
+    """
+    summaries = [summary for scores in scored.values() for summary in scores.summaries]
+    head = {
+        "dataset": step.dataset,
+        "composition": step.composition,
+        "generator": step.generator,
+        "train_on": step.train_on,
+        "seed": step.seed,
+        "candidates": step.scoring.candidates,
+        "ties": step.scoring.ties,
+        "chunks": step.scoring.chunks,
+        "chunking": step.scoring.chunking,
         "class_rule": inputs.class_rule,
         "images_without_class": inputs.images_without_class,
     }
+    with atomic_folder(step.scores) as folder:
+        for set_name, scores in scored.items():
+            write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
+            (folder / f"{set_name}.predictions.pkl").write_bytes(plain_pickle(scores.predictions))
+        write_json(head | by | {"scores": summaries}, folder / "summary.json")
+    log_scores(summaries, name, step.scoring.candidates)
+
+
+def log_scores(summaries: Sequence[dict[str, Any]], name: str, candidates: int) -> None:
+    """Log each score, and warn about what a reader of it should know."""
+    for summary in summaries:
+        where = f"{name}, {summary['set']} ({summary['prompts']})"
+        log.info("%s: %s of %d entries, exact", where, summary["exact"], summary["judged"])
+        for kind in ("missing", "unreadable"):
+            if summary[kind]:
+                log.warning("warning: %s: %d images %s, first: %s", where, len(summary[kind]), kind, summary[kind][0])
+        few = summary["pool"]["entries_with_fewer_than_candidates"]
+        if few:
+            log.warning(
+                "warning: %s: %d entries have fewer than %d eligible captions; the fewest are %d",
+                where, few, candidates - 1, summary["pool"]["eligible_least"],
+            )  # fmt: skip
+        if summary.get("balance") and not summary["balance"]["cut"] and summary["judged"]:
+            log.warning("warning: %s: not balanced (%s)", where, summary["balance"]["rule"])

@@ -1,0 +1,139 @@
+"""The steps of stage score: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.score.config import Balance, Fid, ScoreConfig, Scoring
+from workflow_scripts.split.config import SplitConfig
+
+TrainOn = Annotated[Literal["train", "half", "all"], Key("judge.train_on"), JudgeConfig.model_fields["train_on"]]
+Device = Annotated[Literal["auto", "cpu", "cuda"], Key("judge.device"), JudgeConfig.model_fields["device"]]
+Batch = Annotated[int, Key("score.batch"), ScoreConfig.model_fields["batch"]]
+Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["bootstrap"]]
+TestSplit = Literal["test_seen", "test_unseen", "test_swapped"]
+Served = Annotated[list[TestSplit], Field(min_length=1, description="test splits that the generator serves")]
+Results = Annotated[Path, Field(description="folder that paths in tables are relative to")]
+
+
+class Encoding(Step):
+    """What a step needs that encodes images or captions with a judge."""
+
+    judge: Input = Field(description="folder of the judge")
+    batch: Batch
+    threads: Threads
+    device: Device
+    cache: Cache
+
+
+class ScoreStep(Step):
+    """What all steps need that score a generator."""
+
+    captions: Input = Field(description="captions.parquet")
+    images: Input = Field(description="images.parquet")
+    splits: Input = Field(description="splits.parquet")
+    swapped: Input = Field(description="swapped.parquet")
+    prompts: Input = Field(description="prompts.parquet")
+    manifest: Input = Field(description="manifest.parquet of the generator")
+    results: Results
+    dataset: str = Field(description="name of the data set")
+    composition: str = Field(description="name of the composition")
+    generator: str = Field(description="name of the generator")
+    serves: Served
+    prompt_rule: Annotated[Literal["pairs", "all"], Key("split.prompts"), SplitConfig.model_fields["prompts"]]
+    train_on: TrainOn
+    scoring: Annotated[Scoring, Key("score")] = Scoring()
+    seed: Seed
+    scores: Output = Field(description="folder of scores: for each set a table and predictions, and summary.json")
+
+
+class EmbedImages(Encoding):
+    """Embed one shard of a generator's images, so that several jobs share the work; score_images joins the shards.
+
+    An image's shard depends on its id alone. An embedding does not depend on what is encoded beside it, so scores do
+    not depend on the number of shards.
+    """
+
+    manifest: Input = Field(description="manifest.parquet of the generator")
+    images: Input = Field(description="images.parquet")
+    results: Results
+    shard: int = Field(ge=1, description="number of this shard, from 1")
+    shards: int = Field(ge=1, description="number of shards")
+    embeddings: Output = Field(description="table of embeddings (Parquet)")
+
+
+class ScoreImages(ScoreStep, Encoding):
+    """Score a generator's images by a trained judge: does it retrieve the caption that an image was made from?
+
+    Writes for each split that the generator serves (and for each other pool of distractors) a table of scores and the
+    sampled predictions in the published format, and summary.json. Distinct images and captions are encoded once; the
+    cache serves all generators and later runs. Images in --embedded are not read.
+    """
+
+    embedded: list[Input] = Field([], description="all shards of embed_images; none: encode the images here")
+
+
+class ScoreOracle(ScoreStep):
+    """Score a generator's drawn scenes by the oracle, which knows what was drawn (sketches only).
+
+    Writes tables of scores and predictions as score_images does, and summary.json with the fraction of distractors
+    that are true of the image and the ceiling that follows from it.
+    """
+
+    scenes: Input = Field(description="scenes.parquet of the data set")
+    facts: Input = Field(description="facts.parquet of the data set")
+    drawn: Input | None = Field(None, description="scenes.parquet of the generator, if it drew its images")
+
+
+class AdjectiveChoice(Encoding):
+    """Measure how often the judge chooses the right adjective of a held-out pair over one wrong adjective.
+
+    R-precision alone can hide a judge that is blind to a composition's adjectives. Each caption of a judged image of
+    test_unseen that holds a held-out pair is compared with itself with that adjective replaced by one that no caption
+    of the image uses for the noun.
+    """
+
+    captions: Input = Field(description="captions.parquet")
+    images: Input = Field(description="images.parquet")
+    pairs: Input = Field(description="pairs.parquet")
+    ranking: Input = Field(description="ranking.parquet")
+    heldout: Input = Field(description="heldout.json")
+    splits: Input = Field(description="splits.parquet")
+    results: Results
+    dataset: str = Field(description="name of the data set")
+    composition: str = Field(description="name of the composition")
+    train_on: TrainOn
+    bootstrap: Bootstrap
+    seed: Seed
+    choice: Output = Field(description="adjective_choice.json")
+
+
+class ScoreFid(Step):
+    """Measure the Fréchet inception distance of a generator's images from the real images of each split.
+
+    As published: the real images of the split (of test_seen for swapped captions), whole, at 256 by 256 pixels; up to
+    10,000 generated images, drawn by seed. Features are the 2048 of the original FID's Inception network, computed by
+    torchmetrics; its weights are downloaded. With fewer images than features the covariance is singular: the distance
+    is biased upwards and comparable only with one of equally many images. Swapped entries are also balanced.
+    """
+
+    images: Input = Field(description="images.parquet")
+    splits: Input = Field(description="splits.parquet")
+    prompts: Input = Field(description="prompts.parquet")
+    manifest: Input = Field(description="manifest.parquet of the generator")
+    results: Results
+    composition: str = Field(description="name of the composition")
+    generator: str = Field(description="name of the generator")
+    serves: Served
+    settings: Annotated[Fid, Key("score.fid")] = Fid()
+    balance: Annotated[Balance, Key("score.balance")] = Balance()
+    seed: Seed
+    threads: Threads
+    device: Device
+    cache: Cache
+    fid: Output = Field(description="the distances (JSON)")

@@ -1,0 +1,13 @@
+"""Settings of statistics that several stages share."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from workflow_scripts.core.section import Section
+
+
+class Resampling(Section):
+    """How intervals are computed."""
+
+    bootstrap: int = Field(2000, ge=100, description="resamples of an interval")
