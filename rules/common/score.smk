@@ -6,6 +6,11 @@ def served_splits(wildcards):
     return list(kind_of(wildcards.generator).SPLITS)
 
 
+def dominant_pairs(wildcards):
+    """The number of dominant pairs of a composition, for the figures of stage split."""
+    return CONFIG.score.balance.dominant_of(wildcards.composition)
+
+
 def judging(memory):
     """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
     return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(60), "gpu": judge_gpu()}

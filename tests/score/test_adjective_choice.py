@@ -15,6 +15,7 @@ from workflow_scripts.core.io import read_json, write_json, write_table
 from workflow_scripts.core.tables import PAIRS, RANKING
 from workflow_scripts.score import adjective_choice
 from workflow_scripts.score.adjective_choice import TRIAL, make_trials, summarize
+from workflow_scripts.score.steps import AdjectiveChoice
 
 
 def occurrence(image: str, caption: int, text: str, adjective: str, noun: str, relation: str = "adjacent") -> tuple:
@@ -108,15 +109,15 @@ def test_the_command_counts_captions_that_are_cut(
     judge.tokenizer = WordTokenizer([*SPECIAL, *world.COLORS], 6)
     monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: judge)
     monkeypatch.setattr(log, "propagate", True)
-    arguments = ["--dataset", "d", "--composition", "color", "--results", str(results), "--judge", "unused"]
-    for name, folder in {
-        "captions": results / "d", "images": results / "d", "pairs": results / "d", "splits": place, "ranking": place,
-    }.items():  # fmt: skip
-        arguments += [f"--{name}", str(folder / f"{name}.parquet")]
-    arguments += ["--heldout", str(place / "heldout.json"), "--cache", str(tmp_path / "cache")]
+    tables = {name: results / f"d/{name}.parquet" for name in ("captions", "images", "pairs")}
+    tables |= {name: place / f"{name}.parquet" for name in ("splits", "ranking")}
+    output = tmp_path / "choice.json"
+    step = AdjectiveChoice(
+        **tables, heldout=place / "heldout.json", results=results, dataset="d", composition="color", choice=output,
+        judge=Path("unused"), cache=tmp_path / "cache",
+    )  # fmt: skip
     with caplog.at_level("WARNING", "compclip"):
-        output = tmp_path / "choice.json"
-        adjective_choice.main(adjective_choice.arguments().parse_args([*arguments, "--output", str(output)]))
+        adjective_choice.main(step)
     found = read_json(output)
     assert found["n"] > 2 and found["captions"] == len(set(judge.texts_seen)) > 2
     assert found["truncated_captions"] == found["captions"], "each has seven words"

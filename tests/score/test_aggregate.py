@@ -21,6 +21,7 @@ from tests.score.world import build
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_table
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.step import parse
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, SCORES, SWAPPED
 from workflow_scripts.report.table import load_scores, table_row
 from workflow_scripts.score import aggregate
@@ -61,8 +62,8 @@ def asked(data: dict[str, dict[int, dict[str, Any]]], index: Any = lambda i: 0) 
 
 
 def call(capsys: pytest.CaptureFixture[str], predictions: Path, *flags: Any, as_json: bool = True) -> Any:
-    given_flags = [*map(str, flags), *(["--json"] if as_json else [])]
-    aggregate.main(aggregate.arguments().parse_args(["--predictions", str(predictions), *given_flags]))
+    words = ["--predictions", predictions, *flags, *(["--json"] if as_json else [])]
+    aggregate.main(parse(aggregate.Aggregate, list(map(str, words)), "aggregate"))
     printed = capsys.readouterr().out
     return json.loads(printed) if as_json else printed
 
@@ -99,15 +100,14 @@ def test_plain_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert plain["chunked"]["lost"] == 2 and plain["chunked"]["published"]["mean"] in (0.1, 0.2, 0.3)
     printed = call(capsys, tmp_path / "p.pkl", as_json=False)
     assert "12 entries of 3 images and 6 captions, 2 draws of each" in printed
-    assert "published chunks lose 2 entries" in printed and "25.00 [0.00, 75.00]" in printed
+    assert "published chunks drop 2 entries: 12 is not a multiple of 10" in printed and "25.00 [0.00, 75.00]" in printed
     assert call(capsys, tmp_path / "p.pkl") == found, "the same seed, the same numbers"
 
 
 def test_too_few_resamples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in ("0", "-5", "99"):
-        with pytest.raises(SystemExit):
+        with pytest.raises(UserError, match=f"--bootstrap: .*greater than or equal to 100, got '{number}'"):
             call(capsys, put(tmp_path / "p.pkl", [("i", 0, "x.png", 0)]), f"--bootstrap={number}")
-        assert f"argument --bootstrap: at least 100, not {number}" in capsys.readouterr().err
 
 
 def test_fewer_than_ten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,8 +116,8 @@ def test_fewer_than_ten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert found["plain"]["chunked"]["published"] == {"mean": None, "deviation": None}
     assert found["plain"]["mean"] == pytest.approx(1 / 3, abs=1e-6) and found["equal_tuples"] == 7
     printed = call(capsys, predictions, as_json=False)
-    assert "9 entries are fewer than 10 chunks: the released code gives NaN" in printed
-    assert "7 entries stand in the file before, path and all: they count again" in printed
+    assert "9 entries are fewer than 10 chunks; the released code gives NaN" in printed
+    assert "7 entries repeat an earlier one, path included; they count again" in printed
     assert sampled([True] * 9, 10, 0, "published") is None and sampled([], 10, 0, "published") is None
 
 
@@ -197,7 +197,7 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
         (lambda entries: [("nobody", 0, "x", 0), *entries], "1 images are not in .*data.pkl: 'nobody'"),
         (lambda entries: [(entries[0][0], 9, "x", 0), *entries], "1 captions are not in .*data.pkl: '.* 9'"),
         (lambda entries: [(entries[0][0], 1, "x", 0), *entries], "1 captions of .*data.pkl have no swapped text"),
-        (lambda entries: [], "holds no predictions"),
+        (lambda entries: [], "no predictions"),
     ],
 )
 def test_predictions_that_do_not_fit(tmp_path: Path, capsys: Any, change: Any, message: str) -> None:
@@ -211,9 +211,9 @@ def test_balanced_without_swapped_captions(tmp_path: Path, capsys: Any) -> None:
     plain = {"a": {0: {"text": "a bird"}}}
     predictions = put(tmp_path / "p.pkl", [("a", 0, "x", 0)])
     flags = "--annotations", put(tmp_path / "data.pkl", plain)
-    with pytest.raises(UserError, match="holds no swapped captions, so nothing can be balanced: leave out --annot"):
+    with pytest.raises(UserError, match="no swapped captions, so nothing to balance; omit --annot"):
         call(capsys, predictions, *flags, "--dataset", "C-CUB", "--composition", "color")
-    with pytest.raises(UserError, match="--dataset and --composition choose the rule"):
+    with pytest.raises(UserError, match="balancing needs --dataset and --composition, or --dominant"):
         call(capsys, predictions, *flags)
 
 
@@ -247,7 +247,7 @@ print(len(predictions), sum(map(sum, pairs.values())), len(split["test_seen"]), 
 def test_our_own_predictions(tmp_path: Path, judge: Any, capsys: Any) -> None:  # noqa: F811
     """A plain interpreter reads them; their aggregate is the sampled score of the table, balanced too."""
     results = build(tmp_path)
-    folder, summary = run(results, "good", "--chunking", "published", "--dominant", "1")
+    folder, summary = run(results, "good", chunking="published", balance={"dominant": 1})
     place = results / "d" / "color"
     captions = read_table(results / "d" / "captions.parquet", CAPTIONS)
     data = data_dict(captions, read_table(place / "swapped.parquet", SWAPPED))

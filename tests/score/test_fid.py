@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import pickle
 from pathlib import Path
@@ -22,7 +21,9 @@ from workflow_scripts.core import tables
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.score import score_fid
+from workflow_scripts.score.config import Fid
 from workflow_scripts.score.score_fid import Extractor, drawn_rows, frechet_distance, load_inception, main, read_pixels
+from workflow_scripts.score.steps import ScoreFid
 from workflow_scripts.stats import balance
 from workflow_scripts.workflow.config import load_config
 
@@ -80,7 +81,7 @@ PAIRS = ["red_wing"] * 14 + ["tan_bill"] * 4 + ["blue_tail"] * 2
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> argparse.Namespace:
+def world(tmp_path: Path) -> ScoreFid:
     """20 images of each test split (one of test_seen without a file), and what a generator made of them."""
     place = tmp_path / "results" / "d"
     ids = {split: [f"{split}/{n:02d}" for n in range(20)] for split in ("test_seen", "test_unseen")}
@@ -116,24 +117,23 @@ def world(tmp_path: Path) -> argparse.Namespace:
         paint(tmp_path / "results" / path, (2, 2))
     manifest.loc[5, ["path", "status"]] = [None, "missing"]
     write_table(manifest, place / "manifest.parquet", tables.MANIFEST)
-    return argparse.Namespace(
-        images=place / "images.parquet", splits=place / "splits.parquet", prompts=place / "prompts.parquet",
-        manifest=place / "manifest.parquet", results=tmp_path / "results", generator="it", serves=list(tables.TESTS),
-        number=10_000, weights="none", dominant=1, ratio=1.25, seed=0, threads=1, device="cpu",
-        cache=tmp_path / "cache", output=place / "fid" / "it.json",
+    files = {name: place / f"{name}.parquet" for name in ("images", "splits", "prompts", "manifest")}
+    return ScoreFid(
+        **files, results=tmp_path / "results", composition="color", generator="it", serves=list(tables.TESTS),
+        settings={"weights": "none"}, threads=1, device="cpu", cache=tmp_path / "cache", fid=place / "fid" / "it.json",
     )  # fmt: skip
 
 
-def score(world: argparse.Namespace, **other: Any) -> dict[str, Any]:
-    main(argparse.Namespace(**{**vars(world), **other}), extractor())
-    return read_json(world.output)
+def score(world: ScoreFid, **other: Any) -> dict[str, Any]:
+    main(world.model_copy(update=other), extractor())
+    return read_json(world.fid)
 
 
-def features(world: argparse.Namespace, paths: list[str]) -> np.ndarray:
+def features(world: ScoreFid, paths: list[str]) -> np.ndarray:
     return extractor().encode_images([(world.results / path, None) for path in paths], score_fid.BATCH)
 
 
-def test_the_step(world: argparse.Namespace, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_step(world: ScoreFid, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "compclip"):
         result = score(world)
     images = read_table(world.images, tables.IMAGES).set_index("image_id")["path"]
@@ -155,21 +155,21 @@ def test_the_step(world: argparse.Namespace, caplog: pytest.LogCaptureFixture) -
     assert swapped["balanced"]["generated"] == len(rows) == 22
     real = features(world, images[images.index.str.startswith("test_seen")].dropna().tolist())
     assert swapped["balanced"]["fid"] == pytest.approx(textbook(real, features(world, rows)), abs=1e-5)
-    assert not caplog.records and str(world.results) not in world.output.read_text()
+    assert not caplog.records and str(world.results) not in world.fid.read_text()
 
 
-def test_equal_bytes_with_a_warm_cache_and_a_cold_one(world: argparse.Namespace) -> None:
+def test_equal_bytes_with_a_warm_cache_and_a_cold_one(world: ScoreFid) -> None:
     score(world)
-    cold = world.output.read_bytes()
+    cold = world.fid.read_bytes()
     score(world)
-    assert world.output.read_bytes() == cold
-    some = score(world, number=12)["splits"]
+    assert world.fid.read_bytes() == cold
+    some = score(world, settings=Fid(images=12))["splits"]
     assert all(found["generated"] == 12 and found["generated_available"] in (39, 40) for found in some.values())
     assert some["test_swapped"]["balanced"]["generated"] == 12
-    assert some["test_seen"]["fid"] != score(world, number=12, seed=1)["splits"]["test_seen"]["fid"]
+    assert some["test_seen"]["fid"] != score(world, settings=Fid(images=12), seed=1)["splits"]["test_seen"]["fid"]
 
 
-def test_a_gpu_gives_the_same(world: argparse.Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_gives_the_same(world: ScoreFid, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(world)["splits"]
     with accelerator() as device:
         monkeypatch.setitem(globals(), "extractor", lambda: Extractor(Means(), "means", "of a GPU", device))
@@ -178,9 +178,9 @@ def test_a_gpu_gives_the_same(world: argparse.Namespace, monkeypatch: pytest.Mon
         assert there[split]["fid"] == pytest.approx(found["fid"], abs=1e-5)
 
 
-def test_few_images_are_said_to_be_few(world: argparse.Namespace, caplog: pytest.LogCaptureFixture) -> None:
+def test_few_images_are_said_to_be_few(world: ScoreFid, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "compclip"):
-        result = score(world, number=6, serves=["test_seen"])
+        result = score(world, settings=Fid(images=6), serves=["test_seen"])
     assert result["splits"]["test_seen"]["singular"] and list(result["splits"]) == ["test_seen"]
     assert "19 real and 6 generated images, with 6 features: singular" in caplog.text
     manifest = read_table(world.manifest, tables.MANIFEST)
@@ -199,7 +199,7 @@ def test_images_of_any_size_and_mode(tmp_path: Path) -> None:
     assert read_pixels(tmp_path / "color.png")[:, 5, 9].tolist() == [1, 2, 3]
 
 
-def test_bad_input(world: argparse.Namespace, tmp_path: Path) -> None:
+def test_bad_input(world: ScoreFid, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="none: no such file"):
         main(world)
     images = read_table(world.images, tables.IMAGES)
@@ -212,7 +212,7 @@ def test_bad_input(world: argparse.Namespace, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="score.fid.images"):
         load_config({"score": {"fid": {"images": 1}}})
     assert load_config({}).score.fid is None and load_config({"score": {"fid": {}}}).score.fid.images == 10_000
-    assert not world.output.exists()
+    assert not world.fid.exists()
 
 
 class Trap:
@@ -226,11 +226,11 @@ def test_bad_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trap.pth").write_bytes(pickle.dumps(Trap(), protocol=2))
     (tmp_path / "cut-6726825d.pth").write_bytes(b"half")
     for name in ("other.pth", "trap.pth"):
-        with pytest.raises(UserError, match=f"{name}: no weights of the Inception network") as error:
+        with pytest.raises(UserError, match=f"{name}: not the Inception network's weights") as error:
             load_inception(str(tmp_path / name), tmp_path, 1, "cpu")
         assert "\n" not in str(error.value)
     assert not (tmp_path / "sprung").exists()
-    with pytest.raises(UserError, match="its name says 6726825d: remove it"):
+    with pytest.raises(UserError, match="expected a sha256 that starts with 6726825d, got .*; delete the file"):
         load_inception(str(tmp_path / "cut-6726825d.pth"), tmp_path, 1, "cpu")
     if not torch.cuda.is_available():
         with pytest.raises(UserError, match="judge.device: cuda, but torch sees no GPU"):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.score.world import COLORS, PARTS, build, options
+from tests.score.world import COLORS, PARTS, build, make_step
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
-from workflow_scripts.score import score_oracle
-from workflow_scripts.score.oracle import facts_of_captions, facts_of_swapped, share_true
+from workflow_scripts.score.oracle import facts_of_captions, facts_of_swapped, fraction_true
+from workflow_scripts.score.score_oracle import main
+from workflow_scripts.score.steps import ScoreOracle
 from workflow_scripts.stats.r_precision import expected_top1
 
 
@@ -27,7 +29,7 @@ def test_shares_by_hand() -> None:
         frozenset({("wing", "color", "red"), ("bill", "shape", "short"), ("tail", "color", "red")}),
         frozenset(),
     ]
-    values = share_true(scenes, captions)(np.array([0, 1]))
+    values = fraction_true(scenes, captions)(np.array([0, 1]))
     assert values.tolist() == [[1, 1 / 3, 0], [0, 0, 0]]
 
 
@@ -37,7 +39,7 @@ def test_equal_shares_are_equal_floats() -> None:
     def caption(true: int, of: int) -> frozenset:
         return frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(of))
 
-    values = share_true(scenes, [caption(1, 3), caption(2, 6), caption(3, 9)])(np.array([0]))[0]
+    values = fraction_true(scenes, [caption(1, 3), caption(2, 6), caption(3, 9)])(np.array([0]))[0]
     assert values[0] == values[1] == values[2]
 
 
@@ -84,12 +86,11 @@ def results(tmp_path: Path) -> Path:
     return results
 
 
-def run(results: Path, generator: str, *more: str) -> tuple[Path, dict]:
+def run(results: Path, generator: str, **more: Any) -> tuple[Path, dict]:
     folder = results.parent / "oracle"
-    drawn = results / f"d/color/generated/{generator}/scenes.parquet"
-    flags = ["--scenes", str(results / "d/scenes.parquet"), "--facts", str(results / "d/facts.parquet")]
-    flags += ["--drawn", str(drawn), "--output", str(folder), "--distractors", "original", "swapped"]
-    score_oracle.main(options(score_oracle.arguments(), results, generator, *flags, *more))
+    files = {name: results / f"d/{name}.parquet" for name in ("scenes", "facts")}
+    files |= {"drawn": results / f"d/color/generated/{generator}/scenes.parquet", "scores": folder}
+    main(make_step(ScoreOracle, results, generator, scoring={"distractors": "swapped"}, **files | more))
     return folder, read_json(folder / "summary.json")
 
 
@@ -124,17 +125,17 @@ def test_real_images_show_their_own_scene(results: Path) -> None:
     manifest.assign(path="d/images/" + manifest["image_id"] + ".png").to_parquet(place / "manifest.parquet")
     (place / "scenes.parquet").unlink()
     pd.DataFrame({"image_id": []}).to_parquet(place / "scenes.parquet")
-    _, summary = run(results, "good", "--serves", "test_seen")
+    _, summary = run(results, "good", serves=["test_seen"])
     assert summary["scores"][0]["true_captions"] == 1
     scenes = pd.read_parquet(results / "d/scenes.parquet")
     others = scenes["wing:color"].map({color: COLORS[i - 1] for i, color in enumerate(COLORS)})
     scenes.assign(**{"wing:color": others}).to_parquet(results / "d/scenes.parquet")
-    _, summary = run(results, "good", "--serves", "test_seen")
+    _, summary = run(results, "good", serves=["test_seen"])
     assert summary["scores"][0]["true_captions"] == 0
 
 
 def test_an_image_of_no_known_scene(results: Path) -> None:
     drawn = pd.read_parquet(results / "d/color/generated/good/scenes.parquet")
     drawn[drawn["image_id"] != "im/02"].to_parquet(results / "d/color/generated/good/scenes.parquet")
-    with pytest.raises(UserError, match="im/02/0.png: no scene is known"):
+    with pytest.raises(UserError, match="im/02/0.png: unknown scene"):
         run(results, "good")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.score.world import FakeJudge, build, options
+from tests.score.world import FakeJudge, build, make_step
 from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, write_table
 from workflow_scripts.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
-from workflow_scripts.score import score_images
+from workflow_scripts.score.score_images import main
+from workflow_scripts.score.steps import ScoreImages
 from workflow_scripts.stats.r_precision import expected_top1
 
 
@@ -26,10 +28,10 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     return fake
 
 
-def run(results: Path, generator: str, *more: str, cache: str = "cache", output: str = "out") -> tuple[Path, dict]:
+def run(results: Path, generator: str, output: str = "out", **scoring: Any) -> tuple[Path, dict]:
     folder = results.parent / output
-    flags = ["--judge", "unused", "--cache", str(results.parent / cache), "--output", str(folder), *more]
-    score_images.main(options(score_images.arguments(), results, generator, *flags))
+    more = {"judge": Path("unused"), "cache": results.parent / "cache", "scores": folder, "scoring": scoring}
+    main(make_step(ScoreImages, results, generator, **more))
     return folder, read_json(folder / "summary.json")
 
 
@@ -66,7 +68,7 @@ def naive(
 @pytest.mark.parametrize("classes", [6, None])
 def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: int | None) -> None:
     results = build(tmp_path, classes=classes)
-    folder, summary = run(results, "partial", "--distractors", "original", "swapped")
+    folder, summary = run(results, "partial", distractors="swapped")
     prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
     names = ["test_seen", "test_unseen", "test_swapped", "test_swapped.distractors-swapped"]
     assert sorted(p.stem for p in folder.glob("*.parquet")) == sorted(names)
@@ -141,7 +143,7 @@ def test_cold_and_warm_cache_give_the_same_bytes(tmp_path: Path, judge: FakeJudg
 
 
 def test_few_candidates_are_reported(tmp_path: Path, judge: FakeJudge) -> None:
-    _, summary = run(build(tmp_path), "good", "--candidates", "100")
+    _, summary = run(build(tmp_path), "good", candidates=100)
     pool = summary["scores"][0]["pool"]
     assert pool["entries_with_fewer_than_candidates"] == 24 and pool["eligible_least"] == 16
 
@@ -184,7 +186,7 @@ def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
         write_table(table[table["split"] != "test_swapped"], results / f"d/color/{name}.parquet", schema)
     swapped = pd.read_parquet(results / "d/color/swapped.parquet")
     write_table(swapped.iloc[:0], results / "d/color/swapped.parquet", SWAPPED)
-    folder, summary = run(results, "good", "--distractors", "original", "swapped")
+    folder, summary = run(results, "good", distractors="swapped")
     assert [s["judged"] for s in summary["scores"]] == [24, 0, 24, 0, 0]
     assert summary["scores"][3]["balance"]["rule"] == "no cut: 0 pairs, 2 needed"
     assert len(SCORES.validate(pd.read_parquet(folder / "test_swapped.parquet"))) == 0

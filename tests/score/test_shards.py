@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.judge.conftest import RESNET, VIT
-from tests.score.world import FakeJudge, build, options
+from tests.score.world import FakeJudge, build, make_step
 from workflow_scripts.clip import model
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_table
@@ -20,8 +21,9 @@ from workflow_scripts.core.tables import EMBEDDINGS, IMAGES, MANIFEST
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score import embed_images, score_images
 from workflow_scripts.score.embed_images import open_shards, shard_of
+from workflow_scripts.score.steps import EmbedImages, ScoreImages
 
-COMPUTE = ["--threads", "2", "--device", "cpu", "--batch", "8"]
+COMPUTE: dict[str, Any] = {"threads": 2, "device": "cpu", "batch": 8}
 
 
 def photographs(results: Path) -> None:
@@ -55,41 +57,65 @@ def embed(results: Path, generator: str, shards: Sequence[int], of: int, judge: 
     files = []
     for shard in shards:
         files.append(results.parent / f"shards/{judge}/{generator}/{shard}-of-{of}.parquet")
-        flags = [f"--manifest={results}/d/color/generated/{generator}/manifest.parquet", f"--results={results}"]
-        flags += [f"--images={results}/d/images.parquet", f"--shard={shard}", f"--shards={of}", f"--output={files[-1]}"]
-        flags += [
-            f"--judge={results.parent / judge}",
-            f"--cache={results.parent / (cache or f'{generator}{shard}-{of}')}",
-        ]
-        embed_images.main(embed_images.arguments().parse_args([*flags, *COMPUTE]))
+        step = EmbedImages(
+            manifest=results / f"d/color/generated/{generator}/manifest.parquet",
+            images=results / "d/images.parquet",
+            results=results,
+            shard=shard,
+            shards=of,
+            embeddings=files[-1],
+            judge=results.parent / judge,
+            cache=results.parent / (cache or f"{generator}{shard}-{of}"),
+            **COMPUTE,
+        )
+        embed_images.main(step)
     return files
 
 
 def score(results: Path, generator: str, judge: str, output: str, embedded: Sequence[Path] = ()) -> dict[str, bytes]:
     """The bytes of all that scoring writes, by file."""
-    flags = ["--judge", str(results.parent / judge), "--output", str(results.parent / output), *COMPUTE]
-    flags += ["--cache", str(results.parent / f"cache_{output}"), "--embedded", *map(str, embedded)]
-    chosen = options(score_images.arguments(), results, generator, *flags)
+    folder = results.parent
+    more = {"judge": folder / judge, "scores": folder / output, "cache": folder / f"cache_{output}"} | COMPUTE
     if generator == "photographs":
-        chosen.serves = ["test_seen", "test_unseen"]
-    score_images.main(chosen)
+        more["serves"] = ["test_seen", "test_unseen"]
+    score_images.main(make_step(ScoreImages, results, generator, embedded=list(embedded), **more))
     return {file.name: file.read_bytes() for file in (results.parent / output).iterdir()}
 
 
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
+    judge = FakeJudge()
+    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: judge)
+    return judge
+
+
+def assert_equal_scores(results: Path, generator: str, numbers: Sequence[int]) -> None:
+    """Scores from any number of shards have the bytes of scores without shards."""
+    whole = score(results, generator, "judge", "whole")
+    assert len(whole) >= 5
+    made = pd.read_parquet(results / f"d/color/generated/{generator}/manifest.parquet")["path"].dropna()
+    for of in numbers:
+        files = embed(results, generator, range(1, of + 1), of, "judge")
+        sizes = [len(EMBEDDINGS.validate(pd.read_parquet(file))) for file in files]
+        assert sum(sizes) == made.nunique() and (min(sizes) == 0 if of == 40 else min(sizes) > 0)
+        assert score(results, generator, "judge", f"joined_{of}", files[::-1]) == whole, of
+
+
+@pytest.mark.parametrize("generator", ["photographs", "partial"])
+def test_the_number_of_shards_does_not_change_scores(tmp_path: Path, fake: FakeJudge, generator: str) -> None:
+    """Also with more shards than images, of which some have none."""
+    results = build(tmp_path)
+    photographs(results)
+    assert_equal_scores(results, generator, (1, 5, 40))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "generator"), [("resnet", "photographs"), ("vit", "partial")])
-def test_the_number_of_shards_is_not_in_the_scores(results: Path, tmp_path: Path, kind: str, generator: str) -> None:
-    """By networks of torch; with more shards than images too, of which some have none."""
+def test_shards_of_networks(results: Path, tmp_path: Path, kind: str, generator: str) -> None:
     (tmp_path / "model.json").write_text(json.dumps({"resnet": RESNET, "vit": VIT}[kind]))
     built = model.build(JudgeConfig(model=str(tmp_path / "model.json")), ["a red wing"], 0)
     model.save_judge(built, kind, 0.75, tmp_path / "judge")
-    whole = score(results, generator, "judge", "whole")
-    assert len(whole) >= 5
-    for of in (1, 2, 5, 7, 40):
-        files = embed(results, generator, range(1, of + 1), of, "judge")
-        sizes = [len(EMBEDDINGS.validate(pd.read_parquet(file))) for file in files]
-        made = pd.read_parquet(results / f"d/color/generated/{generator}/manifest.parquet")["path"].dropna()
-        assert sum(sizes) == made.nunique() and (min(sizes) == 0 if of == 40 else min(sizes) > 0)
-        assert score(results, generator, "judge", f"joined_{of}", files[::-1]) == whole, of
+    assert_equal_scores(results, generator, (2, 7))
 
 
 def test_an_image_is_in_a_shard_by_its_id_alone() -> None:
@@ -101,13 +127,6 @@ def test_an_image_is_in_a_shard_by_its_id_alone() -> None:
     assert [shard_of(image, 7) for image in ("im/00", "bird é", "x")] == [
         shard_of(i, 7) for i in ("im/00", "bird é", "x")
     ]
-
-
-@pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
-    judge = FakeJudge()
-    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: judge)
-    return judge
 
 
 def test_each_image_is_read_by_one_shard_alone(tmp_path: Path, fake: FakeJudge) -> None:
@@ -128,9 +147,9 @@ def test_each_image_is_read_by_one_shard_alone(tmp_path: Path, fake: FakeJudge) 
 def test_shards_that_do_not_belong_together(tmp_path: Path, fake: FakeJudge) -> None:
     results = build(tmp_path)
     files = embed(results, "good", (1, 2), 2, "j")
-    with pytest.raises(UserError, match=r"j/good: no shard has d/color/generated/good/images/test_.*png: name all sh"):
+    with pytest.raises(UserError, match=r"j/good: no shard has d/color/generated/good/images/test_.*png; pass all sh"):
         score(results, "good", "j", "one", files[:1])
     with pytest.raises(UserError, match=r"1-of-2\.parquet: embeddings by another judge"):
         open_shards(files, "another")
-    with pytest.raises(UserError, match="--shard: 3 of 2"):
+    with pytest.raises(UserError, match="--shard: expected 1 to 2, got 3"):
         embed(results, "good", (3,), 2, "j")

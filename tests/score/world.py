@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ import pandas as pd
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import write_table
 from workflow_scripts.core.seeds import derive_seed
+from workflow_scripts.score.steps import ScoreStep
+
+S = TypeVar("S", bound=ScoreStep)
 
 COLORS = ("red", "blue", "green", "black")
 PARTS = ("wing", "bill", "tail")
@@ -125,14 +128,19 @@ def caption(colors: np.ndarray, parts: Sequence[int]) -> str:
     return " and ".join(f"a {COLORS[colors[part]]} {PARTS[part]}" for part in parts)
 
 
-def options(parser: argparse.ArgumentParser, results: Path, generator: str, *more: str) -> argparse.Namespace:
-    """Arguments of a scoring step on ``build``'s results."""
-    place = results / "d" / "color"
-    files = {"captions": results / "d", "images": results / "d"}
-    flags: list[str] = []
-    for name in ("captions", "images", "splits", "swapped", "prompts"):
-        flags += [f"--{name}", str(files.get(name, place) / f"{name}.parquet")]
-    flags += ["--manifest", str(place / "generated" / generator / "manifest.parquet"), "--results", str(results)]
-    flags += ["--dataset", "d", "--composition", "color", "--generator", generator]
-    flags += ["--serves", "test_seen", "test_unseen", "test_swapped", "--candidates", "5"]
-    return parser.parse_args([*flags, *more])
+def make_step(kind: type[S], results: Path, generator: str, **more: Any) -> S:
+    """A scoring step on ``build``'s results; ``more`` are other fields, ``scoring`` other settings of its section."""
+    dataset, place = results / "d", results / "d" / "color"
+    fields = {
+        "captions": dataset / "captions.parquet",
+        "images": dataset / "images.parquet",
+        **{name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts")},
+        "manifest": place / "generated" / generator / "manifest.parquet",
+        "results": results,
+        "dataset": "d",
+        "composition": "color",
+        "generator": generator,
+        "serves": list(tables.TESTS),
+    }
+    scoring = {"candidates": 5, "distractors": ["original"]} | more.pop("scoring", {})
+    return kind(**fields | {"scoring": scoring} | more)

@@ -53,7 +53,7 @@ class Aggregate(Step):
     ) = Field(None, description="published data set, also spelled with _")
     composition: Literal["color", "shape"] | None = Field(None, description="composition of the annotations")
     split: TestSplit = Field("test_swapped", description="split of the predictions")
-    dominant: Literal[1, 2] | None = Field(None, description="number of dominant pairs; default: the data set's rule")
+    dominant: int | None = Field(None, ge=1, le=2, description="number of dominant pairs; default: the data set's rule")
     bootstrap: Annotated[int, Resampling.model_fields["bootstrap"]]
     seed: Seed
     as_json: bool = Field(False, alias="json", description="print JSON")
@@ -215,9 +215,7 @@ def readable(result: dict[str, Any]) -> str:
     if note := chunks.get("note"):
         lines.append(note)
     elif chunks["lost"]:
-        lines.append(
-            f"published chunks drop {chunks['lost']} of {chunks['n']:,} entries, which are not a multiple of {CHUNKS}"
-        )
+        lines.append(f"published chunks drop {chunks['lost']} entries: {chunks['n']:,} is not a multiple of {CHUNKS}")
     if balanced := result.get("balanced"):
         cuts = [f"{pair} {n['of']} to {n['kept']}" for pair, n in balanced["cut"].items()]
         lines.append(f"{balanced['rule']}{': ' if cuts else ''}{', '.join(cuts)}; {balanced['pairs']} pairs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -17,10 +17,13 @@ INCEPTION = (
 POOLS = {"original": ["original"], "swapped": ["original", "swapped"], "published": ["original", "published"]}
 
 
+Pairs = Annotated[int, Field(ge=1, le=2)]
+
+
 class Balance(Section):
     """How dominant swapped pairs are balanced."""
 
-    dominant: Literal[1, 2] | dict[str, Literal[1, 2]] = Field(
+    dominant: Pairs | dict[str, Pairs] = Field(
         1,
         description="number of dominant pairs, or a mapping from composition to number (1 where it names none);"
         " published: 2 for C-CUB color",
