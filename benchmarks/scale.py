@@ -279,7 +279,8 @@ def fill_cache(options: argparse.Namespace, folder: Path) -> None:
 
 def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any]]:
     """Scoring and the table of one generator that draws ``draws`` images of each caption of a pool."""
-    from workflow_scripts.score.score_images import arguments
+    from workflow_scripts.core.step import parse
+    from workflow_scripts.score.steps import ScoreImages
 
     size = make_images(images, draws, folder)
     place = folder / DATASET / COMPOSITION
@@ -287,10 +288,10 @@ def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any
     scoring = [
         *(part for name in tables for part in (f"--{name}", place / f"{name}.parquet")),
         "--judge", place / "judge", "--results", folder, "--dataset", DATASET, "--composition", COMPOSITION,
-        "--generator", GENERATOR, "--serves", *TESTS, "--distractors", "original", "swapped", "--device", "cpu",
-        "--cache", folder / "cache", "--output", place / "scores" / GENERATOR,
+        "--generator", GENERATOR, "--serves", json.dumps(TESTS), "--device", "cpu",
+        "--cache", folder / "cache", "--scores", place / "scores" / GENERATOR,
     ]  # fmt: skip
-    fill_cache(arguments().parse_args(list(map(str, scoring))), folder)
+    fill_cache(parse(ScoreImages, list(map(str, scoring)), "score_images"), folder)
     about = {"images": size, "pool": images * EACH, "draws": draws}
     yield {"step": "score_images", **about, **measure("score.score_images", *scoring)}
     table = [

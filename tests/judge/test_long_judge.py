@@ -18,6 +18,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score import score_images
+from workflow_scripts.score.steps import ScoreImages
 from workflow_scripts.specs import stretch
 
 from .conftest import VIT, Train
@@ -67,9 +68,9 @@ def test_no_epochs_and_long_captions_are_read_whole(train: Train, results: Path,
 
     tables, summaries = [], []
     for name, used in (("long", folder), ("short", train("other", epochs=0, **settings(stretched(tmp_path, 77))))):
-        more = ["--judge", str(used), "--cache", str(tmp_path / "cache"), "--output", str(tmp_path / name)]
-        more += ["--threads", "1", "--device", "cpu", "--batch", "8"]
-        score_images.main(world.options(score_images.arguments(), results, "good", *more))
+        files = {"judge": used, "cache": tmp_path / "cache", "scores": tmp_path / name}
+        step = world.make_step(ScoreImages, results, "good", **files, threads=1, device="cpu", batch=8)
+        score_images.main(step)
         tables.append(pd.read_parquet(tmp_path / name / "test_unseen.parquet"))
         summaries.append(read_json(tmp_path / name / "summary.json"))
     assert summaries[0]["judge"] == "short-248" and summaries[0]["judge_hash"] == judge.hash
