@@ -1,4 +1,4 @@
-"""A copy of the project to run in: the tests never touch the checkout's own results or locks."""
+"""A copy of the project to run in: tests never touch the results or locks of the checkout."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from filelock import FileLock
 
 from workflow_scripts.core.code import ROOT
-from workflow_scripts.workflow.run import overlay
 
-# Small, but the whole chain: every stage, every kind of score.
+# The whole chain, small: one composition, three generators, a trained judge.
 SMALL = """
 results: {results}
 cache: {cache}
-dataset: {{source: sketch, sketch: {{images: 400, species: 25}}}}
+compositions: [color]
+dataset: {{source: sketch, sketch: {{images: 240, species: 20, captions: 6}}}}
+pairs: {{nouns: birds}}
 split: {{per_image: 2}}
-divergence: {{shuffles: 4, subgraphs: {{nodes: 3, branching: 2, keep: 2000}}}}
-judge: {{epochs: 2, captions: 2, train_on: half}}
+divergence: {{shuffles: 2, subgraphs: {{nodes: 3, branching: 2, keep: 2000}}}}
+judge:
+  {{model: sketch, pretrained: null, trainable: ["*"], epochs: 2, captions: 2, batch: 64, lr: 0.005, train_on: half}}
+generate: {{generators: [photographs, faithful, memorizer]}}
 score: {{bootstrap: 200}}
 report: {{examples: 3}}
 """
 
 
 class Project:
-    """A checkout in a folder of its own, with the commands that a user runs there."""
+    """A checkout in its own folder, with the commands that a user runs there."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def copy(self) -> Project:
-        """The files that git tracks or would track."""
+        """Copy the files that git tracks or would track."""
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
             cwd=ROOT, capture_output=True, check=True, text=True,
@@ -49,7 +51,7 @@ class Project:
         return self
 
     def fork(self, root: Path) -> Project:
-        """All of it, with what was run, in another folder."""
+        """Copy everything, results included, to another folder."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
         return Project(root)
 
@@ -62,7 +64,7 @@ class Project:
         return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
     def call(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run in the copy; on failure, show what it printed."""
+        """Run a command in the copy; if it fails, show what it printed."""
         done = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, text=True)
         if check and done.returncode:
             raise AssertionError(f"{' '.join(command)} exited {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -72,7 +74,7 @@ class Project:
         return self.call("snakemake", "--cores", str(cores), "--configfile", config, *arguments, check=check)
 
     def planned(self, config: str) -> dict[str, int]:
-        """Rule to number of jobs that a dry run would do."""
+        """Return the number of jobs of each rule that a dry run lists."""
         printed = self.snakemake(config, "--dry-run", "--quiet", "rules").stdout
         if "Nothing to be done" in printed:
             return {}
@@ -82,9 +84,9 @@ class Project:
         return {rule: int(count) for rule, count in rows if rule not in ("total", "all")}
 
     def artifacts(self, results: str) -> dict[str, str]:
-        """Every artifact's hash, by its path in ``results``.
+        """Return the hash of each artifact by its path in ``results``.
 
-        Logs hold times, presets are other runs, hidden files are the tools' own.
+        Logs contain times, presets are other runs, hidden files belong to the tools.
         """
         folder = self.root / results
         return {
@@ -98,10 +100,7 @@ class Project:
 
 @pytest.fixture(scope="session")
 def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The one run of the small config, with two cores and cold caches, by whichever process comes first: to be forked.
-
-    With pytest-xdist, the others wait for it.
-    """
+    """Run the small config once, with two cores and cold caches; to be forked. Other test processes wait for it."""
     place = tmp_path_factory.getbasetemp()
     place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
     run = Project(place / "first_run")
@@ -115,12 +114,12 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="session")
 def project(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy in which the small config has run once."""
+    """Fork the small run."""
     return first_run.fork(tmp_path_factory.mktemp("project"))
 
 
 class Repository(Project):
-    """A project in git whose default run is the small config's."""
+    """A project in git whose default run is the small one."""
 
     def git(self, *command: str) -> str:
         return self.call("git", "-c", "user.name=t", "-c", "user.email=t@example.org", *command).stdout
@@ -132,10 +131,9 @@ class Repository(Project):
 
 @pytest.fixture(scope="session")
 def recorded(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """The run as the default one, recorded by DVC and committed: to be cloned and forked."""
+    """Record the small run as the default one with DVC and commit it; to be cloned and forked."""
     made = Repository(first_run.fork(tmp_path_factory.mktemp("recorded")).root)
-    whole = overlay(*(yaml.safe_load((made.root / name).read_text()) for name in ("config.yaml", "small.yaml")))
-    (made.root / "config.yaml").write_text(yaml.safe_dump(whole, sort_keys=False))
+    (made.root / "small.yaml").replace(made.root / "config.yaml")
     shutil.rmtree(made.root / "presets")
     made.call("git", "init", "--quiet")
     made.call("python", "-m", "workflow_scripts.workflow.make_dvc")

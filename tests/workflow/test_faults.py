@@ -18,6 +18,8 @@ import pytest
 from benchmarks.faults import Kill, Trial
 from tests.workflow.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 # As few captions as there can be for a training.
 TINY = """
 results: {results}

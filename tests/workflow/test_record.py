@@ -12,6 +12,8 @@ from tests.workflow.conftest import Repository
 from workflow_scripts.core.lock import held
 from workflow_scripts.workflow.record import snakemakes_lock
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run(recorded: Repository, tmp_path_factory: pytest.TempPathFactory) -> Repository:

@@ -14,6 +14,8 @@ import pytest
 from tests.workflow.conftest import Repository
 from tests.workflow.servers import BUCKET, Storage, credentials, object_storage, ssh_server
 
+pytestmark = pytest.mark.slow
+
 # What a colleague asks for first: the table, the splits, the judge.
 FILES = ("table.csv", "sketch/color/splits.parquet", "sketch/color/judge/weights.safetensors")
 

@@ -17,6 +17,8 @@ from tests.workflow.servers import BUCKET, CREDENTIALS, Storage, credentials, ob
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.storage import check_store
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 results: {results}
 cache: .cache_storage

@@ -8,21 +8,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from workflow_scripts.workflow.benchmarks import SNAKEMAKE, by_rule, measured, profile, text, verdict
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.workflow.benchmarks import SNAKEMAKE, by_rule, judged, measured, profile, text
-from workflow_scripts.workflow.graph import Job, jobs
 
-HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
+HEAD = "s\tmax_rss\tcpu_time\trule_name\tthreads\tresources\n"
 
 
-def job(rule: str, name: str, threads: int = 1, **resources: int) -> Job:
-    return Job(rule, "stage", (), (), {}, threads, resources, f"results/logs/{name}.benchmark.tsv")
-
-
-def line(seconds: float, rss: float | str, busy: float) -> str:
-    return f"{seconds}\t0:00:01\t{rss}\t-\t-\t-\t0\t0\t0\t{busy}\n"
+def line(rule: str, seconds: float, rss: float | str, busy: float, threads: int = 1, **resources: int) -> str:
+    return f"{HEAD}{seconds}\t{rss}\t{busy}\t{rule}\t{threads}\t{resources}\n"
 
 
 @pytest.fixture
@@ -30,26 +25,17 @@ def run(tmp_path: Path) -> Path:
     """A run's folder: rule one with two jobs, rule short too short to be measured, rule train."""
     (tmp_path / "logs").mkdir()
     for name, row in (
-        ("one.a", line(60, 300, 30)),
-        ("one.b", line(120, 900, 120)),
-        ("short", line(0.2, "-", 0.1)),
-        ("train", line(600, 1000, 900)),
+        ("one.a", line("one", 60, 300, 30, mem_mb=1000, runtime=60)),
+        ("one.b", line("one", 120, 900, 120, mem_mb=1000, runtime=60)),
+        ("short", line("short", 0.2, "-", 0.1, mem_mb=1000, runtime=30)),
+        ("train", line("train", 600, 1000, 900, 2, mem_mb=9000, runtime=720)),
     ):
-        (tmp_path / "logs" / f"{name}.benchmark.tsv").write_text(HEAD + row)
+        (tmp_path / "logs" / f"{name}.benchmark.tsv").write_text(row)
     return tmp_path
 
 
-JOBS = [
-    job("one", "one.a", mem_mb=1000, runtime=60),
-    job("one", "one.b", mem_mb=1000, runtime=60),
-    job("short", "short", mem_mb=1000, runtime=30),
-    job("train", "train", threads=2, mem_mb=9000, runtime=720),
-    job("absent", "absent", mem_mb=1000, runtime=30),
-]
-
-
 def test_rules_are_compared_with_what_they_ask_for(run: Path) -> None:
-    table = by_rule(measured(JOBS, Path("results"), run)).set_index("rule")
+    table = by_rule(measured(run)).set_index("rule")
     assert list(table.index) == ["one", "short", "train"]
     one, train = table.loc["one"], table.loc["train"]
     assert (one["jobs"], one["seconds"], one["rss"]) == (2, 120, 900)
@@ -63,15 +49,15 @@ def test_rules_are_compared_with_what_they_ask_for(run: Path) -> None:
 
 
 def test_too_little_and_much() -> None:
-    assert judged(100, 90, (1.25, 4), 0) == "too little"
-    assert judged(100, 80, (1.25, 4), 0) == ""
-    assert judged(100, 20, (1.25, 4), 0) == "much"
-    assert judged(100, 20, (1.25, 4), 100) == ""
-    assert judged(100, math.nan, (1.25, 4), 0) == ""
+    assert verdict(100, 90, (1.25, 4), 0) == "too little"
+    assert verdict(100, 80, (1.25, 4), 0) == ""
+    assert verdict(100, 20, (1.25, 4), 0) == "much"
+    assert verdict(100, 20, (1.25, 4), 100) == ""
+    assert verdict(100, math.nan, (1.25, 4), 0) == ""
 
 
 def test_profile_lines_hold_what_was_measured_and_grow(run: Path) -> None:
-    table = by_rule(measured(JOBS, Path("results"), run))
+    table = by_rule(measured(run))
     asked = yaml.safe_load(profile(table))["set-resources"]
     assert asked.keys() == {"one", "short", "train"}
     for row in table.itertuples():
@@ -83,15 +69,8 @@ def test_profile_lines_hold_what_was_measured_and_grow(run: Path) -> None:
 
 def test_a_broken_file_is_named(run: Path) -> None:
     (run / "logs" / "train.benchmark.tsv").write_text("nonsense\n1\n")
-    with pytest.raises(UserError, match=r"train\.benchmark\.tsv: not a benchmark"):
-        measured(JOBS, Path("results"), run)
-
-
-@pytest.mark.parametrize("config", ["config.yaml", "presets/specs/config.yaml", "presets/compun/config.yaml"])
-def test_every_job_asks_for_memory_and_time(config: str) -> None:
-    for found in jobs(ROOT / config):
-        assert found.threads >= 1 and found.benchmark
-        assert found.resources["mem_mb"] >= 1000 and found.resources["runtime"] >= 10, found.rule
+    with pytest.raises(UserError, match=r"train\.benchmark\.tsv: not an extended benchmark"):
+        measured(run)
 
 
 def test_profiles_for_clusters_agree() -> None:

@@ -1,0 +1,123 @@
+"""Longer runs of the whole chain: divisions by divergence, shards, DVC."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.workflow.conftest import Project
+from tests.workflow.test_end_to_end import differing
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_warm_cache_gives_the_same_bytes(project: Project) -> None:
+    project.snakemake(project.config("warm.yaml", "warm"))
+    assert differing(project.artifacts("results"), project.artifacts("warm")) == []
+
+
+def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
+    small = (project.root / "small.yaml").read_text()
+    for old, new in (
+        ("results: results", "results: divided"),
+        ("{per_image: 2}", "{method: divergence, per_image: 2, divergence: {train: 0.5, test: 0.3, restarts: 2}}"),
+    ):
+        assert old in small
+        small = small.replace(old, new)
+    (project.root / "divided.yaml").write_text(small)
+    project.snakemake("divided.yaml")
+    place = project.root / "divided" / "sketch" / "color"
+    side = pd.read_parquet(place / "division.parquet").set_index("image_id")["side"]
+    split = pd.read_parquet(place / "splits.parquet").set_index("image_id")["split"]
+    assert side.value_counts().to_dict() == {"train": 120, "test": 72, "unused": 48}
+    assert set(split.index[split == "train"]) <= set(side.index[side == "train"])
+    assert set(split.index[split == "test_unseen"]) <= set(side.index[side == "test"])
+    heldout = json.loads((place / "heldout.json").read_text())
+    assert heldout["source"] == "divergence" and heldout["pairs"]
+    audit = json.loads((place / "audit.json").read_text())
+    assert audit["violations"] == [] and audit["counts"]["images_unused"] == 240 - len(split)
+    # What was divided to diverge does, and what is measured is what the division says it reached.
+    division = json.loads((place / "division.json").read_text())
+    table = pd.read_parquet(place / "divergence.parquet").set_index(["definition", "split", "texts"])
+    assert division["atom_divergence"] <= 0.02
+    unseen = table.loc[("pairs", "test_unseen", "captions")]
+    assert unseen["compound_divergence"] > 3 * unseen["random_compound_mean"]
+    scores = pd.read_csv(project.root / "divided" / "table.csv")
+    assert {"test_seen", "test_unseen", "test_swapped"} == set(scores["split"])
+    assert (project.root / "divided" / "report.html").stat().st_size > 0
+
+
+def test_shards_give_the_same_table(first_run: Project, tmp_path: Path) -> None:
+    """Embeddings made by three jobs each, from a cold cache; without shards there is no such job."""
+    fork = first_run.fork(tmp_path / "shards")
+    assert not list(fork.root.glob("results/**/embed*"))
+    few = (fork.root / "small.yaml").read_text().replace("[photographs, faithful, memorizer]", "[faithful]")
+    (fork.root / "one.yaml").write_text(few)
+    fork.snakemake("one.yaml", "--", "results/table.csv")
+    before = (fork.root / "results/table.csv").read_bytes()
+    scores = {name: sha for name, sha in fork.artifacts("results").items() if "/scores/faithful/" in name}
+    assert "score: {bootstrap: 200}" in few
+    (fork.root / "three.yaml").write_text(few.replace("score: {bootstrap: 200}", "score: {bootstrap: 200, shards: 3}"))
+    shutil.rmtree(fork.root / ".cache" / "embeddings")
+    (fork.root / "results/table.csv").unlink()
+    fork.snakemake("three.yaml", "--", "results/table.csv")
+    made = sorted(path.name for path in fork.root.glob("results/sketch/*/embeddings/faithful/*"))
+    assert made == sorted(f"{shard}-of-3.parquet" for shard in (1, 2, 3))
+    assert (fork.root / "results/table.csv").read_bytes() == before
+    after = fork.artifacts("results")
+    assert scores and scores == {name: after[name] for name in scores}
+
+
+def test_dvc_versions_the_run(project: Project, tmp_path: Path) -> None:
+    """repro, status, push; in a clone pull and touch: both tools find nothing to do, then just what changed."""
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org")
+    preset = project.root / "presets" / "small"
+    preset.mkdir(parents=True, exist_ok=True)
+    config = project.config("presets/small/config.yaml", "results/presets/small")
+    project.call("python", "-m", "workflow_scripts.workflow.make_dvc", "--config", config)
+    project.call("git", "init", "-q")
+    project.call("git", "add", "--all")
+    project.call(*git, "commit", "-qm", "project")
+    project.call("dvc", "remote", "add", "--default", "--force", "store", str(tmp_path / "store"))
+    stages = "presets/small/dvc.yaml"
+    project.call("dvc", "repro", stages)
+    assert differing(project.artifacts("results/presets/small"), project.artifacts("results")) == []
+    assert "up to date" in project.call("dvc", "status", stages).stdout
+    # What Snakemake has run by itself is recorded as DVC would have; where there is no lock yet, in another order.
+    lock = preset / "dvc.lock"
+    reproduced = lock.read_bytes()
+    project.call("python", "-m", "workflow_scripts.workflow.record", "--config", config)
+    assert lock.read_bytes() == reproduced
+    lock.unlink()
+    project.call("python", "-m", "workflow_scripts.workflow.record", "--config", config)
+    assert yaml.safe_load(lock.read_bytes()) == yaml.safe_load(reproduced)
+    project.call("git", "add", "--all")
+    project.call(*git, "commit", "-qm", "run")
+    project.call("dvc", "push", stages)
+
+    clone = Project(tmp_path / "clone")
+    project.call("git", "clone", "-q", str(project.root), str(clone.root))
+    clone.call("dvc", "pull", stages)
+    clone.snakemake(config, "--touch", "--forceall", cores=1)
+    assert clone.planned(config) == {}
+    assert "up to date" in clone.call("dvc", "status", stages).stdout
+
+    text = (clone.root / config).read_text()
+    (clone.root / config).write_text(text.replace("bootstrap: 200", "bootstrap: 300"))
+    planned = clone.planned(config).keys()
+    assert "make_table" in planned and not planned & {"train_judge", "audit", "extract_pairs"}
+    changed = clone.call("dvc", "status", stages).stdout
+    assert "report:" in changed and "judge:" not in changed and "split:" not in changed
+    (clone.root / config).write_text(text)
+
+    module = clone.root / "workflow_scripts" / "split" / "audit.py"
+    module.write_text(module.read_text().replace("\n    return ", "\n    repr(0)\n    return ", 1))
+    planned = clone.planned(config).keys()
+    assert "audit" in planned and not planned & {"train_judge", "swap_adjectives", "extract_pairs"}
+    changed = clone.call("dvc", "status", stages).stdout
+    assert "split:" in changed and "dataset:" not in changed and "pairs:" not in changed
