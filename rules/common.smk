@@ -1,10 +1,9 @@
-# Everything of the rules that is Python: here the checked config, paths, resources and object storage, in common/ a file
-# a stage.
+# The Python of the rules: here the checked config, paths, resources and object storage; common/ has a file for each stage.
 import json
 import os
 import sys
 
-# Torch's threads otherwise spin while they wait, and on shared cores a step takes ten times as long.
+# Waiting threads of torch otherwise spin, which makes a step ten times as slow on shared cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 
@@ -26,7 +25,7 @@ DATASET = CONFIG.dataset.name or CONFIG.dataset.source
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# In the rules' paths: <results>, <dataset> (the data set's folder there), <name> (the data set's name) and <logs>.
+# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <name> its name.
 pathvars:
     results=RESULTS,
     dataset=f"{RESULTS}/{DATASET}",
@@ -47,8 +46,8 @@ wildcard_constraints:
 def step(name, *code, **given):
     """Return the params of a rule that runs step ``stage.module``: the identity of its code, and its command.
 
-    ``code`` names more modules that decide its result. ``given`` has what the step declares and what is neither a path
-    of the rule nor a key of the config; a function is called with the wildcards.
+    ``code`` names further modules that decide its result. ``given`` has the values of fields that are neither paths of
+    the rule, nor keys of the config, nor wildcards; a function is called with the wildcards.
     """
 
     def words(wildcards, input, output):
@@ -64,17 +63,17 @@ def step(name, *code, **given):
 
 
 def results_folder(wildcards):
-    """The folder that the paths inside artifacts are relative to."""
+    """Return the folder that paths inside artifacts are relative to."""
     return on_disk(RESULTS)
 
 
 def torch_slots():
-    """Of the one slot for steps whose threads share the cores; those of one thread run side by side."""
+    """Return the units of the ``torch`` resource that a job takes: jobs with several threads run one after another."""
     return 1 if CONFIG.threads > 1 else 0
 
 
 def growing(amount):
-    """The megabytes or minutes that a scheduler is asked for: ``amount``, and as much again for each retry."""
+    """Return the memory or time to request: ``amount``, and as much again for each retry."""
     return lambda wildcards, attempt: amount * attempt
 
 
@@ -91,19 +90,19 @@ if workflow.is_main_process:
 
 
 def of_project(*paths):
-    """Files that are read and not made: with a default storage they stay where they are."""
+    """Return files that are read but not made: they stay local even with a default storage."""
     return [local(path) for path in paths]
 
 
 def on_disk(path):
-    """Where a step finds what the workflow makes as ``path``: with a default storage, in Snakemake's local copy."""
+    """Return where a step finds the artifact ``path``: with a default storage, in Snakemake's local copy."""
     if workflow.storage_settings.default_storage_provider is None:
         return path
     return str(workflow.modifier.path_modifier.apply_default_storage(path))
 
 
 def stored(settings):
-    """Every s3:// address in a section of the config, for the input of the rule that reads it."""
+    """Return every s3:// address in a section of the config, as input of the rule that reads it."""
     if isinstance(settings, str):
         return [storage(settings)] if settings.startswith("s3://") else []
     parts = settings.values() if isinstance(settings, dict) else settings if isinstance(settings, list) else []
@@ -111,7 +110,7 @@ def stored(settings):
 
 
 def retrieved(settings):
-    """The section with the place of the local copy instead of each s3:// address."""
+    """Return the section with the path of the local copy instead of each s3:// address."""
     if isinstance(settings, dict):
         return {key: retrieved(part) for key, part in settings.items()}
     if isinstance(settings, list):

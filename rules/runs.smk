@@ -1,4 +1,4 @@
-# runs: several runs in one, each with a config and a results folder of its own.
+# runs: several runs in one, each with its own config and results folder.
 # Needs what the runs need. Gives what they give, and one table of all their scores.
 import os
 import sys
@@ -21,7 +21,7 @@ VALUES = run_values(config)
 TABLES = ["table.csv", "comparisons.csv", "table.md", "table.tex"]
 
 
-# In the rules' paths, <results> and <logs>.
+# Placeholders in the rules' paths.
 pathvars:
     results=CONFIG.results,
     logs=f"{CONFIG.results}/logs",
@@ -34,14 +34,14 @@ if CONFIG.container:
 
 @contextmanager
 def errors_of(run):
-    """Say in which run an error lies."""
+    """Name the run in errors."""
     try:
         yield
     except WorkflowError as error:
         raise WorkflowError(f"runs.{run}: {error}")
 
 
-# A run's rules have its name before theirs.
+# The rules of a run have its name as a prefix.
 for RUN in CONFIG.runs:
     MODULE, PREFIX = f"run {RUN}", f"{RUN}_"
 
@@ -58,16 +58,16 @@ for RUN in CONFIG.runs:
 
 
 def of_run(run):
-    """What rules/common.smk defines for a run."""
+    """Return what rules/common.smk defines for a run."""
     return globals()[f"run {run}"]
 
 
-# The folders of those that end in a table; captions alone do not.
+# The folders of the runs that have a table; runs of captions without images have none.
 SCORED = {run: of_run(run).RESULTS for run in CONFIG.runs if not of_run(run).captions_alone()}
 
 
 def final_outputs(wildcards):
-    """What each run is for, and the table of all."""
+    """Return the final outputs of each run, and the common table."""
     own = [output for run in CONFIG.runs for output in of_run(run).final_outputs(wildcards)]
     return own + [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
 
@@ -89,9 +89,6 @@ rule join_tables:
         "<logs>/join_tables.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    resources:
-        mem_mb=lambda wildcards, attempt: 1000 * attempt,
-        runtime=lambda wildcards, attempt: 30 * attempt,
     params:
         code=code_hash("workflow_scripts.report.join_tables"),
         step=join_command,

@@ -158,18 +158,6 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
         yield cluster
 
 
-# Small; the scoring jobs are what there are several of.
-SMALL = """
-results: {results}
-cache: {cache}
-compositions: [color]
-dataset: {{source: sketch, sketch: {{images: 400, species: 25}}}}
-split: {{per_image: 2}}
-divergence: {{shuffles: 4, subgraphs: {{nodes: 3, branching: 2, keep: 2000}}}}
-judge: {{epochs: 2, captions: 2, train_on: half}}
-generate: {{generators: [photographs, faithful, memorizer]}}
-score: {{bootstrap: 200}}
-"""
 # Asked often, so that the tests wait less.
 HURRIED = {
     "slurm": ("--slurm-init-seconds-before-status-checks", "2"),
@@ -179,10 +167,6 @@ HURRIED = {
 
 class ClusterProject(Project):
     """A copy of the project whose steps are jobs of a scheduler."""
-
-    def config(self, name: str, results: str, cache: str = ".cache") -> str:
-        (self.root / name).write_text(SMALL.format(results=results, cache=cache))
-        return name
 
     def command(self, profile: str, config: str, target: str, *arguments: str) -> tuple[str, ...]:
         """What a user types, in more of a hurry."""
