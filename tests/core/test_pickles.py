@@ -112,7 +112,7 @@ class Runs:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nothing_runs(tmp_path: Path, protocol: int) -> None:
     raw = pickle.dumps({"image": {0: {"text": Runs(tmp_path / "ran")}}}, protocol)
-    assert "it would build posix.mkdir" in refused(tmp_path, raw)
+    assert "would build posix.mkdir" in refused(tmp_path, raw)
     assert not (tmp_path / "ran").exists()
     pickle.loads(raw)
     assert (tmp_path / "ran").exists(), "the test's own pickle must run where it is let"
@@ -132,7 +132,7 @@ def test_nothing_runs(tmp_path: Path, protocol: int) -> None:
 )  # fmt: skip
 def test_other_objects_are_named(tmp_path: Path, value: Any, wanted: str, protocol: int) -> None:
     message = refused(tmp_path, pickle.dumps([value], protocol))
-    assert "refused: it would build" in message and wanted in message
+    assert "refused, because it would build" in message and wanted in message
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ SAMPLE = [("182.Yellow/Yellow_0026", 3, "out/x_3_s-1_0.png", np.int64(0)), {"tex
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_cut_short_anywhere(tmp_path: Path, protocol: int) -> None:
+def test_truncated_anywhere(tmp_path: Path, protocol: int) -> None:
     raw = pickle.dumps(SAMPLE, protocol)
     for end in range(len(raw)):
-        assert "cut short" in refused(tmp_path, raw[:end])
+        assert "truncated" in refused(tmp_path, raw[:end])
     assert "3 bytes follow" in refused(tmp_path, raw + b"abc")
 
 
@@ -227,7 +227,7 @@ def test_no_file_and_no_pickle(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a folder"):
         read_pickle(tmp_path)
     (tmp_path / "x.pkl.gz").write_bytes(gzip.compress(pickle.dumps([])))
-    with pytest.raises(UserError, match="is compressed by gzip: unpack it first"):
+    with pytest.raises(UserError, match="compressed by gzip; unpack it first"):
         read_pickle(tmp_path / "x.pkl.gz")
     for raw in (b"", b"image_id,caption\n1,a bird\n", b"PK\x03\x04zip", b"\x80\x63."):
-        assert "no pickle" in refused(tmp_path, raw) or "refused" in refused(tmp_path, raw)
+        assert "not a pickle" in refused(tmp_path, raw) or "refused" in refused(tmp_path, raw)
