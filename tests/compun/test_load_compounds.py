@@ -275,10 +275,10 @@ def test_places_that_are_wrong(tmp_path: Path) -> None:
         loaded(tmp_path, None, str(tmp_path / "empty"))
     with pytest.raises(UserError, match="a folder has no sha256"):
         loaded(tmp_path, None, str(tmp_path / "empty"), "0" * 64)
-    with pytest.raises(UserError, match="truncated, damaged or no archive"):
+    with pytest.raises(UserError, match="truncated, damaged or not an archive"):
         loaded(tmp_path, None, str(listed(tmp_path / "a.zip", "no")))
     climbing = zipped(tmp_path / "c.zip", {"../goldfish.jpg": jpeg()})
-    with pytest.raises(UserError, match="no path inside a folder: do not trust it"):
+    with pytest.raises(UserError, match="not a path inside a folder; do not trust it"):
         loaded(tmp_path, None, str(climbing))
     with pytest.raises(UserError, match="give a list, images, or both"):
         loaded(tmp_path, None, None)

@@ -175,6 +175,10 @@ BOMBS = {
     + struct.pack("<q", 2**40)[:6]
     + b"K\x00\x86cnumpy\ndtype\nU\x02i8\x85R\x89U\x00tb.",
     "hash": b"\x80\x02}" + doubled(60, b"K\x01") + b"K\x01s.",
+    "hash_many": b"\x80\x02}(" + doubled(60, b"K\x01") + b"K\x01u.",
+    "hash_dict": b"\x80\x02(" + doubled(60, b"K\x01") + b"K\x01d.",
+    "hash_set": b"\x80\x04\x8f(" + doubled(60, b"K\x01") + b"\x90.",
+    "hash_frozenset": b"\x80\x04(" + doubled(60, b"K\x01") + b"\x91.",
     "copies": b"\x80\x02](" + b"K\x01" * 5_000 + b"e0](c__builtin__\nset\nq\x01](" + b"K\x01" * 5_000 + b"eq\x02\x85R"
     + b"h\x01h\x02\x85R" * 5_000 + b"e.",
     "digits": b"I" + b"9" * 10**6 + b"\n.",

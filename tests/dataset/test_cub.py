@@ -126,16 +126,16 @@ def test_what_is_missing_or_wrong_is_said(cub_archives: Path, tmp_path: Path) ->
         load(cub_archives, tmp_path / "i", images="none.tgz")
     with pytest.raises(UserError, match="cub_captions.zip: sha256 is"):
         load(cub_archives, tmp_path / "i", captions_sha256="0" * 64)
-    with pytest.raises(UserError, match="holds no text/<class>/<name>.txt: is it the captions' archive"):
+    with pytest.raises(UserError, match="contains no text/<class>/<name>.txt; give the archive of the captions"):
         load(cub_archives, tmp_path / "i", captions="CUB_200_2011.tgz")
-    with pytest.raises(UserError, match="holds no images/<class>/<name>.jpg"):
+    with pytest.raises(UserError, match="contains no images/<class>/<name>.jpg"):
         load(cub_archives, tmp_path / "i", images="cub_captions.zip")
     image = {"images/001.A/one.jpg": jpeg()}
     for lists, message in [
-        ({}, "holds no images.txt"),
-        ({"images.txt": b"1 001.A/one.jpg"}, "holds no bounding_boxes.txt"),
-        ({"images.txt": b"1", "bounding_boxes.txt": b""}, "images.txt: line 1: 1 words, expected 2"),
-        ({"images.txt": b"1 a.jpg\n1 b.jpg", "bounding_boxes.txt": b""}, "line 2: number 1 stands twice"),
+        ({}, "contains no images.txt"),
+        ({"images.txt": b"1 001.A/one.jpg"}, "contains no bounding_boxes.txt"),
+        ({"images.txt": b"1", "bounding_boxes.txt": b""}, "images.txt: line 1: expected 2 words, got 1"),
+        ({"images.txt": b"1 a.jpg\n1 b.jpg", "bounding_boxes.txt": b""}, "line 2: duplicate number 1"),
         ({"images.txt": b"1 a.jpg", "bounding_boxes.txt": b"1 1 x 1 1"}, "bounding_boxes.txt: image 1: could not"),
         ({"images.txt": b"", "bounding_boxes.txt": b""}, "none of its photographs has a caption"),
     ]:
@@ -148,7 +148,7 @@ def test_what_is_missing_or_wrong_is_said(cub_archives: Path, tmp_path: Path) ->
 def test_a_truncated_archive(cub_archives: Path, tmp_path: Path, name: str) -> None:
     raw = (cub_archives / name).read_bytes()
     (cub_archives / name).write_bytes(raw[: len(raw) // 2])
-    with pytest.raises(UserError, match=f"{name}: truncated, damaged or no archive"):
+    with pytest.raises(UserError, match=f"{name}: truncated, damaged or not an archive"):
         load(cub_archives, tmp_path / "images")
     assert list((tmp_path / "images").iterdir()) == []
 

@@ -32,7 +32,7 @@ def test_a_mirror_is_tried_when_the_first_address_fails(tmp_path: Path, site: Si
 
 
 def test_all_fail(tmp_path: Path, site: Site) -> None:
-    with pytest.raises(UserError, match=r"/a: .*404 .*; .*/b: .*404 .*; .*none: no such file$") as error:
+    with pytest.raises(UserError, match=r"/a: .*404 .*; .*/b: .*404 .*; .*none: no such file;") as error:
         get([f"{site.address}/a", f"{site.address}/b", str(tmp_path / "none")], tmp_path)
     assert "\n" not in str(error.value)
 
@@ -80,7 +80,7 @@ def test_a_file_altered_in_the_cache(tmp_path: Path, site: Site) -> None:
     found = get(f"{site.address}/x.tgz", tmp_path)
     found.read_well()
     found.path.write_bytes(OTHER)
-    with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}.*what had arrived was removed"):
+    with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}.*the download was removed"):
         get(f"{site.address}/x.tgz", tmp_path)
     assert get(f"{site.address}/x.tgz", tmp_path).sha256 == SUM
 
@@ -90,7 +90,7 @@ def test_a_record_that_holds_no_sum(tmp_path: Path, site: Site) -> None:
     get(f"{site.address}/x.tgz", tmp_path).read_well()
     (record,) = tmp_path.rglob("*.sha256")
     record.write_text("")
-    with pytest.raises(UserError, match="holds no sha256: remove it"):
+    with pytest.raises(UserError, match="contains no sha256; remove it"):
         get(f"{site.address}/x.tgz", tmp_path)
 
 
@@ -107,7 +107,7 @@ def test_the_published_sum(tmp_path: Path, site: Site) -> None:
         "sum": "given",
     }
     only = {"x.tgz": Published((f"{site.address}/wrong/x.tgz",), SUM)}
-    with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}: .*name this sum in the config"):
+    with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}: .*set this sha256 in the config"):
         get("x.tgz", tmp_path / "3", published=only)
 
 
@@ -125,9 +125,9 @@ def test_what_a_name_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["", [], [""], 5, ["a", 5], {"a": "b"}])
 def test_what_is_no_name(value: object) -> None:
-    with pytest.raises(UserError, match=r"dataset.cub.images: must be a name or an address, or a list of them; it is"):
+    with pytest.raises(UserError, match=r"dataset.cub.images: expected a name or an address, or a list of them"):
         load_config({"dataset": {"cub": {"images": value}}})
-    with pytest.raises(UserError, match=r"dataset.flowers.labels: must be a name"):
+    with pytest.raises(UserError, match=r"dataset.flowers.labels: expected a name"):
         load_config({"dataset": {"flowers": {"labels": value}}})
 
 

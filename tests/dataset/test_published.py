@@ -50,7 +50,7 @@ def test_images_of_a_folder(tmp_path: Path) -> None:
 
 def test_classes_of_a_file(tmp_path: Path) -> None:
     flowers = {"image_00001": {0: {"text": "x"}}, "image_00002": {0: {"text": "y"}}}
-    with pytest.raises(UserError, match="'image_00001' has no number before a dot"):
+    with pytest.raises(UserError, match="'image_00001': expected a number before a dot"):
         load(tmp_path, flowers)
     assert load(tmp_path, flowers, classes=None).captions["class_id"].isna().all()
     file = tmp_path / "class_ids.txt"

@@ -143,14 +143,14 @@ def test_stated_caption_ids(tmp_path: Path) -> None:
         ("t.csv", b"image_id;caption\na;b\n", "its columns: 'image_id;caption'"),
         ("t.csv", b"", "its columns: none"),
         ("t.csv", b"image_id,caption\n", "no captions"),
-        ("t.csv", b"image_id,caption\na,b,c\n", "no captions; 1 rows cannot be read, first line 2: 3 values"),
-        ("t.csv", b"image_id,caption,caption\na,b,c\n", "column 'caption' stands twice"),
+        ("t.csv", b"image_id,caption\na,b,c\n", "no captions: 1 rows cannot be read, the first: line 2: 3 values"),
+        ("t.csv", b"image_id,caption,caption\na,b,c\n", "duplicate column 'caption'"),
         ("t.csv", "image_id,caption\na,b\nc,é".encode("latin-1"), "line 3: byte 0xe9 is not UTF-8"),
         ("t.csv", "image_id,caption\na,b".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
-        ("t.csv", b'image_id,caption\na,b\nc,"d\ne,f\n', "from line 3: unexpected end of data: mend the quotes"),
+        ("t.csv", b'image_id,caption\na,b\nc,"d\ne,f\n', "from line 3: unexpected end of data; correct the quotes"),
         ("t.csv", b"image_id,caption\n../../etc/x,b\n", "line 2: image_id '../../etc/x': cannot be a path"),
         ("t.csv", b"image_id,caption\n/etc/x,b\n", "cannot be a path"),
-        ("t.json", b'{"image_id": "a"}', "must be a list of objects"),
+        ("t.json", b'{"image_id": "a"}', "expected a list of objects"),
         ("t.json", b'[{"image_id": "a", "capt', "not JSON"),
         ("t.json", b"[1, 2]", "no column 'image_id'; its columns: none"),
         ("t.jsonl", b'{"image_id": "a"}', "no column 'caption'; its columns: 'image_id'"),
@@ -173,9 +173,11 @@ def test_missing_places(tmp_path: Path, pictures: Path) -> None:
     with pytest.raises(UserError, match="none: no such folder of images"):
         load(file, tmp_path / "none", tmp_path / "out")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="looked for 2, the first as 007.jpg; it holds 0 images"):
+    with pytest.raises(
+        UserError, match="none of the table's 2 images is in this folder, the first should be 007.jpg; it contains 0"
+    ):
         load(file, tmp_path / "empty", tmp_path / "out")
-    with pytest.raises(UserError, match="it holds 2 images, for example 007.JPG"):
+    with pytest.raises(UserError, match="it contains 2 images, for example 007.JPG"):
         load(write(tmp_path / "u.csv", [{"image_id": "x", "caption": "y"}]), pictures, tmp_path / "out")
 
 

@@ -255,8 +255,8 @@ def test_the_command(
         ("image,text\n", "no pairs below its first line"),
         ("image,text,image\n0.png,a,b\n", "column 'image': rename it, for two have it"),
         ("image,text,specs\n0.png,a,1\n", "column 'specs': rename it, for it is added"),
-        ('image,text\n0.png,"a dog\n1.png,a cat\n', "from line 2: unexpected end of data: mend the quotes there"),
-        ('image,text\n0.png,a dog\n1.png,"a cat" here\n', "from line 3: .*: mend the quotes there"),
+        ('image,text\n0.png,"a dog\n1.png,a cat\n', "from line 2: unexpected end of data; correct the quotes there"),
+        ('image,text\n0.png,a dog\n1.png,"a cat" here\n', "from line 3: .*; correct the quotes there"),
     ],
 )
 def test_what_is_no_table_of_pairs(tmp_path: Path, content: str, message: str) -> None:
@@ -268,7 +268,7 @@ def test_what_is_no_table_of_pairs(tmp_path: Path, content: str, message: str) -
 
 def test_other_files_for_the_table_and_the_judge(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_bytes("image,text\n0.png,Vögel\n".encode("latin-1"))
-    with pytest.raises(UserError, match=r"pairs\.csv: line 2: byte 0xf6 is not UTF-8: save the file as UTF-8"):
+    with pytest.raises(UserError, match=r"pairs\.csv: line 2: byte 0xf6 is not UTF-8; save the file as UTF-8"):
         read_pairs(tmp_path / "pairs.csv")
     pairs = write(tmp_path / "p.csv", [["image", "text"], ["0.png", "a bird"]])
     with pytest.raises(UserError, match="not a judge's folder: make one with workflow_scripts.specs.stretch"):

@@ -1,4 +1,4 @@
-"""A text that changes when files of the user's do: a rule carries it as a param, so that new ones rerun it."""
+"""Fingerprint of the user's files: as a param of a rule, it reruns the rule when they change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def fingerprint(*places: str | Path | None) -> str:
-    """16 hex digits over files (their content) and folders (the names and sizes in them); no times, no absolute paths.
+    """Return 16 hex digits over the content of files, and the names and sizes in folders; not over times or paths.
 
-    A place that is not there counts as absent, None as nothing.
+    A place that does not exist counts as absent; None does not count.
     """
     digest = hashlib.blake2b(digest_size=8)
     for place in (Path(p) for p in places if p is not None):
@@ -30,11 +30,11 @@ def fingerprint(*places: str | Path | None) -> str:
 
 
 def _files(folder: Path) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The parts of each file's path below ``folder``, and its size. Plain strings: there may be a million."""
+    """Yield the parts of each file's path below ``folder``, and its size; as strings, for up to a million files."""
     for place, _, names in os.walk(folder):
-        above = Path(place).relative_to(folder).parts
+        parents = Path(place).relative_to(folder).parts
         for name in names:
-            with suppress(OSError):  # a link to nothing
-                found = os.stat(os.path.join(place, name))
-                if stat.S_ISREG(found.st_mode):
-                    yield (*above, name), found.st_size
+            with suppress(OSError):  # a broken link
+                status = os.stat(os.path.join(place, name))
+                if stat.S_ISREG(status.st_mode):
+                    yield (*parents, name), status.st_size

@@ -1,4 +1,4 @@
-"""Whether an image file can be read, found out without keeping its pixels."""
+"""Check that an image file can be decoded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 
 class BrokenImage(Exception):
-    """The message says why a file is no readable image."""
+    """The file is not a readable image; the message, which goes into artifacts, says why."""
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """Width and height in pixels of a file that can be decoded to its end. Raises BrokenImage."""
+    """Return width and height in pixels of a file that can be decoded to its end; else raises BrokenImage."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -23,15 +23,14 @@ def image_size(path: Path) -> tuple[int, int]:
                 image.verify()
             with Image.open(path) as image:
                 size = image.size
-                # verify() misses a JPEG that ends too early; decoding at an eighth does not.
+                # verify() accepts a truncated JPEG; decoding it at an eighth of its size fails.
                 image.draft("RGB", (max(1, size[0] // 8), max(1, size[1] // 8)))
                 image.load()
     except FileNotFoundError:
         raise
     except UnidentifiedImageError as error:
         raise BrokenImage("no image of a known format") from error
-    # Pillow's decoders raise nearly anything on damaged files.
-    except Exception as error:
-        # Without the folder: the message goes into artifacts.
+    except Exception as error:  # Pillow's decoders raise many types for damaged files
+        # Without the folder, because the message goes into artifacts.
         raise BrokenImage(" ".join(str(error).replace(str(path), path.name).split())[:200]) from error
     return size

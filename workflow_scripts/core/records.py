@@ -1,6 +1,7 @@
-"""Rows of somebody else's file: CSV, TSV, JSON, JSON lines or Parquet, every value as text.
+"""Read the rows of a user's file: CSV, TSV, JSON, JSON lines or Parquet, every value as text.
 
-Numbers written as text stay as they are (``007``); a row that cannot be read is named, not dropped in silence.
+Numbers written as text stay as they are (``007``). A row that cannot be read is named; what is said of it is written to
+artifacts.
 """
 
 from __future__ import annotations
@@ -22,35 +23,39 @@ import pyarrow.parquet as pq
 from workflow_scripts.core.errors import UserError
 
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
-_HALF = re.compile("[\ud800-\udfff]")
-Row = tuple[str, dict[str, Any] | str]
+_SURROGATE = re.compile("[\ud800-\udfff]")
+Row = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 
 
 def read_records(
     path: str | Path, required: Sequence[str], optional: Sequence[str] = (), *, only: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The columns ``required`` and those of ``optional`` that are there, and the rows that could not be read.
+    """Read the columns ``required``, and those of ``optional`` that the file has.
 
-    ``only``: another column is an error, for files in which a column misspelled would be one ignored.
+    Args:
+        only: refuse any other column, so that a misspelled optional column is noticed.
 
-    The table has one text (None: no value) a cell, and a column ``where`` that names the row (``line 3``, the header
-    being line 1; ``record 3`` where the file has no lines). A bad row is ``line 3: what is wrong``.
-    Raises UserError for a file that is missing, of another format, damaged or not UTF-8, and for a missing column.
+    Returns:
+        A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
+        the header as line 1; ``record 3`` if the file has no lines); and the bad rows (``line 3: what is wrong``).
+
+    Raises:
+        UserError: the file is missing, of another format, damaged or not UTF-8, or lacks a column.
     """
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: no such file; correct the path")
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise UserError(f"{path}: unknown format {suffix!r}; allowed: {', '.join(FORMATS)}")
-    found, rows = _parquet(path) if suffix == ".parquet" else _text(path, suffix)
-    absent = [name for name in required if name not in found]
+    columns, rows = _parquet(path) if suffix == ".parquet" else _text(path, suffix)
+    absent = [name for name in required if name not in columns]
     if absent:
-        raise UserError(f"{path}: no column {absent[0]!r}; its columns: {', '.join(map(repr, found)) or 'none'}")
-    unknown = [name for name in found if only and name not in (*required, *optional)]
+        raise UserError(f"{path}: no column {absent[0]!r}; its columns: {', '.join(map(repr, columns)) or 'none'}")
+    unknown = [name for name in columns if only and name not in (*required, *optional)]
     if unknown:
         raise UserError(f"{path}: unknown column {unknown[0]!r}; allowed: {', '.join((*required, *optional))}")
-    names = [*required, *(name for name in optional if name in found)]
+    names = [*required, *(name for name in optional if name in columns)]
     cells: dict[str, list[str | None]] = {name: [] for name in ["where", *names]}
     bad = []
     for where, row in rows:
@@ -69,11 +74,11 @@ def _fault(reason: str) -> list[str | None]:
 
 
 def _as_text(name: str, value: Any) -> str | None:
-    """A cell as text: None for no value, a whole number without a fraction. Raises ValueError for a nested one."""
+    """Return a cell as text, None for no value, whole numbers without a fraction; raises ValueError if it is nested."""
     if value is None or value != value:
         return None
     if isinstance(value, str):
-        if _HALF.search(value):
+        if _SURROGATE.search(value):
             raise ValueError(f"{name} holds half a character")
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -85,7 +90,9 @@ def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
     try:
         table = pq.read_table(path)
     except (arrow.ArrowException, OSError) as error:
-        raise UserError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:200]})") from error
+        raise UserError(
+            f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:200]}); write it again"
+        ) from error
     rows = (
         (f"record {number}", row)
         for number, row in enumerate((row for batch in table.to_batches() for row in batch.to_pylist()), 1)
@@ -94,22 +101,23 @@ def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
 
 
 def decode(path: Path) -> str:
-    """A file's text, less a byte order mark. Raises UserError that names the line which is not UTF-8."""
+    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UserError(
-            f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8"
+            f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8"
         ) from error
 
 
 def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not empty, each with the number of its first line.
+    """Yield the rows of a CSV file that are not empty, each with the number of its first line.
 
-    Raises UserError where a quote does not close, or closes within a value: no later row can be trusted.
+    Raises:
+        UserError: a quote is not closed, or closed within a value, so that no later row can be trusted.
     """
-    csv.field_size_limit(sys.maxsize)  # not of csv's own 128 KiB
+    csv.field_size_limit(sys.maxsize)  # csv's own limit is 128 KiB
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
@@ -118,7 +126,7 @@ def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int,
         except StopIteration:
             return
         except csv.Error as error:
-            raise UserError(f"{path}: from line {line}: {error}: mend the quotes there") from error
+            raise UserError(f"{path}: from line {line}: {error}; correct the quotes there") from error
         if row:
             yield line, row
 
@@ -135,9 +143,9 @@ def _csv(path: Path, text: str, delimiter: str) -> tuple[list[str], Iterator[Row
     lines = csv_rows(path, text, delimiter)
     _, first = next(lines, (1, []))
     header = [name.strip() for name in first]
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
-        raise UserError(f"{path}: column {twice[0]!r} stands twice: keep one")
+    duplicates = [name for name in header if header.count(name) > 1]
+    if duplicates:
+        raise UserError(f"{path}: duplicate column {duplicates[0]!r}; remove one")
 
     def rows() -> Iterator[Row]:
         for line, row in lines:
@@ -153,9 +161,9 @@ def _json(path: Path, text: str) -> list[Row]:
     try:
         content = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error}); one object a line is the format .jsonl") from error
+        raise UserError(f"{path}: not JSON ({error}); a file with one object per line must end with .jsonl") from error
     if not isinstance(content, list):
-        raise UserError(f"{path}: must be a list of objects, one a caption")
+        raise UserError(f"{path}: expected a list of objects, one for each row")
     return [
         (f"record {number}", row if isinstance(row, dict) else "is no object") for number, row in enumerate(content, 1)
     ]

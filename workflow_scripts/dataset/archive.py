@@ -1,7 +1,7 @@
-"""Archives of others: listed and unpacked so that nothing can be written outside the folder.
+"""List and unpack archives so that nothing can be written outside the folder.
 
-Members that are absolute, climb (``..``), are devices, or are links to outside refuse the whole archive: no honest
-one has them. Links that stay inside are passed over. zip, and tar with any compression that Python reads.
+An archive is refused as a whole if a member has an absolute path or one with ``..``, is a device, or links to outside.
+Links that stay inside are skipped. Reads zip, and tar with any compression that Python reads.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -21,35 +22,37 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.progress import Progress
 
-# What the libraries raise on a file that ends too early or was altered; zipfile the last, on an unknown compression.
+# Raised for truncated or altered files; NotImplementedError by zipfile, for an unknown compression.
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, NotImplementedError)
 
-Entry = tuple[str, int, Callable[[], IO[bytes]]]
+Entry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, opener
 
 
 def _member_name(archive: Path, name: str) -> str:
-    """``name`` without a leading ``./``, if it stays in the folder it is unpacked to."""
+    """Return ``name`` without a leading ``./``; raises UserError if it leaves the folder it is unpacked to."""
     plain = name
     while plain.startswith("./"):
         plain = plain[2:]
     try:
         return safe_id(plain)
     except UserError as error:
-        raise UserError(f"{archive}: holds {name!r}, which is no path inside a folder: do not trust it") from error
+        raise UserError(
+            f"{archive}: contains {name!r}, which is not a path inside a folder; do not trust it"
+        ) from error
 
 
 def _zip_entries(path: Path) -> Iterator[Entry]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            # zipfile turns a backslash into a slash on Windows alone; orig_filename is what the archive says.
+            # On Windows, zipfile turns backslashes into slashes; orig_filename is the archive's own.
             name = _member_name(path, info.orig_filename.removesuffix("/"))
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise UserError(f"{path}: {name!r} is a device or a link: do not trust it")
+                raise UserError(f"{path}: {name!r} is a device or a link; do not trust it")
             if info.flag_bits & 1:
-                raise UserError(f"{path}: {name!r} is encrypted: unpack it yourself and repack it without a password")
+                raise UserError(f"{path}: {name!r} is encrypted; repack the archive without a password")
             if not info.is_dir():
-                yield name, info.file_size, lambda info=info: archive.open(info)
+                yield name, info.file_size, partial(archive.open, info)
 
 
 def _tar_entries(path: Path) -> Iterator[Entry]:
@@ -59,39 +62,46 @@ def _tar_entries(path: Path) -> Iterator[Entry]:
                 continue
             name = _member_name(path, info.name)
             try:
-                # The library's own check, behind ours, of paths, links and kinds.
+                # The library's own check of paths, links and kinds.
                 tarfile.data_filter(info, "/nowhere")
             except tarfile.FilterError as error:
-                raise UserError(f"{path}: {name!r} is a device or a link to outside: do not trust it") from error
+                raise UserError(f"{path}: {name!r} is a device or a link to outside; do not trust it") from error
             if info.isfile():
-                yield name, info.size, lambda info=info: archive.extractfile(info)
-        # tar ends before the compressed stream does, whose last bytes are its checksum.
-        while archive.fileobj.read(1 << 20):
+                yield name, info.size, partial(_extract, archive, info)
+        # The compressed stream ends after the tar, with its checksum.
+        while archive.fileobj is not None and archive.fileobj.read(1 << 20):
             pass
+
+
+def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    stream = archive.extractfile(info)
+    assert stream is not None, info.name  # a regular file
+    return stream
 
 
 @contextmanager
 def _entries(path: Path) -> Iterator[Iterator[Entry]]:
-    """Name, size in bytes and opener of every file, in the archive's order; damage becomes one line."""
+    """Give every file, in the archive's order; raises UserError for a damaged archive."""
     if not path.is_file():
-        raise UserError(f"{path}: no such archive")
+        raise UserError(f"{path}: no such archive; correct the path")
     try:
         if zipfile.is_zipfile(path):
             yield _zip_entries(path)
         else:
             yield _tar_entries(path)
     except (*_DAMAGE, OSError) as error:
-        # Decompressors raise an OSError without a number; the others are the disk's.
+        # Decompressors raise OSError without a number; one with a number is the disk's.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{path}: truncated, damaged or no archive ({reason}): get it again") from error
+        raise UserError(f"{path}: truncated, damaged or not an archive ({reason}); get it again") from error
 
 
 def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tuple[dict[str, int], dict[str, bytes]]:
-    """The files in the archive with their sizes in bytes, in its order; and the contents of those to ``keep``.
+    """Return the size in bytes of each file in the archive, in its order, and the contents of those to ``keep``.
 
-    Every name is checked. Raises UserError for an archive that is damaged or would write outside its folder.
+    Raises:
+        UserError: the archive is damaged, or a member would be written outside its folder.
     """
     sizes: dict[str, int] = {}
     kept: dict[str, bytes] = {}
@@ -105,13 +115,13 @@ def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tu
 
 
 def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
-    """Write the files that ``targets`` names to ``folder / targets[name]``.
+    """Write each file that ``targets`` names to ``folder / targets[name]``.
 
-    Every name of the archive is checked, wanted or not. Raises UserError as ``contents``, for a target that
-    would leave ``folder``, and where a wanted file is not in the archive.
+    Raises:
+        UserError: as ``contents``, for all members; a target leaves ``folder``; a file is not in the archive.
     """
-    for target in targets.values():
-        safe_id(target)
+    for wanted in targets.values():
+        safe_id(wanted)
     missing = dict(targets)
     with _entries(path) as entries, Progress(len(targets), "files unpacked") as progress:
         for name, _, opener in entries:
@@ -124,4 +134,6 @@ def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
             missing.pop(name, None)
             progress.add()
     if missing:
-        raise UserError(f"{path}: {next(iter(missing))!r} is not in it ({len(missing)} files): get it again")
+        raise UserError(
+            f"{path}: does not contain {next(iter(missing))!r} ({len(missing)} files missing); get it again"
+        )

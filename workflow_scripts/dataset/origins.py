@@ -1,8 +1,8 @@
-"""Files that others publish: where they are to be had, and which sum they must have.
+"""Files that others publish: their addresses, and the sha256 that each must have.
 
-A file's sum is the config's, else the one published for it. Where there is neither, the sum of the first download
-that could be read is kept beside it in the cache (``NAME.sha256``, as ``sha256sum`` writes it), and later ones,
-from whatever mirror, must have it too. A local file without a sum in the config is taken as it is.
+The sha256 is the config's, else the published one. If there is neither, that of the first readable download is
+recorded beside it in the cache (``NAME.sha256``, as ``sha256sum`` writes it), and later downloads, from any mirror,
+must match it. A local file without a sha256 in the config is not checked.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ SHA256 = r"^[0-9a-fA-F]{64}$"
 def _checked(value: object) -> object:
     names = value if isinstance(value, list) else [value]
     if value is not None and not (names and all(isinstance(name, str) and name for name in names)):
-        raise ValueError("must be a name or an address, or a list of them")
+        raise ValueError("expected a name or an address, or a list of them")
     return value
 
 
-# A name below the root, an address, or several, in the config.
+# In the config: a name below the root, an address, or several.
 Names = Annotated[str | list[str], BeforeValidator(_checked)]
 NamesOrNone = Annotated[str | list[str] | None, BeforeValidator(_checked)]
 
 
 @dataclass(frozen=True)
 class Published:
-    """Addresses, tried in order, and the sha256 that somebody has published for what is there."""
+    """Addresses, tried in order, and the sha256 published for their file."""
 
     addresses: tuple[str, ...]
     sha256: str | None = None
@@ -46,7 +46,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One place where a file may be; ``name`` is the file's, where the address says none."""
+    """One place where a file may be; ``name`` is the file's, if the address has none."""
 
     address: str
     name: str = ""
@@ -56,7 +56,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Obtained:
-    """A file that is here. ``checked``: its sum is the one that was given, published, recorded, or unchecked."""
+    """A local file.
+
+    Attributes:
+        checked: where its expected sha256 comes from: given, published, recorded or unchecked.
+        record: where the sha256 of the first readable download is recorded.
+    """
 
     path: Path
     sha256: str
@@ -64,41 +69,47 @@ class Obtained:
     record: Path | None = None
 
     def read_well(self) -> None:
-        """To be called once the file proved readable: its sum is kept, if it is the first download's."""
+        """Record the sha256 if this is the first download; to be called once the file has proved readable."""
         if self.record is not None and not self.record.exists():
             write_text(f"{self.sha256}  {self.path.name}\n", self.record)
 
     @property
     def summary(self) -> dict[str, Any]:
-        """For ``dataset.json``: what must be equal for equal results, and nothing of this machine."""
+        """What ``dataset.json`` says of the file, without paths."""
         return {"sha256": self.sha256, "sum": self.checked}
 
 
 def candidates(
     names: str | list[str], root: str | None, sha256: str | None, published: Mapping[str, Published]
 ) -> list[Candidate]:
-    """Where a file may be, in order.
+    """Return the places where a file may be, in order.
 
-    A name is an address, or below ``root``, or, where there is no root, a key of ``published`` or a plain path.
+    Args:
+        names: addresses, or names below ``root``; without a root, keys of ``published`` or plain paths.
+        sha256: the config's.
     """
-    found = []
+    result = []
     for name in [names] if isinstance(names, str) else names:
         if root is None and name in published:
             known = published[name]
             expected = sha256 or known.sha256
             how = "given" if sha256 else "published" if expected else "recorded"
-            found += [Candidate(address, name, expected, how) for address in known.addresses]
+            result += [Candidate(address, name, expected, how) for address in known.addresses]
         else:
             address = name if root is None else join(root, name)
             how = "given" if sha256 else "recorded" if is_remote(address) else "unchecked"
-            found.append(Candidate(address, "", sha256, how))
-    return found
+            result.append(Candidate(address, "", sha256, how))
+    return result
 
 
 def obtain(places: Sequence[Candidate], cache: Path, pause: float = 1.0) -> Obtained:
-    """The first of the places that has the file; one that is here goes before one that is not.
+    """Get the file from the first place that has it; local files and earlier downloads come first.
 
-    ``pause`` as in ``fetch``. Raises UserError where none has it, with what is wrong with each.
+    Args:
+        pause: as in ``fetch``.
+
+    Raises:
+        UserError: no place has the file; the message says why, for each place.
     """
     records = {p: _record(p, cache) for p in places if p.checked == "recorded"}
     kept = next((r for r in records.values() if r.exists()), None)
@@ -107,9 +118,9 @@ def obtain(places: Sequence[Candidate], cache: Path, pause: float = 1.0) -> Obta
     for place in sorted(places, key=lambda p: not _is_here(p, cache)):
         expected = recorded if place.checked == "recorded" else place.sha256
         remedy = {
-            "given": "correct the sum in the config",
-            "published": "name this sum in the config to take this version",
-            "recorded": f"remove {kept}, which holds the sum of its first use, to take this version",
+            "given": "correct the sha256 in the config",
+            "published": "set this sha256 in the config to accept this version",
+            "recorded": f"remove {kept}, which records the first download, to accept this version",
             "unchecked": "",
         }[place.checked]
         try:
@@ -117,14 +128,14 @@ def obtain(places: Sequence[Candidate], cache: Path, pause: float = 1.0) -> Obta
         except UserError as error:
             failures.append(str(error))
             if is_remote(place.address) and len(failures) < len(places):
-                log.warning("%s: the next address is tried", error)
+                log.warning("%s; trying the next address", error)
             continue
         return Obtained(path, (expected or sha256_of(path)).lower(), place.checked, kept or records.get(place))
     raise UserError("; ".join(failures))
 
 
 def fingerprint(*places: Sequence[Candidate]) -> str:
-    """Changes when a local file does that no sum in the config holds fast."""
+    """Return a text that changes when a local file without a sha256 in the config changes."""
     return fingerprint_of(*(_local(p) for group in places for p in group if p.checked == "unchecked"))
 
 
@@ -135,7 +146,7 @@ def _is_here(place: Candidate, cache: Path) -> bool:
 
 
 def _local(place: Candidate) -> Path | None:
-    """Its path, where it has one; ``fetch`` says what is wrong with an address that has none."""
+    """Return the place's path if it has one; for a faulty address, ``fetch`` raises the error."""
     with suppress(UserError):
         return local_path(place.address)
     return None
@@ -149,5 +160,5 @@ def _record(place: Candidate, cache: Path) -> Path:
 def _read_record(record: Path) -> str:
     words = record.read_text(encoding="utf-8").split()
     if not words or len(words[0]) != 64:
-        raise UserError(f"{record}: holds no sha256: remove it, and the next download's sum is kept")
+        raise UserError(f"{record}: contains no sha256; remove it to record that of the next download")
     return words[0]

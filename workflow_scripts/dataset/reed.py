@@ -1,6 +1,6 @@
-"""What the two data sets share that Reed et al. (CVPR 2016) had described: archives of photographs and of captions.
+"""The layout of the two data sets that Reed et al. (CVPR 2016) described: archives of photographs and of captions.
 
-A photograph has a file of ten captions, a caption a line; a caption's id is its line, from 0.
+Each photograph has a file of ten captions, one a line; a caption's id is its line, from 0.
 """
 
 from __future__ import annotations
@@ -17,33 +17,42 @@ from workflow_scripts.dataset.source import spread
 
 
 def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> tuple[pd.DataFrame, list[str]]:
-    """``name``, ``caption_id``, ``text`` of every caption file, sorted; the names of those that are not UTF-8.
+    """Read the captions of an archive.
 
-    ``name`` is the first group of ``pattern``, which a file's whole name in the archive must match. Bytes that
-    could not be read stand as U+FFFD. Empty lines at a file's end are no captions. Raises UserError for an archive
-    without such files; ``layout`` says there what they look like.
+    Args:
+        pattern: matches the whole name of a caption file in the archive; its first group becomes ``name``.
+        layout: names of caption files, for errors.
+
+    Returns:
+        Columns name, caption_id, text, sorted, without empty lines at the end of files, and with U+FFFD for bytes that
+        are not UTF-8; and the names of the files that contain such bytes.
+
+    Raises:
+        UserError: the archive contains no such file, or several of one name.
     """
     rows: list[tuple[str, int, str]] = []
     undecodable = []
     for name, raw in contents(archive, lambda name: pattern.fullmatch(name) is not None)[1].items():
+        match = pattern.fullmatch(name)
+        assert match is not None, name
         try:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = raw.decode("utf-8-sig", errors="replace")
             undecodable.append(name)
         lines = re.split(r"\r\n|\n|\r", text.rstrip())
-        rows.extend((pattern.fullmatch(name)[1], number, line) for number, line in enumerate(lines))
+        rows.extend((match[1], number, line) for number, line in enumerate(lines))
     if not rows:
-        raise UserError(f"{archive}: holds no {layout}: is it the captions' archive?")
+        raise UserError(f"{archive}: contains no {layout}; give the archive of the captions")
     table = pd.DataFrame(rows, columns=["name", "caption_id", "text"])
     check_single(table, "name", archive)
     return table.sort_values(["name", "caption_id"], ignore_index=True), sorted(undecodable)
 
 
 def check_single(captions: pd.DataFrame, name: str, archive: Path) -> None:
-    """Raise UserError where what column ``name`` names has captions in several files of ``archive``."""
-    if len(twice := captions[captions.duplicated([name, "caption_id"])]):
-        raise UserError(f"{archive}: {twice[name].iloc[0]} has several files of captions: keep one of them")
+    """Raise UserError if a value of column ``name`` has several caption files in ``archive``."""
+    if len(duplicates := captions[captions.duplicated([name, "caption_id"])]):
+        raise UserError(f"{archive}: {duplicates[name].iloc[0]} has several caption files; keep one of them")
 
 
 def take(
@@ -55,16 +64,24 @@ def take(
     seed: int,
     folder: Path,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Captions of at most ``limit`` images, and those images: image_id, path; photographs are copied to ``folder``.
+    """Take at most ``limit`` images, and copy their photographs to ``folder``.
 
-    captions: image_id, class_id and more. photographs: by image_id, the name in ``archive`` and the size in bytes;
-    ``archive`` None: there are none. Raises UserError where no photograph has a caption.
+    Args:
+        captions: image_id, class_id and more.
+        photographs: by image_id, the name in ``archive`` and the size in bytes.
+        archive: None if there are no photographs.
+
+    Returns:
+        The captions of these images; the images with columns image_id and path.
+
+    Raises:
+        UserError: no photograph has a caption.
     """
     described = captions[["image_id", "class_id"]].drop_duplicates()
     with_photograph = described[described["image_id"].isin(photographs)]
     if archive is not None and with_photograph.empty:
-        raise UserError(f"{archive}: none of its photographs has a caption")
-    # A first try is of use only with photographs, where there are any.
+        raise UserError(f"{archive}: none of its photographs has a caption; give archives of the same data set")
+    # If there are photographs, a limit counts only images that have one.
     chosen = spread(described if limit is None or archive is None else with_photograph, limit, seed)
     copied = sorted(chosen & set(photographs))
     if archive is not None:

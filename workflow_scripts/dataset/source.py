@@ -1,9 +1,9 @@
-"""What a dataset source is: a module with ``Settings`` and ``load``.
+"""The interface of a dataset source: a module with ``Settings`` and ``load``.
 
-``load(settings, *, seed, limit, folder, cache) -> Loaded`` puts image files below ``folder`` and says what it
-found. ``limit`` images at most (None: all); ``cache`` keeps downloads between runs. Where it makes further tables
-it names them in ``TABLES``; where it reads files of the user's it may have ``fingerprint(settings) -> str``, a text
-that changes when they do.
+``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
+(None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``.
+One that reads the user's files may have ``fingerprint(settings) -> str``, a text that changes when they do; one that
+downloads may have ``places(settings)``, by which all files can be fetched before a run.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ import pandas as pd
 
 from workflow_scripts.core import seeds
 
-NAMES = 100
+NAMES_LISTED = 100
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a source found.
+    """What a source gives.
 
-    captions: columns of ``tables.CAPTIONS``. images: ``image_id``, ``path`` relative to ``folder`` (null: no file),
-    and, where there are boxes, ``bbox_x``, ``bbox_y``, ``bbox_w``, ``bbox_h`` in pixels; sizes are measured by
-    ``load_dataset``. tables: further tables of the source by name (``scenes``, ``facts``). summary: counts and names
-    of what was left out, for ``dataset.json``.
+    Attributes:
+        captions: columns of ``tables.CAPTIONS``.
+        images: image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w,
+            bbox_h in pixels. ``load_dataset`` measures the images.
+        tables: further tables of the source by name (``scenes``, ``facts``).
+        summary: counts and names of what was skipped, for ``dataset.json``.
     """
 
     captions: pd.DataFrame
@@ -36,24 +38,27 @@ class Loaded:
 
 
 def named(names: Sequence[str]) -> dict[str, Any]:
-    """How many there are, and the first hundred, for a summary."""
-    return {"count": len(names), "names": list(names[:NAMES])}
+    """Return the number of names, and the first hundred, for a summary."""
+    return {"count": len(names), "names": list(names[:NAMES_LISTED])}
 
 
 def clean(texts: pd.Series) -> pd.Series:
-    """Captions as they stand in captions.parquet: on one line, since several exports have a caption a line."""
+    """Put each caption on one line, because several exports have one caption a line."""
     return texts.str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True).str.strip()
 
 
 def spread(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
-    """The ids of at most ``limit`` images, as evenly over the classes as can be; all where it is None.
+    """Choose at most ``limit`` images, as evenly over the classes as possible; all if it is None.
 
-    images: image_id, class_id (null: no class). A larger limit with the same seed contains a smaller one.
+    With the same seed, the images of a smaller limit are among those of a larger one.
+
+    Args:
+        images: image_id, class_id (null: no class).
     """
     ids = images.sort_values("image_id")
     if limit is None or limit >= len(ids):
         return set(ids["image_id"])
     order = ids.iloc[seeds.rng(seed, "dataset", "limit").permutation(len(ids))]
     turn = order.groupby(order["class_id"].fillna("")).cumcount()
-    # Stable: within a turn, the classes come in the order of the permutation.
+    # Stable, so that within a turn the classes keep the order of the permutation.
     return set(order.loc[turn.sort_values(kind="stable").index[:limit], "image_id"])

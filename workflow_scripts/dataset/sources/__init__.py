@@ -1,1 +1,1 @@
-"""Dataset sources: a file each, found by its name in the config."""
+"""Dataset sources: one file each, found by its name in the config."""

@@ -1,12 +1,12 @@
 """Caltech-UCSD Birds 200-2011 with Reed's captions, from archives in their published layout.
 
-``CUB_200_2011.tgz`` holds ``images/<class>/<name>.jpg``, ``images.txt`` and ``bounding_boxes.txt``; the captions'
-archive ``text_c10/<class>/<name>.txt`` (or ``text/…``), a caption a line. An image's id is ``<class>/<name>``, its
+``CUB_200_2011.tgz`` contains ``images/<class>/<name>.jpg``, ``images.txt`` and ``bounding_boxes.txt``; the archive of
+the captions ``text_c10/<class>/<name>.txt`` (or ``text/…``), a caption a line. An image's id is ``<class>/<name>``, its
 class the number before the dot (``182.Yellow_Warbler`` is 182), a caption's id its line, from 0.
 
 Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``) than in Caltech's
-(``009.Brewer_Blackbird``): a caption file goes to the photograph of its own name, else to the one with its class's
-number and the two numbers at its end. Captions alone keep the names of their archive.
+(``009.Brewer_Blackbird``): a caption file belongs to the photograph of the same name, else to the one with the same
+class number and the same two numbers at its end. Without photographs, images keep the names of Reed's archive.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PUBLISHED = {
             "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
             "https://s3.amazonaws.com/fast-ai-imageclas/CUB_200_2011.tgz",
         ),
-        # By TensorFlow Datasets.
+        # From TensorFlow Datasets.
         "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
     ),
     CAPTIONS: Published(
@@ -46,7 +46,7 @@ PUBLISHED = {
     ),
 }  # fmt: skip
 
-# Folders above are whatever the archive was packed from; `._name` are a Mac's own notes.
+# Archives may be packed with any folders above; a Mac adds files `._name`.
 _CAPTIONS = re.compile(r"(?:^|.*/)text(?:_c10)?/([^/]+/(?!\._)[^/]+)\.txt")
 _IMAGE = re.compile(r"(?:^|.*/)images/([^/]+/(?!\._)[^/]+)\.jpg")
 _NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
@@ -69,7 +69,7 @@ class Settings(Section):
 
 
 def places(settings: Settings) -> dict[str, list[Candidate]]:
-    """Where each archive may be; no ``images`` where there are to be captions alone."""
+    """Return where each archive may be; without ``images`` for captions alone."""
     return {
         key: origins.candidates(getattr(settings, key), settings.root, getattr(settings, f"{key}_sha256"), PUBLISHED)
         for key in ("captions", "images")
@@ -78,21 +78,25 @@ def places(settings: Settings) -> dict[str, list[Candidate]]:
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when a local archive without a sum does."""
+    """Return a text that changes when a local archive without a sha256 changes."""
     return origins.fingerprint(*places(settings).values())
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
-    """Captions of all classes; photographs of those that the archive holds, copied to ``folder``."""
-    found = places(settings)
-    archive = obtain(found["captions"], cache)
+    """Read the captions of all classes, and copy the photographs that the archive contains to ``folder``."""
+    sources = places(settings)
+    archive = obtain(sources["captions"], cache)
     captions, undecodable = read_captions(archive.path)
     archive.read_well()
     log.info("%s: %d captions of %d images", archive.path.name, len(captions), captions["image_id"].nunique())
     files = {"captions": archive.summary}
-    photographs, boxes, listed, renamed, photographs_archive = {}, {}, [], {}, None
-    if "images" in found:
-        archive = obtain(found["images"], cache)
+    photographs: dict[str, tuple[str, int]] = {}
+    boxes: dict[str, tuple[float, ...]] = {}
+    listed: list[str] = []
+    renamed: dict[str, str] = {}
+    photographs_archive = None
+    if "images" in sources:
+        archive = obtain(sources["images"], cache)
         photographs, boxes, listed = read_photographs(archive.path)
         archive.read_well()
         log.info("%s: %d photographs", archive.path.name, len(photographs))
@@ -120,10 +124,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 
 
 def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Image_id, caption_id, class_id, text of every caption file, sorted; the files that are not UTF-8.
-
-    Raises UserError for an archive without caption files.
-    """
+    """Return image_id, caption_id, class_id and text of all captions, sorted; and the files that are not UTF-8."""
     table, undecodable = read_caption_files(archive, _CAPTIONS, "text/<class>/<name>.txt")
     table = table.rename(columns={"name": "image_id"})
     table["class_id"] = [i.split("/")[0].split(".")[0] for i in table["image_id"]]
@@ -131,7 +132,7 @@ def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
-    """For the ids that are not known, the known id with the same numbers, where there is just one that is free."""
+    """Map unknown ids to the known id with the same numbers, if exactly one such id is not taken."""
     ids = set(ids)
     numbers: dict[tuple[str, ...], list[str]] = {}
     for image_id in known - ids:
@@ -149,19 +150,24 @@ def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
 def read_photographs(
     archive: Path,
 ) -> tuple[dict[str, tuple[str, int]], dict[str, tuple[float, ...]], list[str]]:
-    """By image id: the name in the archive and its bytes; the box x, y, w, h in pixels; and all ids of images.txt.
+    """List the photographs of an archive.
 
-    Raises UserError for an archive without photographs and for tables that cannot be read.
+    Returns:
+        The name in the archive and the size in bytes, by image_id; the box x, y, w, h in pixels, by image_id; all
+        image_ids of images.txt.
+
+    Raises:
+        UserError: no photographs, or a table that cannot be read.
     """
     wanted = ("images.txt", "bounding_boxes.txt")
     sizes, kept = contents(archive, lambda name: name.rsplit("/", 1)[-1] in wanted)
     photographs = {m[1]: (name, size) for name, size in sizes.items() if (m := _IMAGE.fullmatch(name))}
     if not photographs:
-        raise UserError(f"{archive}: holds no images/<class>/<name>.jpg: is it the photographs' archive?")
+        raise UserError(f"{archive}: contains no images/<class>/<name>.jpg; give the archive of the photographs")
     tables = {name.rsplit("/", 1)[-1]: raw for name, raw in kept.items()}
     for name in wanted:
         if name not in tables:
-            raise UserError(f"{archive}: holds no {name}")
+            raise UserError(f"{archive}: contains no {name}; get the archive again")
     number_to_id = {
         number: value[0].rsplit(".", 1)[0] for number, value in _numbered(archive, "images.txt", tables, 1).items()
     }
@@ -171,20 +177,24 @@ def read_photographs(
             try:
                 boxes[number_to_id[number]] = tuple(float(v) for v in values)
             except ValueError as error:
-                raise UserError(f"{archive}: bounding_boxes.txt: image {number}: {error}") from error
+                raise UserError(
+                    f"{archive}: bounding_boxes.txt: image {number}: {error}; get the archive again"
+                ) from error
     return photographs, boxes, sorted(number_to_id.values())
 
 
 def _numbered(archive: Path, name: str, tables: dict[str, bytes], fields: int) -> dict[str, list[str]]:
-    """Lines `number value…` of one of the archive's tables, by number."""
-    found: dict[str, list[str]] = {}
+    """Return the values of the lines ``number value…`` of one of the archive's tables, by number."""
+    rows: dict[str, list[str]] = {}
     for number, line in enumerate(tables[name].decode("utf-8", errors="replace").splitlines(), 1):
         words = line.split()
         if not words:
             continue
         if len(words) != fields + 1:
-            raise UserError(f"{archive}: {name}: line {number}: {len(words)} words, expected {fields + 1}")
-        if words[0] in found:
-            raise UserError(f"{archive}: {name}: line {number}: number {words[0]} stands twice")
-        found[words[0]] = words[1:]
-    return found
+            raise UserError(
+                f"{archive}: {name}: line {number}: expected {fields + 1} words, got {len(words)}; get it again"
+            )
+        if words[0] in rows:
+            raise UserError(f"{archive}: {name}: line {number}: duplicate number {words[0]}; get it again")
+        rows[words[0]] = words[1:]
+    return rows

@@ -1,8 +1,8 @@
 """Oxford 102 Flowers with Reed's captions, from files in their published layout.
 
-``102flowers.tgz`` holds ``jpg/image_00001.jpg`` and so on; ``imagelabels.mat`` one row ``labels``, the class of each
-image in the order of their numbers, from 1; the captions' archive ``text_c10/class_00077/image_00001.txt``, a caption
-a line, beside what the paper's own code reads (``.t7``). An image's id is ``image_00001``, its class the label.
+``102flowers.tgz`` contains ``jpg/image_00001.jpg`` and so on; ``imagelabels.mat`` one row ``labels``, the class of each
+image in the order of their numbers, from 1; the archive of the captions ``text_c10/class_00077/image_00001.txt``, a
+caption a line, beside files for the paper's own code (``.t7``). An image's id is ``image_00001``, its class the label.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +34,12 @@ CAPTIONS = "cvpr2016_flowers.tar.gz"
 
 
 def _oxford(name: str, sha256: str) -> Published:
-    places = ("https://www.robots.ox.ac.uk/~vgg/data/flowers/102", "https://thor.robots.ox.ac.uk/flowers/102")
-    return Published(tuple(f"{place}/{name}" for place in places), sha256)
+    folders = ("https://www.robots.ox.ac.uk/~vgg/data/flowers/102", "https://thor.robots.ox.ac.uk/flowers/102")
+    return Published(tuple(f"{folder}/{name}" for folder in folders), sha256)
 
 
 PUBLISHED = {
-    # The sums are those of TensorFlow Datasets.
+    # The digests are from TensorFlow Datasets.
     PHOTOGRAPHS: _oxford(PHOTOGRAPHS, "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246"),
     LABELS: _oxford(LABELS, "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"),
     CAPTIONS: Published(
@@ -74,7 +75,7 @@ class Settings(Section):
 
 
 def places(settings: Settings) -> dict[str, list[Candidate]]:
-    """Where each file may be; no ``images`` where there are to be captions alone."""
+    """Return where each file may be; without ``images`` for captions alone."""
     return {
         key: origins.candidates(getattr(settings, key), settings.root, getattr(settings, f"{key}_sha256"), PUBLISHED)
         for key in ("captions", "labels", "images")
@@ -83,13 +84,13 @@ def places(settings: Settings) -> dict[str, list[Candidate]]:
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when a local file without a sum does."""
+    """Return a text that changes when a local file without a sha256 changes."""
     return origins.fingerprint(*places(settings).values())
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
-    """Captions of all images that have a label; photographs of those that the archive holds, copied to ``folder``."""
-    files = {key: obtain(found, cache) for key, found in places(settings).items()}
+    """Read the captions of all images with a label, and copy their photographs to ``folder``."""
+    files = {key: obtain(candidates, cache) for key, candidates in places(settings).items()}
     captions, undecodable = read_captions(files["captions"].path)
     log.info("%s: %d captions of %d images", files["captions"].path.name, len(captions), captions["image_id"].nunique())
     labels = read_labels(files["labels"].path)
@@ -104,7 +105,10 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     captions["class_id"] = captions["image_id"].map(labels)
     unknown = captions["class_id"].isna()
     if unknown.all():
-        raise UserError(f"{files['captions'].path}: none of its images is among the {len(labels)} of the labels")
+        raise UserError(
+            f"{files['captions'].path}: none of its images is among the {len(labels)} labelled ones; give files of the"
+            " same data set"
+        )
     other = captions[~unknown & (captions["class_id"] != captions["folder"])].drop_duplicates("image_id")
     described = set(captions["image_id"])
     summary = {
@@ -122,9 +126,12 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 
 
 def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Image_id, caption_id, text, folder (its class's number) of every caption file, sorted; those not UTF-8.
+    """Return image_id, caption_id, text and folder of all captions, sorted; and the files that are not UTF-8.
 
-    Raises UserError for an archive without caption files, or with several of an image.
+    ``folder`` is the class number in the name of the caption file's folder.
+
+    Raises:
+        UserError: the archive contains no caption files, or several for an image.
     """
     table, undecodable = read_caption_files(archive, _CAPTIONS, "text_c10/class_<number>/image_<number>.txt")
     place = table["name"].str.extract(r"class_0*(?P<folder>\d+)/(?P<image_id>.*)")
@@ -134,20 +141,21 @@ def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def read_photographs(archive: Path) -> dict[str, tuple[str, int]]:
-    """By image id: the name in the archive and its bytes. Raises UserError for an archive without photographs."""
-    found = {m[1]: (name, size) for name, size in contents(archive)[0].items() if (m := _IMAGE.fullmatch(name))}
-    if not found:
-        raise UserError(f"{archive}: holds no jpg/image_<number>.jpg: is it the photographs' archive?")
-    return found
+    """Return the name in the archive and the size in bytes of each photograph, by image_id."""
+    photographs = {m[1]: (name, size) for name, size in contents(archive)[0].items() if (m := _IMAGE.fullmatch(name))}
+    if not photographs:
+        raise UserError(f"{archive}: contains no jpg/image_<number>.jpg; give the archive of the photographs")
+    return photographs
 
 
 def read_labels(file: Path) -> dict[str, str]:
-    """The class of each image, by image id; the labels' order is that of the images' numbers.
+    """Return the class of each image, by image_id; the labels are in the order of the images' numbers.
 
-    Raises UserError for a file that is no MATLAB file or holds no row of whole numbers ``labels``.
+    Raises:
+        UserError: not a MATLAB file, or one without a row of whole numbers ``labels``.
     """
     try:
-        # From memory: loadmat would otherwise try the name with another ending.
+        # From memory, because loadmat also tries the name with another ending.
         labels = loadmat(io.BytesIO(file.read_bytes())).get("labels")
     except (
         MatReadError,
@@ -156,22 +164,25 @@ def read_labels(file: Path) -> dict[str, str]:
         KeyError,
         IndexError,
         OSError,
-        NotImplementedError,  # of MATLAB's own later format
+        NotImplementedError,  # for MATLAB 7.3 files
         zlib.error,
     ) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UserError(f"{file}: truncated, damaged or no MATLAB file ({reason}): get it again") from error
+        raise UserError(f"{file}: truncated, damaged or not a MATLAB file ({reason}); get it again") from error
     if labels is None:
-        raise UserError(f"{file}: holds no labels: is it imagelabels.mat?")
+        raise UserError(f"{file}: contains no labels; give imagelabels.mat")
     values = np.asarray(labels).ravel()
     numbers = np.issubdtype(values.dtype, np.number) and np.isrealobj(values) and len(values)
     if not numbers or not (np.isfinite(values) & (values >= 1) & (values == np.floor(values))).all():
-        raise UserError(f"{file}: labels are no row of whole numbers: is it imagelabels.mat?")
+        raise UserError(f"{file}: expected labels to be whole numbers from 1; give imagelabels.mat")
     return {f"image_{number:05d}": str(int(value)) for number, value in enumerate(values, 1)}
 
 
-def check_labels(labels: dict[str, str], image_ids: object, file: Path) -> None:
-    """Raise UserError unless the last image has the last label: they are matched by their order alone."""
+def check_labels(labels: dict[str, str], image_ids: Iterable[str], file: Path) -> None:
+    """Raise UserError unless the last image has the last label, because only their order matches them."""
     last = max(int(i.removeprefix("image_")) for i in image_ids)
     if last != len(labels):
-        raise UserError(f"{file}: {len(labels)} labels, and images up to number {last}: of another set of images")
+        raise UserError(
+            f"{file}: expected {last} labels, the number of the last image, got {len(labels)}; give files of the same"
+            " data set"
+        )

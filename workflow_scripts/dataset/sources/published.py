@@ -1,9 +1,9 @@
 """The captions of a published data.pkl, and a folder of images if there is one.
 
-An image's file is ``<image_id>`` with the ending jpg, jpeg, png or webp, below the folder of images. The class is
-the number before the dot of the image's id, as for C-CUB, or stands in a file; an image may also be its own class.
-The splits and swapped captions that were published with it: ``split.published``. For C-CUB's bounding boxes, which
-the published judge crops to, use source ``cub`` instead, with the same published splits.
+An image's file is ``<image_id>`` with the ending jpg, jpeg, png or webp, below the folder of images. Its class is the
+number before the dot of its id, as for C-CUB, or comes from a file; without either, each image is its own class. The
+splits and swapped captions published with the file are read by ``split.published``. For C-CUB's bounding boxes, to
+which the published judge crops, use source ``cub`` with the same published splits.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ class Settings(Section):
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when the files do, or the names or sizes of the images."""
+    """Return a text that changes when the files change, or the names or sizes of the images."""
     return fingerprint_of(settings.data, settings.images, None if settings.classes == "number" else settings.classes)
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
-    """The published captions, and their images copied to ``folder``."""
+    """Read the published captions, and copy their images to ``folder``."""
     table, silent = read_data(settings.data)
     ids = table["image_id"].unique()
+    classes: dict[str, str | None]
     if settings.classes == "number":
         classes = {image: class_of(image, settings.data) for image in ids}
     else:
@@ -50,38 +51,38 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     loaded = with_images(captions, settings.images, {}, seed=seed, limit=limit, folder=folder)
     summary = {
         "images_without_captions_in_file": named(silent),
-        "images_without_class": named(sorted(image for image, found in classes.items() if found is None)),
+        "images_without_class": named(sorted(image for image, class_id in classes.items() if class_id is None)),
         "captions_swapped_in_file": int(table["swapped_text"].notna().sum()),
     }
     return replace(loaded, summary=summary | loaded.summary)
 
 
 def class_of(image: str, path: str) -> str:
-    """C-CUB's rule: ``182`` of ``182.Yellow_Warbler/Yellow_Warbler_0026_176337``."""
+    """Return the class by C-CUB's rule: 182 for ``182.Yellow_Warbler/Yellow_Warbler_0026_176337``."""
     number = image.split(".")[0]
     if not number.isdecimal():
         raise UserError(
-            f"{path}: image {image!r} has no number before a dot, so no class: set dataset.published.classes to a file "
-            "of image id, tab, class, or to null"
+            f"{path}: image {image!r}: expected a number before a dot, the class; set dataset.published.classes to a"
+            " file of lines image id, tab, class, or to null"
         )
     return number
 
 
 def read_classes(path: Path) -> dict[str, str]:
-    """``image_id<tab>class`` a line. Raises UserError for another line, and an image of two classes."""
+    """Read lines ``image_id<tab>class``; raises UserError for other lines, and for an image of two classes."""
     try:
         lines = path.read_bytes().decode("utf-8-sig").splitlines()
     except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file of classes; or write number, or null") from error
+        raise UserError(f"{path}: no such file of classes; set dataset.published.classes to number or null") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8: save it as UTF-8") from error
+        raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     classes: dict[str, str] = {}
-    for place, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        image, _, found = line.strip().partition("\t")
-        if not found.strip():
-            raise UserError(f"{path}: line {place}: is no image id, tab, class")
-        if classes.setdefault(image, found.strip()) != found.strip():
-            raise UserError(f"{path}: line {place}: image {image!r} has a second class")
+        image, _, class_id = line.strip().partition("\t")
+        if not (class_id := class_id.strip()):
+            raise UserError(f"{path}: line {number}: expected image id, tab, class; got {line.strip()[:60]!r}")
+        if classes.setdefault(image, class_id) != class_id:
+            raise UserError(f"{path}: line {number}: image {image!r} has a second class; remove one")
     return classes

@@ -1,4 +1,4 @@
-"""Birds drawn by the project's own code: no file is shipped, and what is in every picture is known."""
+"""Birds drawn by the project's own code: no files are needed, and the content of every picture is known."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Settings(Section):
     """Drawn birds."""
 
     images: int = Field(9000, ge=1, description="birds")
-    species: int = Field(80, ge=2, description="classes, each with habits of its own")
-    captions: int = Field(10, ge=1, description="captions of an image")
-    size: int = Field(96, ge=32, le=512, description="side of an image in pixels")
+    species: int = Field(80, ge=2, description="classes, each with its own habits")
+    captions: int = Field(10, ge=1, description="captions per image")
+    size: int = Field(96, ge=32, le=512, description="width and height of an image in pixels")
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Draw the birds into ``folder`` and write their captions (``source.py``); ``cache`` is not used.
 
-    tables: ``scenes``, a row an image, every attribute and the pose; ``facts``, a row for each thing that a
-    caption states: image_id, caption_id, part, kind, value, start, end.
+    Table ``scenes`` has a row for each image, with every attribute and the pose; ``facts`` a row for each statement of
+    a caption: image_id, caption_id, part, kind, value, start, end (characters).
     """
     world = make_world(seed, settings.species)
     count = min(settings.images, limit or settings.images)

@@ -1,9 +1,9 @@
-"""A table of captions of your own, and a folder of images if there is one.
+"""Your own table of captions, and a folder of images if there is one.
 
-The table is CSV, TSV, JSON (a list of objects), JSON lines or Parquet with columns ``image_id`` and ``caption``, a
-row a caption; ``class_id``, ``caption_id`` (else the place among the image's rows, from 0) and ``path`` are optional.
-An image's file is ``path``, or ``<image_id>`` with the ending jpg, jpeg, png or webp, below the folder of images.
-Without a folder, the captions alone can be split.
+The table is CSV, TSV, JSON (a list of objects), JSON lines or Parquet, a row for each caption, with columns
+``image_id`` and ``caption``, and optionally ``class_id``, ``caption_id`` (default: position among the image's rows,
+from 0) and ``path``. An image's file is ``path``, or ``<image_id>`` with the ending jpg, jpeg, png or webp, below the
+folder of images. Without a folder, the captions can still be split.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -34,12 +35,12 @@ class Settings(Section):
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when the table does, or the names or sizes of the images."""
+    """Return a text that changes when the table changes, or the names or sizes of the images."""
     return fingerprint_of(settings.file, settings.images)
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
-    """The table's captions, and its images copied to ``folder``."""
+    """Read the table's captions, and copy its images to ``folder``."""
     captions, paths, bad = read_captions(Path(settings.file))
     loaded = with_images(captions, settings.images, paths, seed=seed, limit=limit, folder=folder)
     return replace(loaded, summary={"rows_unreadable": named(bad)} | loaded.summary)
@@ -48,12 +49,15 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def with_images(
     captions: pd.DataFrame, source: str | None, paths: dict[str, str], *, seed: int, limit: int | None, folder: Path
 ) -> Loaded:
-    """At most ``limit`` images' captions, and their files, found below ``source`` (``find_files``), in ``folder``.
+    """Take at most ``limit`` images, and copy their files from ``source`` to ``folder``.
 
-    captions: columns of ``tables.CAPTIONS``. Without a source there are no files.
+    Args:
+        captions: columns of ``tables.CAPTIONS``.
+        source: folder of the images; None for captions alone.
+        paths: as in ``find_files``.
     """
     described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
-    summary: dict[str, object] = {}
+    summary: dict[str, Any] = {}
     files: dict[str, Path] = {}
     if source is not None:
         files, summary = find_files(Path(source), list(described["image_id"]), paths)
@@ -74,10 +78,15 @@ def with_images(
 
 
 def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
-    """Columns of ``tables.CAPTIONS``; the path of each image that states one; the rows that are left out.
+    """Read a table of captions.
 
-    A row without a caption keeps its number, with an empty text. Raises UserError as ``read_records``, and for an
-    image with two paths, an id that cannot be a path, no rows.
+    A row without a caption keeps its number, with an empty text.
+
+    Returns:
+        Columns of ``tables.CAPTIONS``; the path of each image that states one; the rows that were skipped.
+
+    Raises:
+        UserError: as ``read_records``; an image with two paths, an id that cannot be a path, no captions.
     """
     rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"])
     keep = rows["image_id"].fillna("").str.strip() != ""
@@ -89,7 +98,8 @@ def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
     bad = bad + list(reasons)
     rows = rows[keep].reset_index(drop=True)
     if rows.empty:
-        raise UserError(f"{file}: no captions{f'; {len(bad)} rows cannot be read, first {bad[0]}' if bad else ''}")
+        reason = f"{len(bad)} rows cannot be read, the first: {bad[0]}" if bad else "it has no rows"
+        raise UserError(f"{file}: no captions: {reason}; correct the table")
     first = rows.drop_duplicates("image_id")
     for row in first.itertuples():
         try:
@@ -113,26 +123,34 @@ def _paths(file: Path, rows: pd.DataFrame) -> dict[str, str]:
     if "path" not in rows:
         return {}
     stated = rows[rows["path"].fillna("") != ""].drop_duplicates(["image_id", "path"])
-    twice = stated[stated["image_id"].duplicated()]
-    if len(twice):
-        row = twice.iloc[0]
-        raise UserError(f"{file}: {row['where']}: image {row['image_id']!r} has a second path, {row['path']!r}")
+    second = stated[stated["image_id"].duplicated()]
+    if len(second):
+        row = second.iloc[0]
+        raise UserError(
+            f"{file}: {row['where']}: image {row['image_id']!r} has a second path, {row['path']!r}; remove one"
+        )
     return dict(zip(stated["image_id"], stated["path"], strict=True))
 
 
 def find_files(
     folder: Path, ids: list[str], paths: dict[str, str]
 ) -> tuple[dict[str, Path], dict[str, dict[str, object]]]:
-    """The file of each image id that has one; files that no row names and ids with several files, by name.
+    """Find the file of each image.
 
-    ``paths`` (relative to ``folder``) go before names. Raises UserError where the folder is missing or holds none of
-    the images, and for a path that leaves it.
+    Args:
+        paths: relative to ``folder``; an image without one is found by its id.
+
+    Returns:
+        The files by image_id; for the summary, the files without captions and the images with several files.
+
+    Raises:
+        UserError: the folder is missing or contains none of the images, or a path leaves it.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder of images")
+        raise UserError(f"{folder}: no such folder of images; correct the path")
     by_id: dict[str, list[Path]] = {}
-    there = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
-    for path in there:
+    present = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    for path in present:
         by_id.setdefault(path.relative_to(folder).with_suffix("").as_posix(), []).append(path)
     files: dict[str, Path] = {}
     several = []
@@ -141,7 +159,9 @@ def find_files(
             try:
                 path = folder / safe_id(paths[image_id])
             except UserError as error:
-                raise UserError(f"image {image_id!r}: path {paths[image_id]!r} leaves the folder of images") from error
+                raise UserError(
+                    f"image {image_id!r}: path {paths[image_id]!r} leaves the folder of images; move the file into it"
+                ) from error
             candidates = [path] if path.is_file() else []
         else:
             candidates = by_id.get(image_id, [])
@@ -151,10 +171,10 @@ def find_files(
             several.append(image_id)
     if not files:
         wanted = paths.get(ids[0], f"{ids[0]}.jpg")
-        example = f", for example {there[0].relative_to(folder).as_posix()}" if there else ""
+        example = f", for example {present[0].relative_to(folder).as_posix()}" if present else ""
         raise UserError(
-            f"{folder}: holds no image of the table: looked for {len(ids)}, the first as {wanted}; "
-            f"it holds {len(there)} images{example}"
+            f"{folder}: none of the table's {len(ids)} images is in this folder, the first should be {wanted}; it"
+            f" contains {len(present)} images{example}; rename them or state their paths"
         )
-    unused = sorted(p.relative_to(folder).as_posix() for p in set(there) - set(files.values()))
+    unused = sorted(p.relative_to(folder).as_posix() for p in set(present) - set(files.values()))
     return files, {"files_without_captions": named(unused), "images_with_several_files": named(several)}
