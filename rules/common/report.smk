@@ -16,7 +16,7 @@ SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
 def all_generators():
-    """Return the generators that the table and the page show: all, those with an oracle's score, with a distance."""
+    """Return the generators that table and page show: all, those that the oracle scores, those with a distance."""
     return {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
 
 
@@ -26,21 +26,19 @@ def layout(composition=""):
 
 
 def all_scores(wildcards):
-    """The folders of scores of every generator, by the trained judge and by the oracle."""
-    place = [f"{RESULTS}/{DATASET}/{composition}" for composition in CONFIG.compositions]
-    trained = [f"{folder}/scores/{name}" for folder in place for name in GENERATORS]
-    return trained + [f"{folder}/scores_oracle/{name}" for folder in place for name in oracle_generators()]
+    """Return the folders of scores of all generators, by the trained judge and by the oracle."""
+    places = [f"{RESULTS}/{DATASET}/{composition}" for composition in CONFIG.compositions]
+    folders = [f"scores/{name}" for name in GENERATORS] + [f"scores_oracle/{name}" for name in oracle_generators()]
+    return [f"{place}/{folder}" for folder in folders for place in places]
 
 
 def page_reads():
     """Return what the page reads, apart from its tables and figures: examples, counts and the stages' sections."""
-    layouts = [layout(composition) for composition in CONFIG.compositions]
-    summaries = [str(one.generated(name) / "summary.json") for one in layouts for name in GENERATORS]
     return [
-        *(file for one in layouts for file in one.examples(GENERATORS)),
+        *(file for composition in CONFIG.compositions for file in layout(composition).examples(GENERATORS)),
         *expand("<dataset>/{name}.json", name=["dataset", "pairs"]),
         *of_compositions("splits.json", "swapped.json", "prompts.json"),
-        *summaries,
+        *of_compositions(*(f"generated/{name}/summary.json" for name in GENERATORS)),
         *all_fids(),
         *split_page_reads(),
         *divergence_page_reads(),
@@ -52,7 +50,7 @@ def page_reads():
 
 def of_compositions(*names):
     """Return these files of all compositions."""
-    return expand("<dataset>/{composition}/{name}", composition=CONFIG.compositions, name=names)
+    return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
 
 
 SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", "loss")
@@ -69,7 +67,7 @@ def score_table(name, suffix, label, caption=None):
 
 
 def figure(name, caption=None):
-    """A figure of a composition, shown in Snakemake's report too, with the words of its own or of ``caption``."""
+    """Return a figure of a composition, shown in Snakemake's report with the caption of its name or ``caption``."""
     return report(
         f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg",
         caption=f"../workflow_scripts/report/captions/{caption or name}.rst",
@@ -80,7 +78,7 @@ def figure(name, caption=None):
 
 
 def figures(names):
-    """The same of several, by their names."""
+    """Return several figures by name."""
     return {name: figure(name) for name in names}
 
 
@@ -102,18 +100,19 @@ def shown_figures(wildcards):
 
 
 def split_outputs():
-    """What there is to have without images."""
-    names = ("splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export", "divergence.parquet")
-    return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
+    """Return what a run of captions alone makes."""
+    return of_compositions(
+        "splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export", "divergence.parquet"
+    )
 
 
 def final_outputs(wildcards):
-    """What a run is for: the table and the report, or, of captions alone, the splits."""
+    """Return what a run makes: the table and the page or, of captions alone, the splits."""
     if captions_alone():
         return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
-    names = ("table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json")
-    tables = [f"{RESULTS}/{name}" for name in names]
-    choices = [f"{RESULTS}/{DATASET}/{composition}/adjective_choice.json" for composition in CONFIG.compositions]
-    pages = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
-    made = split_outputs() + tables + choices + all_fids() + pages + [f"{RESULTS}/report.html"]
+    names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json"]
+    tables = expand(f"{RESULTS}/{{name}}", name=names)
+    scored = of_compositions("adjective_choice.json") + all_fids()
+    examples = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
+    made = split_outputs() + scored + tables + examples + [f"{RESULTS}/report.html"]
     return made + specs_outputs() + compun_outputs() + human_outputs()

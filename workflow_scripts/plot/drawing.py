@@ -1,10 +1,11 @@
-"""What all figures share: their style, rows that read from above, and how they are saved."""
+"""What all figures share: style, named rows, and how they are saved."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -12,9 +13,9 @@ from matplotlib.figure import Figure
 
 from workflow_scripts.core.io import atomic
 
-# Inches. As wide as a phone shows at full size: wider would shrink the words.
+# Inches: what a phone shows at full size, with words that can be read.
 WIDTH = 5.4
-STYLE = {
+STYLE: dict[str, Any] = {
     "svg.hashsalt": "compclip",
     "text.parse_math": False,
     "font.family": "DejaVu Sans",
@@ -32,18 +33,19 @@ STYLE = {
 }
 
 
-def style(**more: object) -> AbstractContextManager[None]:
-    """The style of every figure, whatever a user's own settings are; ``more`` of matplotlib's settings."""
-    return matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, **more})
+def style(**more: Any) -> AbstractContextManager[None]:
+    """Return the style of all figures, independent of a user's matplotlibrc; ``more`` are settings of matplotlib."""
+    settings: dict[Any, Any] = {**dict(matplotlib.rcParamsDefault), **STYLE, **more}
+    return matplotlib.rc_context(settings)
 
 
 def size(rows: int, per_row: float, rest: float) -> tuple[float, float]:
-    """Width and height, inches, of a figure of ``rows``."""
+    """Return width and height of a figure in inches."""
     return WIDTH, rows * per_row + rest
 
 
 def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
-    """Name the rows of a plot that reads from above."""
+    """Name the rows of a plot, the first row on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 1 + margin, -margin)
     axes.tick_params(axis="y", length=0)
@@ -51,24 +53,32 @@ def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
 
 
 def note(figure: Figure, text: str) -> None:
-    """A line below the figure: its n, its seed."""
+    """Write a note below the figure, with its n and seed."""
     figure.supxlabel(text, fontsize=8, color="#555555", x=0.01, ha="left")
 
 
 def empty(text: str) -> Figure:
-    """A figure that says why there is nothing to draw."""
+    """Return a figure that says why there is nothing to draw."""
     figure = Figure(figsize=(WIDTH, 1))
     figure.text(0.02, 0.5, text, va="center")
     return figure
 
 
 def save(figure: Figure, path: Path, title: str, description: str = "") -> None:
-    """An SVG without date; the same data gives the same bytes. title: what it shows; description: its numbers."""
-    # The layout's solver differs in last digits from run to run, and SVG's names are hashes of all digits.
+    """Write an SVG; the same data gives the same bytes.
+
+    Args:
+        figure: what to write.
+        path: where to.
+        title: what the figure shows.
+        description: its numbers.
+    """
+    # The layout solver differs in the last digits from run to run, and names in an SVG are hashes of all digits.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:
-        axes.set_position([round(side, 4) for side in axes.get_position(original=True).bounds])
+        left, bottom, width, height = (round(side, 4) for side in axes.get_position(original=True).bounds)
+        axes.set_position((left, bottom, width, height))
     words = {"Title": title} | ({"Description": description} if description else {})
     with atomic(path) as temporary:
         figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": "compclip", **words})

@@ -1,4 +1,4 @@
-"""Captions to show, with their pairs marked, and the pictures made for them: chosen once for the page and for print."""
+"""Examples for the page and for print: captions with their pairs marked, and the pictures made from them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
 from workflow_scripts.plot.labels import pair_words, percent
 
-# Longer side of a picture, pixels: sharp at the size it is shown.
+# Longer side of a picture in pixels.
 THUMBNAIL = 176
-# Swapped examples that share a printed page.
+# Swapped examples on a printed page.
 PER_PAGE = 6
-# Swapped examples to one unseen example.
+# Swapped examples for each unseen example.
 SWAPPED_TO_UNSEEN = 2
 
 Segment = tuple[str, str]
@@ -34,9 +34,13 @@ Prompt = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Picture:
-    """title: what it is. file: a small PNG or JPEG, or None with the reason in ``verdict``.
+    """A small picture.
 
-    hit: whether the judge found the caption, and then ``verdict`` says how often it would; None if not scored.
+    Attributes:
+        title: what it is.
+        file: PNG or JPEG; None if there is none, with the reason in ``verdict``.
+        verdict: the exact score of the picture.
+        hit: whether the judge retrieved the caption; None if not scored.
     """
 
     title: str
@@ -47,7 +51,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Caption:
-    """A caption in segments, and what each generator that was asked for it made of it."""
+    """A caption in segments, and the pictures that generators made from it."""
 
     label: str
     segments: list[Segment]
@@ -65,10 +69,10 @@ class Example:
 
 
 def spread(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generator) -> list[int]:
-    """Positions of at most ``n`` of ``keys``, one after the other that of which the least is there already.
+    """Return positions of at most ``n`` keys, spread evenly over their values.
 
-    The first part of a key counts first (one of each before a second of any), the next ones between equals, then
-    the order, which is random.
+    One key with each first element is taken before a second key with any, in random order; ties are decided by the
+    next elements in the same way.
     """
     left = [int(i) for i in generator.permutation(len(keys))]
     taken: list[Counter[str]] = [Counter() for _ in (keys[0] if keys else ())]
@@ -83,11 +87,12 @@ def spread(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generat
 
 
 def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
-    """``text`` in (words, kind) segments; kind is empty between ``spans``, which are (start, end, kind) characters.
+    """Return a text as (words, kind) segments; kind is empty between spans, which are (start, end, kind) in characters.
 
-    Spans of one kind that only spaces part make one segment.
+    Spans of one kind with only spaces between them are one segment.
     """
-    segments, at = [], 0
+    segments: list[Segment] = []
+    at = 0
     for start, end, kind in sorted(set(spans)):
         if start < at:
             continue
@@ -100,11 +105,11 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
 
 
 def thumbnail(path: Path) -> bytes | None:
-    """A picture as a file small enough for a page; None where it cannot be read."""
+    """Return a picture as a file small enough for a page; None if it cannot be read."""
     try:
         with Image.open(path) as image:
             small = image.convert("RGB")
-    # Pillow's decoders raise nearly anything on damaged files; the page shows the gap.
+    # Decoders of Pillow raise many kinds of errors for damaged files; the page shows a gap.
     except Exception:
         return None
     buffer = io.BytesIO()
@@ -118,7 +123,7 @@ def thumbnail(path: Path) -> bytes | None:
 
 @dataclass(frozen=True)
 class Made:
-    """What one generator made, by prompt: (status, path), and (hit, exact) where scored."""
+    """What one generator made, by prompt: (status, path), and (hit, exact score) if it was scored."""
 
     name: str
     files: Mapping[Prompt, tuple[str, str | None]]
@@ -126,7 +131,7 @@ class Made:
 
 
 def read_made(name: str, manifest: pd.DataFrame, scores: Mapping[str, pd.DataFrame]) -> Made:
-    """The first draw of each prompt. manifest, scores[split]: columns of ``tables.MANIFEST``, ``tables.SCORES``."""
+    """Return the first draw of each prompt. manifest: ``tables.MANIFEST``; scores: ``tables.SCORES`` by split."""
     first = manifest.sort_values("draw").drop_duplicates(["split", "image_id", "caption_id"])
     files = {(r.split, r.image_id, r.caption_id): (r.status, r.path) for r in first.itertuples()}
     draws = {(r.split, r.image_id, r.caption_id, r.draw) for r in first.itertuples()}
@@ -141,14 +146,14 @@ def read_made(name: str, manifest: pd.DataFrame, scores: Mapping[str, pd.DataFra
 
 @dataclass(frozen=True)
 class Gallery:
-    """Where the pictures are: those made, and the real ones by image_id; paths are relative to ``results``."""
+    """Generated pictures, and real ones by image_id; paths are relative to ``results``."""
 
     results: Path
     real: Mapping[str, str]
     made: Sequence[Made]
 
     def pictures(self, prompt: Prompt) -> list[Picture]:
-        """What each generator that was asked for it made of it."""
+        """Return what generators made from a prompt."""
         return [self._picture(one, prompt) for one in self.made if prompt in one.files]
 
     def _picture(self, made: Made, prompt: Prompt) -> Picture:
@@ -164,7 +169,7 @@ class Gallery:
         return Picture(made.name, file, verdict, hit)
 
     def example(self, image_id: str, caption_id: int, pair: str, captions: Mapping[str, list[Segment]]) -> Example:
-        """captions: the segments of a caption by the split whose prompt it is."""
+        """Return an example. captions: the segments of each caption by the split whose prompt it is."""
         path = self.real.get(image_id)
         file = thumbnail(self.results / path) if path else None
         return Example(
@@ -179,9 +184,13 @@ class Gallery:
 
 
 def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
-    """At most ``n`` rows, spread over their pairs and then over classes; an image once at most.
+    """Return at most ``n`` rows as named tuples, spread over pairs and then over classes; an image at most once.
 
-    rows: image_id, caption_id, pair and more; they come as named tuples. classes: image_id to class.
+    Args:
+        rows: columns image_id, caption_id, pair and more.
+        classes: class by image_id.
+        n: how many.
+        generator: of the random order.
     """
     rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id").reset_index(drop=True)
     keys = list(zip(rows["pair"], rows["image_id"].map(classes), strict=True))
@@ -189,10 +198,11 @@ def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np
 
 
 def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:
-    """What to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
+    """Return what to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
 
-    row: one of ``tables.SWAPPED``. nouns: by an adjective's first character, the characters of its nouns, in the text
-    as it was.
+    Args:
+        row: of ``tables.SWAPPED``.
+        nouns: spans of an adjective's nouns in the seen caption, by the adjective's start.
     """
     seen: list[Span] = []
     swapped: list[Span] = []
@@ -200,8 +210,8 @@ def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple
         seen.append((change["start"], change["end"], "seen"))
         swapped.append((change["new_start"], change["new_end"], "swapped"))
         for start, end in nouns.get(change["start"], []):
-            # Nothing but an adjective and the article before it changes, so a noun moves as far as the end of the
-            # change before it did.
+            # Only adjectives and articles before them change, so a noun moves by as much as the end of the change
+            # before it.
             before = [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start]
             shift = before[-1] if before else 0
             seen.append((start, end, "seen"))
@@ -210,13 +220,13 @@ def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple
 
 
 def swapped_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
-    """Swapped captions, each beside its original. chosen: rows of ``tables.SWAPPED``; pairs: of ``tables.PAIRS``."""
+    """Return swapped captions, each with its original. chosen: rows of ``tables.SWAPPED``; pairs: ``tables.PAIRS``."""
     examples = []
     for row in chosen:
         nouns: dict[int, list[tuple[int, int]]] = {}
-        for said in _of_caption(pairs, row).itertuples():
-            if any((said.adjective_start, said.noun) == (c["start"], c["noun"]) for c in row.changes):
-                nouns.setdefault(said.adjective_start, []).append((said.noun_start, said.noun_end))
+        for pair in _of_caption(pairs, row).itertuples():
+            if any((pair.adjective_start, pair.noun) == (c["start"], c["noun"]) for c in row.changes):
+                nouns.setdefault(pair.adjective_start, []).append((pair.noun_start, pair.noun_end))
         seen, swapped = swapped_spans(row, nouns)
         captions = {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
         examples.append(gallery.example(row.image_id, int(row.caption_id), row.pair, captions))
@@ -224,7 +234,7 @@ def swapped_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Galler
 
 
 def unseen_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
-    """Captions of test_unseen. chosen: rows of ``tables.PROMPTS``; pairs: columns of ``tables.PAIRS``."""
+    """Return captions of test_unseen. chosen: rows of ``tables.PROMPTS``; pairs: columns of ``tables.PAIRS``."""
     examples = []
     for row in chosen:
         own = _of_caption(pairs, row)
@@ -270,7 +280,7 @@ def read_examples(layout: Layout, generators: Sequence[str], n: int, seed: int) 
     images = read_table(data / "images.parquet", IMAGES).dropna(subset="path")
     real = dict(zip(images["image_id"], images["path"], strict=True))
     made = [read_made_of(layout, name, shown) for name in generators]
-    # Those that draw every split come first, so that a generator's pictures stand below each other.
+    # Generators of all splits come first, so that each generator's pictures are in one column.
     made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
     gallery = Gallery(layout.results, real, made)
     return swapped_examples(chosen[0], pairs, gallery), unseen_examples(chosen[1], pairs, gallery)

@@ -1,4 +1,4 @@
-"""The words, marks and choices that figures and page share."""
+"""Words, marks and selections of rows that figures and pages share."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 
 import pandas as pd
 
-# What a reader is told of each split, in its order.
+# Names of the splits for readers, in order.
 SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
 
-# Okabe and Ito's colours, told apart with any colour vision; each has a mark of its own besides. None is so light
-# or dark that it fades where the page turns a figure over for dark mode.
+# Colors of Okabe and Ito, which can be told apart with any color vision. None is so light or dark that it fades if a
+# page inverts the figure for dark mode. Each split has its own mark, too.
 SPLIT_COLORS = {"train": "#555555", "test_seen": "#009E73", "test_unseen": "#0072B2", "test_swapped": "#D55E00"}
 SPLIT_MARKS = {"train": "o", "test_seen": "s", "test_unseen": "^", "test_swapped": "D"}
 
-# The columns that hold a pair's words, and what several of them are called.
+# Columns of a pair's words, and their plurals.
 WORD_KINDS = {"adjective": "adjectives", "noun": "nouns"}
 
-# What each definition of divergence takes for atoms and compounds.
+# What the atoms and compounds of each definition of divergence are.
 PART_NAMES = {
     ("pairs", "atoms"): "adjectives and nouns",
     ("pairs", "compounds"): "pairs",
@@ -27,10 +27,7 @@ PART_NAMES = {
 
 
 def swatch(word: str) -> str | None:
-    """The color, #rrggbb, that ``word`` names; None where it names none.
-
-    As xkcd's survey asked people (matplotlib's ``XKCD_COLORS``), and for what it does not hold, as in CSS.
-    """
+    """Return the color #rrggbb that a word names in xkcd's survey or in CSS; None if it names none."""
     from matplotlib.colors import CSS4_COLORS, XKCD_COLORS  # slow to import, and few need it
 
     color = XKCD_COLORS.get(f"xkcd:{word}") or CSS4_COLORS.get(word)
@@ -38,38 +35,38 @@ def swatch(word: str) -> str | None:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """0.1234 as ``12.3``; a dash where there is no value."""
+    """Return 0.1234 as ``12.3``; a dash without a value."""
     return "–" if value is None or math.isnan(value) else number(100 * value, digits)
 
 
 def number(value: float, digits: int) -> str:
-    """-0.1234 as ``−0.123``; never ``−0.000``."""
+    """Return -0.1234 as ``−0.123``; never ``−0.000``."""
     # Adding 0 turns -0.0 into 0.0.
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def interval(low: float | None, high: float | None, digits: int = 1) -> str:
-    """``[11.0, 13.9]`` in per cent, nothing where there is no interval."""
+    """Return ``[11.0, 13.9]`` in percent; an empty text without an interval."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     return f"[{percent(low, digits)}, {percent(high, digits)}]"
 
 
 def pair_words(pair: str) -> str:
-    """``red_wing`` as people say it."""
+    """Return ``red_wing`` as words."""
     return pair.replace("_", " ")
 
 
 def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of table.csv that stand for a split: all its prompts, original captions as distractors."""
-    part = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
-    return table[~part & (table["distractors"] == "original")]
+    """Return the rows of table.csv that represent a split: all prompts, original captions as distractors."""
+    subset = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
+    return table[~subset & (table["distractors"] == "original")]
 
 
 def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The rows of comparisons.csv that set a generator's split against its own seen, with a column ``generator``.
+    """Return the rows of comparisons.csv that compare a generator's split with its seen, with a column ``generator``.
 
-    Generators keep their order; unseen stands before swapped.
+    Generators keep their order; unseen comes before swapped.
     """
     own = comparisons[comparisons["a"].str.contains(" ") & comparisons["difference"].notna()]
     own = own.assign(generator=own["a"].str.split(" ").str[0])
@@ -80,5 +77,5 @@ def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def between_generators(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The rows of comparisons.csv that set one generator against another."""
+    """Return the rows of comparisons.csv that compare two generators."""
     return comparisons[~comparisons["a"].str.contains(" ") & comparisons["difference"].notna()]

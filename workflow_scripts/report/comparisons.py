@@ -44,8 +44,8 @@ def unpaired(a: Scored, b: Scored, resamples: int) -> Estimate | None:
     """Return a minus b, None if either has no entries."""
     if a.entries.empty or b.entries.empty:
         return None
-    columns = [s.entries[c].to_numpy() for s in (a, b) for c in ("image_id", "expected_top1")]
-    return interval.unpaired_difference(*columns, resamples, difference_stream(a, b))
+    of_a, of_b = ((s.entries["image_id"].to_numpy(), s.entries["expected_top1"].to_numpy()) for s in (a, b))
+    return interval.unpaired_difference(*of_a, *of_b, resamples, difference_stream(a, b))
 
 
 def paired(scores: Sequence[Scored], resamples: int) -> Iterator[tuple[int, int, Estimate | None, int]]:

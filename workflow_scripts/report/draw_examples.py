@@ -1,6 +1,6 @@
 """Draw pages for print: seen captions beside their swapped ones, the pairs marked, with each generator's images.
 
-The paper's figures 4 to 7, as a PDF of A4 pages with six captions each. The examples are those of the page.
+As figures 4 to 7 of the paper: a PDF of A4 pages with six captions each, the same examples as on the page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workflow_scripts.plot.drawing import style
 from workflow_scripts.plot.examples import PER_PAGE, Caption, Example, Picture, Segment, read_examples
 from workflow_scripts.report.steps import DrawExamples
 
-# Inches, of A4: what is drawn fits US Letter too.
+# Inches of A4; the content fits on US Letter too.
 PAGE, MARGIN = (8.27, 11.69), 0.5
 TOP = 10.95
 BLOCK, REAL, GAP = 1.62, 0.9, 0.14
@@ -36,9 +36,9 @@ HALF = (PAGE[0] - 2 * MARGIN - REAL - 2 * GAP) / 2
 TEXT, LINES, LINE = 7.5, 5, 0.135
 SMALL, SMALL_LINE = 5.5, 0.09
 LARGEST = 0.72
-# Generators beside each other: of more the pictures would be too small, and get pages of their own.
-ABREAST = 6
-# Text, and what is behind it: as on the page.
+# Generators in a row; more generators get further pages, because smaller pictures could not be recognized.
+IN_A_ROW = 6
+# Colors of text and background, as on the page.
 MARKS = {"seen": ("#0b6b2f", "#dff3e4"), "swapped": ("#b3141b", "#fde3e1")}
 SOFT = "#5b6168"
 Line = list[Segment]
@@ -46,14 +46,14 @@ Line = list[Segment]
 
 @cache
 def width(text: str, points: float, bold: bool = False) -> float:
-    """Inches that ``text`` takes in a line."""
+    """Return the width of a text in inches."""
     font = FontProperties(family="DejaVu Sans", size=points, weight="bold" if bold else "normal")
     return TextToPath().get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
 def wrap(segments: Sequence[Segment], room: float) -> list[Line]:
-    """Segments in lines of at most ``room`` inches, broken at spaces, a word that is longer anywhere."""
-    # A word may have a mark and a comma: it is a list of segments itself.
+    """Return segments in lines of at most ``room`` inches, broken at spaces; longer words are broken anywhere."""
+    # A word is a list of segments, because it may have a mark and a comma.
     words: list[Line] = [[]]
     for text, kind in segments:
         for number, part in enumerate(re.split(r"\s", text)):
@@ -77,7 +77,7 @@ def wrap(segments: Sequence[Segment], room: float) -> list[Line]:
 
 
 def _space(before: Line, after: Line) -> Segment:
-    """The space between two words: marked where both are."""
+    """Return the space between two words, marked if both are."""
     return " ", after[0][1] if before and before[-1][1] == after[0][1] else ""
 
 
@@ -86,18 +86,18 @@ def _length(line: Line) -> float:
 
 
 def _joined(line: Line) -> Line:
-    """Neighbours of one kind as one segment."""
-    found: Line = []
+    """Return adjacent segments of one kind as one."""
+    joined: Line = []
     for text, kind in line:
-        if found and found[-1][1] == kind:
-            found[-1] = (found[-1][0] + text, kind)
+        if joined and joined[-1][1] == kind:
+            joined[-1] = (joined[-1][0] + text, kind)
         else:
-            found.append((text, kind))
-    return found
+            joined.append((text, kind))
+    return joined
 
 
 def fit(segments: Sequence[Segment], room: float, most: int) -> list[Line]:
-    """Segments in at most ``most`` lines, those around the first mark; dots where some are left out."""
+    """Return segments in at most ``most`` lines around the first mark; dots replace the other lines."""
     lines = wrap(segments, room)
     if len(lines) <= most:
         return lines
@@ -113,7 +113,7 @@ def fit(segments: Sequence[Segment], room: float, most: int) -> list[Line]:
 
 
 def shorten(text: str, room: float, points: float) -> str:
-    """``text`` as long as it fits in ``room`` inches, else with dots in its middle."""
+    """Return a text that fits into ``room`` inches, with dots in its middle if it is too long."""
     shown, keep = text, len(text)
     while width(shown, points) > room and keep > 2:
         keep -= 1
@@ -122,13 +122,13 @@ def shorten(text: str, room: float, points: float) -> str:
 
 
 class Sheet:
-    """A page on which things are put by inches from its left and from its bottom."""
+    """A page; positions are inches from its left and its bottom."""
 
     def __init__(self) -> None:
         self.figure = Figure(figsize=PAGE)
 
     def text(self, x: float, y: float, text: str, points: float, color: str = "black", bold: bool = False) -> None:
-        """``text`` on a line whose foot is at ``y``."""
+        """Write a text with its baseline at ``y``."""
         self.figure.text(
             x / PAGE[0], y / PAGE[1], text, fontsize=points, color=color, va="baseline",
             fontweight="bold" if bold else "normal",
@@ -140,7 +140,7 @@ class Sheet:
         self.figure.add_artist(place)
 
     def line(self, x: float, y: float, segments: Line) -> None:
-        """A line of a caption, its marks on their color."""
+        """Write a line of a caption with its marks."""
         for text, kind in segments:
             color, back = MARKS.get(kind, ("black", None))
             if back:
@@ -149,9 +149,13 @@ class Sheet:
             x += width(text, TEXT, bool(kind))
 
     def picture(self, x: float, y: float, side: float, picture: Picture) -> None:
-        """A picture in a square; its frame says whether the judge found the caption, its foot what it is."""
-        look = {True: (MARKS["seen"][0], "solid", 1.2), False: (MARKS["swapped"][0], "dashed", 1.2)}
-        color, dash, wide = look.get(picture.hit, ("#b0b5ba", "solid" if picture.file else "dotted", 0.6))
+        """Draw a picture in a square, framed by whether the judge retrieved the caption, with its title below."""
+        frames: dict[bool | None, tuple[str, str, float]] = {
+            True: (MARKS["seen"][0], "solid", 1.2),
+            False: (MARKS["swapped"][0], "dashed", 1.2),
+            None: ("#b0b5ba", "solid" if picture.file else "dotted", 0.6),
+        }
+        color, dash, wide = frames[picture.hit]
         if picture.file:
             pixels = Image.open(io.BytesIO(picture.file)).convert("RGB")
             w, h = (side * length / max(pixels.size) for length in pixels.size)
@@ -160,7 +164,7 @@ class Sheet:
             axes.imshow(np.asarray(pixels), interpolation="none", aspect="auto")
             axes.set_axis_off()
         self.box(x, y, side, side, facecolor="none", edgecolor=color, linestyle=dash, linewidth=wide)
-        sign = {True: "✓ ", False: "✗ "}.get(picture.hit, "")
+        sign = "" if picture.hit is None else "✓ " if picture.hit else "✗ "
         for number, words in enumerate(filter(None, (picture.title, sign + picture.verdict))):
             self.text(
                 x, y - (number + 1) * SMALL_LINE, shorten(words, side + 0.07, SMALL), SMALL,
@@ -168,7 +172,7 @@ class Sheet:
             )  # fmt: skip
 
     def half(self, x: float, top: float, caption: Caption, names: Sequence[str]) -> None:
-        """A caption and, below it, the pictures that the generators ``names`` made of it."""
+        """Draw a caption and, below it, the pictures that the generators ``names`` made from it."""
         for number, line in enumerate(fit(caption.segments, HALF, LINES)):
             self.line(x, top - (number + 1) * LINE, line)
         step = min(LARGEST + 0.08, (HALF + 0.08) / max(len(names), 1))
@@ -179,7 +183,7 @@ class Sheet:
                 self.picture(x + names.index(picture.title) * step, foot, side, picture)
 
     def block(self, top: float, example: Example, names: Sequence[str]) -> None:
-        """An example: the real image, the seen caption, the swapped one."""
+        """Draw an example: the real image, the seen caption, the swapped one."""
         self.picture(MARGIN, top - REAL, REAL, example.real)
         below = top - REAL - (3 if example.real.verdict else 2) * SMALL_LINE
         self.text(MARGIN, below, shorten(example.image_id, REAL + 0.1, SMALL), SMALL, SOFT)
@@ -188,7 +192,7 @@ class Sheet:
 
 
 def of_both(examples: Sequence[Example]) -> list[str]:
-    """The generators that made a seen and a swapped caption."""
+    """Return the generators with pictures of seen and of swapped captions."""
     seen, swapped = (
         dict.fromkeys(picture.title for e in examples for picture in e.captions[side].pictures) for side in (0, 1)
     )
@@ -196,7 +200,7 @@ def of_both(examples: Sequence[Example]) -> list[str]:
 
 
 def draw_page(examples: Sequence[Example], names: Sequence[str], title: str, foot: str) -> Figure:
-    """One page; ``foot`` says what a reader must know."""
+    """Return a page; ``foot`` is what a reader must know."""
     sheet = Sheet()
     sheet.text(MARGIN, TOP + 0.3, title, 9, bold=True)
     if not examples:
@@ -214,9 +218,9 @@ def draw_page(examples: Sequence[Example], names: Sequence[str], title: str, foo
 
 
 def pages(examples: Sequence[Example], dataset: str, composition: str, seed: int) -> list[Figure]:
-    """All pages, at least one, that says why it is empty; the examples come again for each ABREAST generators."""
+    """Return all pages, at least one; the examples are repeated for each group of generators."""
     all_names = of_both(examples)
-    groups = [all_names[start : start + ABREAST] for start in range(0, len(all_names), ABREAST)] or [[]]
+    groups = [all_names[start : start + IN_A_ROW] for start in range(0, len(all_names), IN_A_ROW)] or [[]]
     ends = [*range(0, max(len(examples), 1), PER_PAGE), len(examples)]
     parts = [examples[a:b] for a, b in pairwise(ends)] or [examples]
     drawn = []

@@ -1,11 +1,12 @@
-"""Draw what came out for one data set and composition: the scores, the differences, the judge's training.
+"""Draw the scores, the differences and the judge's training of one data set and composition.
 
-Every figure is an SVG that says its definition, its n and its seed, and whose bytes depend on its data alone.
+Every figure is an SVG that states its definition, its n and its seed; its bytes depend on its data alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,59 +31,67 @@ from workflow_scripts.plot.labels import (
 )
 from workflow_scripts.report.steps import DrawScores
 
-# Of so many generators each difference has a line; of more, a cell.
-LISTED = 8
-# A line of the score figure: split, the columns it shows, its name.
-_LINES = (
+# With more generators, a matrix has a cell for each difference instead of a line.
+MOST_LISTED = 8
+# A line of the score figure: split, the column that it shows, its name.
+LINES = (
     ("test_seen", "exact", "seen"),
     ("test_unseen", "exact", "unseen"),
     ("test_swapped", "exact", "swapped"),
     ("test_swapped", "balanced", "swapped, balanced"),
 )
+Scores = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+def _by_place(rows: pd.DataFrame) -> Scores:
+    """Return the first row of each generator and split."""
+    records = rows.drop_duplicates(["generator", "split"]).to_dict("records")
+    return {(row["generator"], row["split"]): row for row in records}
+
+
+def _draw_score(axes: Axes, y: int, row: Mapping[str, Any], split: str, column: str) -> None:
+    """Draw a dot with its interval, hollow if it is balanced."""
+    color, mark = SPLIT_COLORS[split], SPLIT_MARKS[split]
+    face = "white" if column == "balanced" else color
+    axes.hlines(y, 100 * row[f"{column}_low"], 100 * row[f"{column}_high"], color=color, linewidth=2)
+    axes.plot(100 * row[column], y, mark, color=color, markersize=6, markerfacecolor=face)
 
 
 def draw_scores(table: pd.DataFrame) -> Figure:
-    """Dots with 95 % intervals: exact R-precision of each generator and split, the oracle's and the blind control.
+    """Draw dots with 95 % intervals: exact R-precision of each generator and split, the oracle's, the blind control.
 
-    table: the rows of one data set and composition.
+    Args:
+        table: rows of table.csv of one data set and composition.
     """
     rows = main_rows(table)
-    trained, oracle = rows[rows["judge"] != ORACLE], rows[rows["judge"] == ORACLE]
-    # A generator's name stands above its lines, as a line of its own.
+    trained, oracle = _by_place(rows[rows["judge"] != ORACLE]), _by_place(rows[rows["judge"] == ORACLE])
+    # A generator's name has a line of its own above its scores.
     lines: list[tuple[str, tuple[str, str, str] | None]] = []
-    for generator in trained["generator"].drop_duplicates():
-        served = set(trained.loc[trained["generator"] == generator, "split"])
-        lines += [(generator, None)] + [(generator, line) for line in _LINES if line[0] in served]
+    for generator in dict.fromkeys(name for name, _ in trained):
+        lines += [(generator, None), *((generator, line) for line in LINES if (generator, line[0]) in trained)]
     if not lines:
         return empty("Nothing was scored.")
-
-    def cell(part: pd.DataFrame, generator: str, split: str) -> pd.Series | None:
-        found = part[(part["generator"] == generator) & (part["split"] == split)]
-        return None if found.empty else found.iloc[0]
-
     figure = Figure(figsize=size(len(lines), 0.25, 1.8))
     axes = figure.add_subplot()
-    labelled: set[str] = set()
+    unnamed = ["oracle (ceiling)", "blind control"]
 
     def label(name: str) -> str:
-        return "" if name in labelled else (labelled.add(name) or name)
+        """Return the name for the legend, once."""
+        if name not in unnamed:
+            return ""
+        unnamed.remove(name)
+        return name
 
     for y, (generator, line) in enumerate(lines):
         if line is None:
             axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=0, linewidth=0)
             continue
         split, column, _ = line
-        row = cell(trained, generator, split)
-        color, mark = SPLIT_COLORS[split], SPLIT_MARKS[split]
-        axes.hlines(y, 100 * row[f"{column}_low"], 100 * row[f"{column}_high"], color=color, linewidth=2)
-        axes.plot(
-            100 * row[column], y, mark, color=color, markersize=6,
-            markerfacecolor="white" if column == "balanced" else color,
-        )  # fmt: skip
-        above = cell(oracle, generator, split)
-        if above is not None:
+        row, ceiling = trained[generator, split], oracle.get((generator, split))
+        _draw_score(axes, y, row, split, column)
+        if ceiling is not None:
             axes.plot(
-                100 * above[column], y, "|", color="#000000", markersize=10, markeredgewidth=1.6,
+                100 * ceiling[column], y, "|", color="#000000", markersize=10, markeredgewidth=1.6,
                 label=label("oracle (ceiling)"),
             )  # fmt: skip
         if column == "exact":
@@ -90,7 +99,8 @@ def draw_scores(table: pd.DataFrame) -> Figure:
                 100 * row["blind_control"], y, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4,
                 label=label("blind control"),
             )  # fmt: skip
-    candidates = int(trained["candidates"].iloc[0])
+    first, *_ = trained.values()
+    candidates = int(first["candidates"])
     axes.axvline(100 / candidates, color="#555555", linewidth=1, linestyle=":", label=f"chance (1 of {candidates})")
     name_rows(axes, [line[2] if line else generator for generator, line in lines])
     for name, (_, line) in zip(axes.get_yticklabels(), lines, strict=True):
@@ -98,18 +108,19 @@ def draw_scores(table: pd.DataFrame) -> Figure:
     axes.set_xlim(-2, 102)
     axes.set_xlabel("exact R-precision, % (line: 95 % interval)")
     figure.legend(loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.3, columnspacing=1)
-    low, high = int(trained["n"].min()), int(trained["n"].max())
+    counts = [int(row["n"]) for row in trained.values()]
+    low, high = min(counts), max(counts)
     prompts = f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
     note(
         figure,
         f"share of images whose own caption a judge ranks above {candidates - 1} others;\n"
-        f"{prompts} images a row; seed {int(trained['seed'].iloc[0])}",
+        f"{prompts} images a row; seed {int(first['seed'])}",
     )
     return figure
 
 
 def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colors: Sequence[str]) -> None:
-    """A dot with its interval for each row, hollow where the interval holds 0."""
+    """Draw a dot with its interval for each row, hollow if the interval contains 0."""
     for y, (row, color) in enumerate(zip(rows.itertuples(), colors, strict=True)):
         axes.hlines(y, 100 * row.low, 100 * row.high, color=color, linewidth=2)
         clear = row.low > 0 or row.high < 0
@@ -121,7 +132,7 @@ def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colo
 
 
 def draw_gaps(gaps: pd.DataFrame, seed: int) -> Figure:
-    """Unseen and swapped against seen, for each generator. gaps: as ``labels.against_seen`` gives them."""
+    """Draw unseen and swapped against seen, for each generator. gaps: as ``labels.against_seen`` returns them."""
     if gaps.empty:
         return empty("No generator serves seen and another split.")
     names, colors = zip(
@@ -143,10 +154,15 @@ def draw_gaps(gaps: pd.DataFrame, seed: int) -> Figure:
 
 
 def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
-    """Each generator's unseen and swapped against its seen, by how far each split's prompts are from train.
+    """Draw each generator's unseen and swapped against its seen, by the divergence of each split's prompts from train.
 
-    Seen itself stands at 0 and its own divergence: the difference of two divergences would mean nothing. No line is
-    fitted through so few splits. table, gaps: rows of one composition, gaps as ``labels.against_seen`` gives them.
+    Seen itself is at 0 and its own divergence, because the difference of two divergences has no meaning. No line is
+    fitted through so few splits.
+
+    Args:
+        table: rows of table.csv of one composition.
+        gaps: rows of comparisons.csv, as ``labels.against_seen`` returns them.
+        seed: of the run.
     """
     rows = main_rows(table).drop_duplicates("split").set_index("split")
     columns = {
@@ -191,7 +207,7 @@ def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
 
 
 def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Figure:
-    """The same of many generators, whose pairs are too many to list: a matrix for each split, the best first."""
+    """Draw the differences of many generators: a matrix for each split, the best generator first."""
     limit = 100 * max(part["difference"].abs().max() for _, part in groups) or 1
     matrices = []
     for split, part in groups:
@@ -210,7 +226,7 @@ def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Fig
         len(matrices) + 1, 1, height_ratios=[*(len(names) for _, names, _ in matrices), 1]
     )
     for axes, (title, names, shown) in zip(all_axes, matrices, strict=True):
-        # Violet and orange, which all eyes tell apart.
+        # Violet and orange can be told apart with any color vision.
         drawn = axes.imshow(shown, cmap="PuOr", vmin=-limit, vmax=limit, interpolation="none", aspect="auto")
         name_rows(axes, names, 0.5)
         axes.tick_params(axis="y", labelsize=7)
@@ -227,11 +243,11 @@ def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Fig
 
 
 def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
-    """Generators against each other, by split. comparisons: as ``labels.between_generators`` gives them."""
+    """Draw generators against each other, by split. comparisons: as ``labels.between_generators`` returns them."""
     if comparisons.empty:
         return empty("There is one generator, and nothing to compare it with.")
     groups = list(comparisons.groupby("split", sort=False))
-    if any(part[["a", "b"]].stack().nunique() > LISTED for _, part in groups):
+    if any(part[["a", "b"]].stack().nunique() > MOST_LISTED for _, part in groups):
         return _draw_matrices(groups, seed)
     figure = Figure(figsize=size(len(comparisons), 0.24, 0.5 * len(groups) + 1.0))
     all_axes = figure.subplots(
@@ -250,7 +266,7 @@ def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
 
 
 def draw_loss(training: pd.DataFrame, seed: int) -> Figure:
-    """The judge's loss in each epoch, and how often it retrieved the captions of real test images."""
+    """Draw the judge's loss in each epoch, and how often it retrieves the captions of real test images."""
     watched = [column for column in training if column.startswith("retrieval")]
     if "loss" not in training:
         return empty("The judge was not trained: it is used as it came (epochs: 0).")

@@ -9,12 +9,17 @@ from pydantic import Field
 
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.step import Input, Key, Output, Seed, Step
+from workflow_scripts.report.config import ReportConfig
+from workflow_scripts.score.config import ScoreConfig
 
 Shown = dict[str, Any]
 Generators = Annotated[list[str], Field(min_length=1, description="names of the generators, in the order of the rows")]
 Oracle = Annotated[list[str], Field([], description="generators that the oracle has scored too")]
 Fid = Annotated[list[str], Field([], description="generators with a Fréchet distance")]
-Examples = Annotated[int, Key("report.examples"), Field(24, ge=0, description="swapped captions of each composition")]
+Examples = Annotated[int, Key("report.examples"), ReportConfig.model_fields["examples"]]
+Chunks = Annotated[int, Key("score.chunks"), ScoreConfig.model_fields["chunks"]]
+Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["bootstrap"]]
+Compositions = Annotated[list[str], Key("compositions"), Field(min_length=1, description="names of the compositions")]
 
 
 class OfResults(Step):
@@ -30,12 +35,12 @@ class MakeTable(OfResults):
     metrics.json contains the exact scores that are compared, in percent, for ``dvc metrics``.
     """
 
-    compositions: Annotated[list[str], Key("compositions")] = Field(min_length=1, description="names of compositions")
+    compositions: Compositions
     generators: Generators
     oracle: Oracle
     fid: Fid
-    chunks: Annotated[int, Key("score.chunks")] = Field(10, ge=1, description="chunks of the sampled score")
-    bootstrap: Annotated[int, Key("score.bootstrap")] = Field(2000, ge=100, description="resamples of an interval")
+    chunks: Chunks
+    bootstrap: Bootstrap
     csv: Output = Field(description="table.csv")
     md: Output = Field(description="table.md")
     tex: Output = Field(description="table.tex")
@@ -77,19 +82,19 @@ class DrawExamples(OfResults):
 class MakePage(OfResults):
     """Write report.html: everything in one file, with examples, which fetches nothing and runs no script."""
 
-    compositions: Annotated[list[str], Key("compositions")] = Field(min_length=1, description="names of compositions")
+    compositions: Compositions
     generators: Generators
     oracle: Oracle
     fid: Fid
     sections: list[str] = Field([], description="further stages with a section")
     examples: Examples
     seed: Seed
-    pairs: Annotated[Shown, Key("pairs")] = Field({}, description="settings to show")
-    split: Annotated[Shown, Key("split")] = Field({}, description="settings to show")
-    divergence: Annotated[Shown, Key("divergence")] = Field({}, description="settings to show")
-    judge: Annotated[Shown, Key("judge")] = Field({}, description="settings to show")
-    generate: Annotated[Shown, Key("generate")] = Field({}, description="settings to show")
-    score: Annotated[Shown, Key("score")] = Field({}, description="settings to show")
+    pairs: Annotated[Shown, Key("pairs")] = Field({}, description="section of the config to show")
+    split: Annotated[Shown, Key("split")] = Field({}, description="section of the config to show")
+    divergence: Annotated[Shown, Key("divergence")] = Field({}, description="section of the config to show")
+    judge: Annotated[Shown, Key("judge")] = Field({}, description="section of the config to show")
+    generate: Annotated[Shown, Key("generate")] = Field({}, description="section of the config to show")
+    score: Annotated[Shown, Key("score")] = Field({}, description="section of the config to show")
     page: Output = Field(description="report.html")
 
     @property
@@ -103,4 +108,4 @@ class JoinTables(Step):
 
     runs: list[str] = Field(min_length=1, description="names of the runs")
     tables: list[Input] = Field(min_length=1, description="tables to join, in the order of the runs")
-    joined: list[Output] = Field(min_length=1, description="tables to write; each joins those of its file name")
+    joined: list[Output] = Field(min_length=1, description="tables to write; each joins the tables of its file name")

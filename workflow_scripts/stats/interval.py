@@ -12,7 +12,6 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 LEVEL = 0.95
 # Random indices held at once, 8 bytes each.
@@ -87,6 +86,8 @@ def share(
     trials = len(np.unique(np.asarray(images)[weights > 0]))
     if own[0] not in (0, 1) or (own != own[0]).any():
         return mean(images, hits, weights, resamples, generator)
+    from scipy import stats  # slow to import, and few intervals need it
+
     ends = stats.binomtest(trials if own[0] else 0, trials).proportion_ci(LEVEL, method="exact")
     return Estimate(float(own[0]), float(ends.low), float(ends.high))
 
