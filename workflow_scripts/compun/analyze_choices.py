@@ -28,10 +28,10 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, read_json, read_table, write_json
+from workflow_scripts.core.rounding import DECIMALS as DIGITS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL
 from workflow_scripts.dataset.source import named
-from workflow_scripts.score.scores import DIGITS
 from workflow_scripts.stats import interval
 from workflow_scripts.stats.paired import holm, mcnemar
 

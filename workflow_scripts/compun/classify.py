@@ -32,9 +32,9 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
+from workflow_scripts.core.rounding import DECIMALS as DIGITS
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
 from workflow_scripts.dataset.source import named
-from workflow_scripts.score.scores import DIGITS
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import encode_images
 from workflow_scripts.specs.zero_shot import class_vectors

@@ -20,6 +20,7 @@ import pandas as pd
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.layout import ORACLE, Layout
+from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import SCORES, TESTS
 from workflow_scripts.divergence import results as divergences
@@ -32,7 +33,6 @@ COLUMNS = [
     "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
     "candidates", "class_rule", "distractors", "seed", *divergences.COLUMNS,
 ]  # fmt: skip
-DECIMALS = 6
 Row = dict[str, Any]
 
 
