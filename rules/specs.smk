@@ -1,5 +1,5 @@
 # specs: scores for long captions.
-# Needs long captions: of the sketches, or of one's own. Gives, for each seed, a CLIP before and after it was stretched,
+# Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a stretched CLIP, the same
 # trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
 
 SPECS = "<dataset>/specs/{seed}"
@@ -13,7 +13,7 @@ wildcard_constraints:
 if CONFIG.specs.data is None:
 
     rule describe_images:
-        """Describe the sketches at length, and divide them into those that train and those that test."""
+        """Describe the sketches at length, and divide them into training and test images."""
         input:
             scenes="<dataset>/scenes.parquet",
             images="<dataset>/images.parquet",
@@ -28,16 +28,10 @@ if CONFIG.specs.data is None:
             "<logs>/specs/{seed}/describe_images.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        resources:
-            mem_mb=growing(1000),
-            runtime=growing(30),
         params:
-            code=code_hash("workflow_scripts.specs.describe_images"),
-            test=CONFIG.specs.test,
-            folder=lambda wildcards: on_disk(specs_folder(wildcards)),
+            **step("specs.describe_images"),
         shell:
-            "python -m workflow_scripts.specs.describe_images --scenes {input.scenes:q} --images {input.images:q}"
-            " --test {params.test} --seed {wildcards.seed} --folder {params.folder:q} --log {log:q}"
+            "python -m {params.step} --log {log:q}"
 
 
 if CONFIG.specs.base.epochs:
@@ -83,7 +77,7 @@ rule stretch:
     input:
         base=stretched_base,
     output:
-        judge=directory(f"{SPECS}/stretched"),
+        output=directory(f"{SPECS}/stretched"),
     log:
         "<logs>/specs/{seed}/stretch.log",
     benchmark:
@@ -92,17 +86,14 @@ rule stretch:
         "../envs/torch.yaml"
     resources:
         mem_mb=growing(4000),
-        runtime=growing(30),
     params:
-        code=code_hash("workflow_scripts.specs.stretch"),
-        start=stretch_options,
+        **step("specs.stretch", judge=stretched_model, pretrained=stretched_weights()),
     shell:
-        "python -m workflow_scripts.specs.stretch {params.start:q} --seed {wildcards.seed} --output {output.judge:q}"
-        " --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule cut_captions:
-    """Find which long captions can be used, and where their chunks end; what trains on them finds it in the cache."""
+    """Index the long captions: which are usable, and where their chunks end."""
     input:
         examples=long_examples,
         images=long_images,
@@ -116,16 +107,11 @@ rule cut_captions:
         "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=growing(2000),
         runtime=growing(60),
     params:
-        code=code_hash("workflow_scripts.specs.cut_captions"),
-        model=CONFIG.pairs.model,
-        cache=CONFIG.cache,
+        **step("specs.cut_captions"),
     shell:
-        "python -m workflow_scripts.specs.cut_captions --examples {input.examples:q} --images {input.images:q}"
-        " --model {params.model:q} --processes {threads} --cache {params.cache:q} --summary {output.summary:q}"
-        " --log {log:q}"
+        "python -m {params.step} --processes {threads} --log {log:q}"
 
 
 rule train_specs:
@@ -136,7 +122,7 @@ rule train_specs:
         images=long_images,
         summary=f"{SPECS}/cut_captions.json",
     output:
-        judge=directory(f"{SPECS}/{{loss}}"),
+        output=directory(f"{SPECS}/{{loss}}"),
     log:
         "<logs>/specs/{seed}/train_specs_{loss}.log",
     benchmark:
@@ -150,30 +136,21 @@ rule train_specs:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        code=code_hash("workflow_scripts.specs.train_specs"),
+        **step("specs.train_specs", processes=CONFIG.threads),
         launch=launch(CONFIG.specs.base),
-        settings=CONFIG.specs.training.model_dump_json(),
-        model=CONFIG.pairs.model,
-        device=CONFIG.specs.base.device,
-        cache=CONFIG.cache,
-        torch_threads=CONFIG.threads,
     shell:
-        "{params.launch} workflow_scripts.specs.train_specs --judge {input.judge:q} --examples {input.examples:q}"
-        " --images {input.images:q} --loss {wildcards.loss} --settings {params.settings:q} --model {params.model:q}"
-        " --processes {params.torch_threads} --seed {wildcards.seed} --threads {params.torch_threads}"
-        " --device {params.device} --cache {params.cache:q} --output {output.judge:q} --log {log:q}"
+        "{params.launch} {params.step} --log {log:q}"
 
 
 rule intrinsic:
-    """Measure how often right details raise the similarity and wrong ones lower it, and compare the three."""
+    """Measure how often right details raise the similarity and wrong ones lower it, and compare the three judges."""
     input:
-        specs=f"{SPECS}/specs",
-        stretched=f"{SPECS}/stretched",
-        contrastive=f"{SPECS}/contrastive",
-        steps=long_steps,
+        judge=f"{SPECS}/specs",
+        against=[f"{SPECS}/stretched", f"{SPECS}/contrastive"],
+        data=long_steps,
         images=step_images,
     output:
-        result=f"{SPECS}/intrinsic.json",
+        output=f"{SPECS}/intrinsic.json",
         similarities=f"{SPECS}/similarities.parquet",
     log:
         "<logs>/specs/{seed}/intrinsic.log",
@@ -188,16 +165,9 @@ rule intrinsic:
         torch=torch_slots(),
         gpu=specs_gpu(),
     params:
-        code=code_hash("workflow_scripts.specs.intrinsic"),
-        bootstrap=CONFIG.specs.bootstrap,
-        device=CONFIG.specs.base.device,
-        cache=CONFIG.cache,
-        torch_threads=CONFIG.threads,
+        **step("specs.intrinsic"),
     shell:
-        "python -m workflow_scripts.specs.intrinsic --judge {input.specs:q} --against {input.stretched:q}"
-        " {input.contrastive:q} --data {input.steps:q} --images {input.images:q} --bootstrap {params.bootstrap}"
-        " --seed {wildcards.seed} --threads {params.torch_threads} --device {params.device} --cache {params.cache:q}"
-        " --similarities {output.similarities:q} --output {output.result:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule draw_specs:
@@ -208,12 +178,7 @@ rule draw_specs:
         images=step_images,
     output:
         **specs_figures(),
-        table=report(
-            "<results>/specs.csv",
-            caption="../workflow_scripts/report/captions/specs.rst",
-            category="Long captions",
-            labels={"table": "measures of each seed"},
-        ),
+        table=specs_report("specs.csv", table="measures of each seed"),
         text="<results>/specs.md",
     log:
         "<logs>/draw_specs.log",
@@ -222,11 +187,9 @@ rule draw_specs:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.specs.draw_specs"),
+        **step("specs.draw_specs"),
     shell:
-        "python -m workflow_scripts.specs.draw_specs --intrinsic {input.intrinsic:q}"
-        " --similarities {input.similarities:q} --images {input.images:q} --table {output.table:q}"
-        " --measures {output.measures:q} --gains {output.gains:q} --growing {output.growing:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule make_specs_page:
@@ -235,26 +198,14 @@ rule make_specs_page:
         specs_page_reads(),
         templates=page_templates("specs"),
     output:
-        report(
-            "<results>/specs.html",
-            caption="../workflow_scripts/report/captions/specs.rst",
-            category="Long captions",
-            labels={"table": "the page to read"},
-        ),
+        page=specs_report("specs.html", table="the page to read"),
     log:
         "<logs>/make_specs_page.log",
     benchmark:
         "<logs>/make_specs_page.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(30),
     params:
-        code=code_hash("workflow_scripts.specs.make_specs_page"),
-        dataset=DATASET,
-        settings=CONFIG.model_dump_json(include={"seed", "dataset", "specs"}),
-        results=results_folder,
+        **step("specs.make_specs_page", settings=CONFIG.model_dump_json(include={"seed", "dataset", "specs"})),
     shell:
-        "python -m workflow_scripts.specs.make_specs_page --results {params.results:q} --dataset {params.dataset:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

@@ -176,7 +176,7 @@ def test_parts_change_nothing(tmp_path: Path, fake: FakeJudge, monkeypatch: pyte
     words = write(tmp_path)
     whole = results(run(words, [{"judge": "a"}]))
     monkeypatch.setattr(classify, "HELD", 12)
-    monkeypatch.setattr("workflow_scripts.specs.zero_shot.HELD", 2)
+    monkeypatch.setattr("workflow_scripts.specs.zero_shot.TEXTS_IN_MEMORY", 2)
     parts = results(run(words, [{"judge": "a"}]))
     # But for the last bits of matrix products of another shape.
     similar = [f"similarity_{role}" for role in ROLES]

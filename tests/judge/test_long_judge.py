@@ -20,6 +20,7 @@ from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score import score_images
 from workflow_scripts.score.steps import ScoreImages
 from workflow_scripts.specs import stretch
+from workflow_scripts.specs.steps import Stretch
 
 from .conftest import VIT, Train
 
@@ -35,8 +36,7 @@ def long_caption(colors: np.ndarray, parts: list[int]) -> str:
 def stretched(folder: Path, length: int) -> Path:
     (folder / "short.json").write_text(json.dumps(SHORT))
     output = folder / f"judge{length}"
-    arguments = ["--judge", str(folder / "short.json"), "--length", str(length), "--output", str(output)]
-    stretch.main(stretch.arguments().parse_args(arguments))
+    stretch.main(Stretch(judge=str(folder / "short.json"), length=length, output=output))
     return output
 
 

@@ -1,14 +1,13 @@
-"""What the tests of the evaluations share: a judge that is there at once, and one that is small and real."""
+"""Judges for the tests of evaluations: a fake one, and one that is small and real."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ WORDS = "red blue green black wing bill tail bird with a and"
 
 
 def real_judge(folder: Path, seed: int = 0) -> Path:
-    """The folder of an untrained judge of eight places, which knows WORDS and reads real images."""
+    """Return the folder of an untrained judge that reads real images and eight tokens, with the vocabulary WORDS."""
     from workflow_scripts.clip.model import build, save_judge
     from workflow_scripts.judge.config import JudgeConfig
 
@@ -47,33 +46,33 @@ def picture(path: Path, color: tuple[int, int, int]) -> None:
 
 
 def drawn(path: Path, text: str) -> None:
-    """An image file as ``FakeJudge`` reads it: the text that it shows."""
+    """Write an image file for ``FakeJudge``: the text that it shows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
 def run(
-    module: ModuleType, tmp_path: Path, *arguments: object, monkeypatch: pytest.MonkeyPatch | None = None
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch | None = None, **settings: Any
 ) -> tuple[dict[str, Any], FakeJudge]:
-    """The result of a command, and the judge that it used: with ``monkeypatch`` a fake one, else --judge's."""
+    """Return the result of an evaluation, and the judge it used: a fake one if ``monkeypatch`` is given."""
     judge = FakeJudge()
 
     @contextmanager
-    def fake(_: argparse.Namespace) -> Iterator[Embedder]:
+    def fake(_: object) -> Iterator[Embedder]:
         with Cache(tmp_path / "fake.sqlite") as cache:
             yield Embedder(judge, cache, 4, "made")
 
-    output = tmp_path / "result.json"
-    words = [*map(str, arguments), "--output", str(output), "--cache", str(tmp_path / "cache"), "--bootstrap", "100"]
     if monkeypatch is not None:
         monkeypatch.setattr(module, "open_embedder", fake)
-        words += ["--judge", "none"]
-    module.main(module.arguments().parse_args([*words, "--batch", "4", "--threads", "1", "--device", "cpu"]))
-    return json.loads(output.read_text()), judge
+    declared = next(iter(get_type_hints(module.main).values()))
+    common = {"judge": "none", "bootstrap": 100, "batch": 4, "threads": 1, "device": "cpu"}
+    step = declared(**common | {"output": tmp_path / "result.json", "cache": tmp_path / "cache"} | settings)
+    module.main(step)
+    return json.loads(step.output.read_text()), judge
 
 
 def refused(call: Callable[[], object]) -> str:
-    """The one line of the UserError that ``call`` raises."""
+    """Return the one-line message of the UserError that ``call`` raises."""
     with pytest.raises(UserError) as caught:
         call()
     message = str(caught.value)

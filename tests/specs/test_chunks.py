@@ -215,7 +215,7 @@ def test_an_endless_stream_is_read_no_further_than_a_few_thousand_ahead(tmp_path
         stream = chunk_all(counted(endless, taken), chunker, cache, 1)
         for n in range(100):
             assert next(stream) == [len(f"bird {n}")]
-            assert len(taken) <= n + chunks.HELD * parsing.CHUNK
+            assert len(taken) <= n + chunks.READ_AHEAD * parsing.CHUNK
 
 
 def test_a_killed_run_goes_on(tmp_path, chunker, monkeypatch):
@@ -239,9 +239,9 @@ def test_a_killed_run_goes_on(tmp_path, chunker, monkeypatch):
 
 def test_words_are_not_kept_in_memory(chunker):
     """spaCy keeps every new word for ever, unless it is told that the text is done with."""
-    before = len(chunker.nlp.vocab.strings)
+    before = len(chunker.pipeline.vocab.strings)
     chunker.cut([f"a bird called Zq{n}xv" for n in range(300)])
-    assert len(chunker.nlp.vocab.strings) - before < 50
+    assert len(chunker.pipeline.vocab.strings) - before < 50
 
 
 def test_the_key_holds_the_rules_and_the_pipeline(chunker, monkeypatch):

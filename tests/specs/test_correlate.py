@@ -89,7 +89,7 @@ def write(folder: Path) -> Path:
 
 
 def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, judge = run(correlate, tmp_path, "--data", write(tmp_path), monkeypatch=monkeypatch)
+    found, judge = run(correlate, tmp_path, data=write(tmp_path), monkeypatch=monkeypatch)
     cosines, ratings = [], []
     for image, shown in enumerate(["red wing blue bill", "green tail wing", "black wing"]):
         cosines += [FakeJudge.embed(shown) @ FakeJudge.embed(text) for text in TEXTS]
@@ -103,7 +103,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_rows_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path)
     path.write_text(path.read_text() + "\n1.png, ,3\n1.png,red,good\n,red,1\n0.png,red\n9.png,red,1\n9.png,blue,2\n")
-    found, _ = run(correlate, tmp_path, "--data", path, monkeypatch=monkeypatch)
+    found, _ = run(correlate, tmp_path, data=path, monkeypatch=monkeypatch)
     assert {reason: left["names"] for reason, left in found["left_out"].items()} == {
         "rows that cannot be read": ["line 20: 2 values, the header has 3 columns"],
         "rows without an image": ["line 19"],
@@ -113,11 +113,9 @@ def test_bad_rows_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     }
     assert found["kendall"]["n"] == 15
     path.write_text("image,caption,rating\n9.png,red,1\n")
-    assert "none of its images can be read" in refused(
-        lambda: run(correlate, tmp_path, "--data", path, monkeypatch=monkeypatch)
-    )
+    assert "no image can be read" in refused(lambda: run(correlate, tmp_path, data=path, monkeypatch=monkeypatch))
     path.write_text("image,caption,rating\n")
-    assert "no row with an image" in refused(lambda: run(correlate, tmp_path, "--data", path, monkeypatch=monkeypatch))
+    assert "no row with an image" in refused(lambda: run(correlate, tmp_path, data=path, monkeypatch=monkeypatch))
     path.write_text("image,caption\n")
     assert "no column 'rating'" in refused(lambda: read_ratings(path, None))
 
@@ -129,7 +127,7 @@ def test_unreadable_images_and_long_captions(tmp_path: Path) -> None:
     long = "red wing with a blue bill and a green tail"
     rows = [f"{image}.png,{text},{image}" for image in range(4) for text in ("red wing", long)]
     (tmp_path / "r.csv").write_text("\n".join(["image,caption,rating", *rows]))
-    found, _ = run(correlate, tmp_path, "--data", tmp_path / "r.csv", "--judge", real_judge(tmp_path / "judge"))
+    found, _ = run(correlate, tmp_path, data=tmp_path / "r.csv", judge=real_judge(tmp_path / "judge"))
     assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.png"]}}
     assert found["kendall"]["n"] == 6 and found["captions_cut"] == 3
     assert str(tmp_path) not in json.dumps(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +13,8 @@ from workflow_scripts.core.io import read_table, write_frame, write_table
 from workflow_scripts.dataset.sketch.description import SHORT
 from workflow_scripts.dataset.sources.sketch import Settings, load
 from workflow_scripts.specs import describe_images
-from workflow_scripts.specs.describe_images import SHORT_ONES, arguments, divide
+from workflow_scripts.specs.describe_images import SHORT_CAPTIONS, divide
+from workflow_scripts.specs.steps import DescribeImages
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,11 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(dataset: Path, output: Path, seed: int = 0, test: int = 10) -> argparse.Namespace:
-    given = ["--scenes", dataset / "scenes.parquet", "--images", dataset / "images.parquet", "--test", test]
-    options = arguments().parse_args([*map(str, given), "--seed", str(seed), "--folder", str(output)])
-    describe_images.main(options)
-    return options
+def run(dataset: Path, output: Path, seed: int = 0) -> None:
+    names = ("examples", "steps", "captions", "splits")
+    outputs = {name: output / f"{name}.parquet" for name in names}
+    inputs = {name: dataset / f"{name}.parquet" for name in ("scenes", "images")}
+    describe_images.main(DescribeImages(**inputs, test=10, seed=seed, **outputs))
 
 
 def test_tables_of_a_data_set(dataset: Path, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_tables_of_a_data_set(dataset: Path, tmp_path: Path) -> None:
         assert own["step"].tolist() == list(range(14)) and own["negative"].isna().tolist() == [True] + 13 * [False]
         assert own["text"].is_monotonic_increasing  # each begins with the one before
     captions = read_table(tmp_path / "captions.parquet", tables.CAPTIONS)
-    assert captions.groupby("image_id").size().to_dict() == dict.fromkeys(splits["image_id"], SHORT_ONES)
+    assert captions.groupby("image_id").size().to_dict() == dict.fromkeys(splits["image_id"], SHORT_CAPTIONS)
     assert (captions["text"].str.count(r"\.") == SHORT).all()
     scene = pd.read_parquet(dataset / "scenes.parquet").set_index("image_id")
     image = examples["image"].iloc[0]

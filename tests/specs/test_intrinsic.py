@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused, run
+from workflow_scripts.core.step import parse
 from workflow_scripts.specs import intrinsic
-from workflow_scripts.specs.intrinsic import MEASURES, beside, differences, read_sdci, score_captions, summarize
+from workflow_scripts.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions, summarize
+from workflow_scripts.specs.steps import Intrinsic
 
 NONE = np.nan
 
@@ -96,11 +98,11 @@ def test_differences_are_paired() -> None:
 
 def test_negatives_stand_beside_their_texts() -> None:
     texts = ["a bird", "a bird with a wing", "a bird with a wing and a bill"]
-    assert beside(texts, ["x", "y", "z"]) == ["x", "y", "z"]
+    assert align(texts, ["x", "y", "z"]) == ["x", "y", "z"]
     # As released: a text and a wrong part after it.
-    assert beside(texts, ["a bird red", "a bird with a wing red"]) == [None, "a bird red", "a bird with a wing red"]
-    assert beside(texts, ["red", "a bird red"]) == ["red", "a bird red", None]
-    assert beside(texts, ["red"]) is None
+    assert align(texts, ["a bird red", "a bird with a wing red"]) == [None, "a bird red", "a bird with a wing red"]
+    assert align(texts, ["red", "a bird red"]) == ["red", "a bird red", None]
+    assert align(texts, ["red"]) is None
 
 
 SHOWN = {"a.png": "red wing blue bill", "b.png": "green tail black wing", "c.png": "blue bill green tail"}
@@ -141,7 +143,7 @@ def expected() -> list[float]:
 
 
 def test_command_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, judge = run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)
+    found, judge = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
     assert [found["judges"][0][m]["value"] for m in MEASURES] == pytest.approx(expected(), abs=1e-6)
     assert found["judges"][0]["pos"]["n"] == 3 and found["judges"][0]["pos"]["images"] == 2
     assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
@@ -150,9 +152,9 @@ def test_command_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_chunks_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, _ = run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)
-    monkeypatch.setattr(intrinsic, "HELD", 2)
-    assert run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)[0] == whole
+    whole, _ = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
+    monkeypatch.setattr(intrinsic, "TEXTS_IN_MEMORY", 2)
+    assert run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)[0] == whole
 
 
 def save_like_datasets(folder: Path, images: list[object]) -> None:
@@ -174,7 +176,7 @@ def save_like_datasets(folder: Path, images: list[object]) -> None:
 
 @pytest.mark.parametrize("form", ["path", "bytes", "bytes and path"])
 def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    table, _ = run(intrinsic, tmp_path, "--data", write_table(tmp_path), monkeypatch=monkeypatch)
+    table, _ = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
     names = [image for image, *_ in STEPS]
     if form == "path":
         # Of another machine: found by its name.
@@ -184,21 +186,20 @@ def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> Non
     save_like_datasets(tmp_path / "sdci" / "test", images)
     (tmp_path / "sdci" / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
     # Negatives go on from the text before them.
-    arguments = ["--data", tmp_path / "sdci", "--images", tmp_path]
-    found, _ = run(intrinsic, tmp_path, *arguments, monkeypatch=monkeypatch)
+    found, _ = run(intrinsic, tmp_path, data=tmp_path / "sdci", images=tmp_path, monkeypatch=monkeypatch)
     assert found["judges"] == table["judges"] and found["captions"] == 4
 
 
 def test_sdci_of_another_shape(tmp_path: Path) -> None:
     assert "neither a table nor a saved data set" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
     (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "val"]}))
-    assert "splits train, val" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
+    assert "the splits train, val; choose one" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
     folder = tmp_path / "test"
     folder.mkdir()
     pd.DataFrame({"image": ["a"], "caption": ["b"]}).to_parquet(folder / "a.parquet")
     assert "no column 'captions'" in refused(lambda: read_sdci(folder, None, tmp_path))
     pd.DataFrame({"image": ["a"], "captions": ["b"], "neg_captions": ["c"]}).to_parquet(folder / "a.parquet")
-    assert "'captions' must hold lists of texts" in refused(lambda: read_sdci(folder, None, tmp_path))
+    assert "column 'captions': expected lists of texts" in refused(lambda: read_sdci(folder, None, tmp_path))
     (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "a.parquet"}]}))
     assert "a.parquet: not a readable Arrow stream" in refused(lambda: read_sdci(folder, None, tmp_path))
 
@@ -228,45 +229,47 @@ def test_missing_images_are_named(
     path = write_table(tmp_path)
     (tmp_path / "b.png").unlink()
     monkeypatch.setattr(intrinsic.log, "propagate", True)
-    found, _ = run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch)
+    found, _ = run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch)
     assert found["left_out"] == {"images missing": {"count": 1, "names": ["b.png"]}}
     assert found["judges"][0]["pos"]["n"] == 2
     assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
-    assert any("images missing: 1, the first is b.png" in record.getMessage() for record in caplog.records)
+    assert any("images missing: 1, first b.png" in record.getMessage() for record in caplog.records)
     for name in SHOWN:
         (tmp_path / name).unlink(missing_ok=True)
-    message = refused(lambda: run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch))
+    message = refused(lambda: run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch))
     assert message.startswith("none of 3 images can be read: ") and "a.png" in message
 
 
 def test_captions_of_one_increment_measure_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_table(tmp_path)
-    said = "has more than one increment, over which the measures are: give captions of three texts or more"
+    said = "has more than one increment, as the measures require; add captions with three texts or more"
     # Of c.png's one caption there are two texts.
     for name in ("a.png", "b.png"):
         (tmp_path / name).unlink()
-    message = refused(lambda: run(intrinsic, tmp_path, "--data", path, monkeypatch=monkeypatch))
-    assert message == f"{path}: none of 1 captions whose images can be read {said}"
+    message = refused(lambda: run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch))
+    assert message == f"{path}: none of 1 captions with a readable image {said}"
     rows = [row for row in path.read_text().splitlines() if json.loads(row)["step"] < 2]
     path.write_text("\n".join(rows))
     # Before any judge is read.
-    message = refused(lambda: run(intrinsic, tmp_path, "--data", path, "--judge", "none"))
+    message = refused(lambda: run(intrinsic, tmp_path, data=path, judge="none"))
     assert message == f"{path}: none of 4 captions {said}"
 
 
-@pytest.mark.parametrize("number", ["0", "-5"])
-def test_resamples_are_some(number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--data", "d", "--judge", "j", "--output", "o", "--bootstrap", number]
-    with pytest.raises(SystemExit):
-        intrinsic.arguments().parse_args(words)
-    assert f"argument --bootstrap: at least 100, not {number}" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("option", "number", "said"), [("bootstrap", "99", "100"), ("batch", "0", "1"), ("threads", "-1", "1")]
+)
+def test_numbers_that_are_too_small(option: str, number: str, said: str) -> None:
+    words = ["--data", "d", "--judge", "j", "--output", "o", f"--{option}", number]
+    assert f"--{option}: Input should be greater than or equal to {said}" in refused(
+        lambda: parse(Intrinsic, words, "intrinsic")
+    )
 
 
 def test_no_judge(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for folder in ("empty", "gone"):
-        arguments = ["--data", write_table(tmp_path), "--judge", tmp_path / folder]
-        message = refused(lambda arguments=arguments: run(intrinsic, tmp_path, *arguments))
+        data, judge = write_table(tmp_path), tmp_path / folder
+        message = refused(lambda data=data, judge=judge: run(intrinsic, tmp_path, data=data, judge=judge))
         assert f"{folder}: not a judge's folder: make one with workflow_scripts.specs.stretch" in message
 
 
@@ -276,8 +279,8 @@ HEADER = "image,caption_id,step,text,negative\n"
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("a.png,0,one,red,\n", "line 2: step 'one' is no number"),
-        ("a.png,0,1,red,\na.png,0,1,red wing,\n", "line 3: step 1 of caption 0 of image a.png stands twice"),
+        ("a.png,0,one,red,\n", "line 2: step: expected a number, got 'one'"),
+        ("a.png,0,1,red,\na.png,0,1,red wing,\n", "line 3: duplicate step 1 of caption 0 of image a.png; remove one"),
         ("a.png,0,1\n", "line 2: 3 values"),
         ("a.png, ,1,red,\n", "line 2: no caption_id"),
     ],
@@ -300,8 +303,8 @@ def test_an_empty_text_costs_its_caption(tmp_path: Path) -> None:
     assert left_out == {"captions empty": ["a.png 0"]}
     assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
     (tmp_path / "t.csv").write_text(HEADER + "a.png,0,0,,\n")
-    assert "no caption whose texts are all there" in refused(
-        lambda: run(intrinsic, tmp_path, "--data", tmp_path / "t.csv", "--judge", "none")
+    assert "no caption without an empty text" in refused(
+        lambda: run(intrinsic, tmp_path, data=tmp_path / "t.csv", judge="none")
     )
 
 
@@ -318,8 +321,8 @@ def test_real_judges(tmp_path: Path) -> None:
             text = " ".join(words.split()[:count])
             rows.append((f"{image}.png", 0, step, text, text.rsplit(" ", 1)[0] + " black" if step else None))
     pd.DataFrame(rows, columns=["image", "caption_id", "step", "text", "negative"]).to_parquet(tmp_path / "t.parquet")
-    arguments = ["--data", tmp_path / "t.parquet", "--judge", ours, "--against", other]
-    found, _ = run(intrinsic, tmp_path, *arguments)
+    arguments = {"data": tmp_path / "t.parquet", "judge": ours, "against": [other]}
+    found, _ = run(intrinsic, tmp_path, **arguments)
     first, second = found["judges"]
     assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.png"]}}
     assert first["captions_cut"] == 3 and first["judge_hash"] != second["judge_hash"]
@@ -330,4 +333,4 @@ def test_real_judges(tmp_path: Path) -> None:
     assert (difference["a"], difference["b"]) == ("ours", "other")
     assert difference["pos"]["value"] == pytest.approx(first["pos"]["value"] - second["pos"]["value"], abs=2e-6)
     assert str(tmp_path) not in json.dumps(found)
-    assert run(intrinsic, tmp_path, *arguments)[0] == found
+    assert run(intrinsic, tmp_path, **arguments)[0] == found

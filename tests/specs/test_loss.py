@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.specs.loss import CONTRASTIVE, SPECS, Margin, specs_loss
+from workflow_scripts.specs.loss import CONTRASTIVE_WEIGHTS, PUBLISHED_WEIGHTS, Margin, specs_loss
 
 
 def unit(*rows: float) -> torch.Tensor:
@@ -93,7 +93,9 @@ def test_against_loops(seed: int, scale: float, fixed: float) -> None:
         losses = specs_loss(*rows, torch.tensor(scale, dtype=torch.float64), margin)
         terms, margins = by_loops(rows, scale, epsilon, fixed != 0)
         assert [x.item() for x in losses[1:]] == pytest.approx(terms, abs=1e-9)
-        assert losses.total.item() == pytest.approx(sum(w * x for w, x in zip(SPECS, terms, strict=True)), abs=1e-9)
+        assert losses.total.item() == pytest.approx(
+            sum(w * x for w, x in zip(PUBLISHED_WEIGHTS, terms, strict=True)), abs=1e-9
+        )
         epsilon = margins[-1]
         assert float(margin.epsilon) == pytest.approx(epsilon, abs=1e-9)
         assert 0 <= epsilon <= 1.5
@@ -136,7 +138,7 @@ def test_what_each_hinge_moves() -> None:
 
 def test_plain_contrastive_is_one_way() -> None:
     images, full, *others = batch(4)
-    losses = specs_loss(images, full, *others, torch.tensor(7.0), Margin(), CONTRASTIVE)
+    losses = specs_loss(images, full, *others, torch.tensor(7.0), Margin(), CONTRASTIVE_WEIGHTS)
     assert losses.total == losses.contrastive
     expected = -(7 * full @ images.T).log_softmax(dim=1).diag().mean()
     assert losses.total.item() == pytest.approx(expected.item())

@@ -58,7 +58,7 @@ def test_precision_is_kept_or_raised() -> None:
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 5), (4,)])
 def test_other_shapes_make_no_pairs(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="a row of each makes a pair"):
+    with pytest.raises(ValueError, match="expected pairs of rows"):
         specs(torch.zeros(2, 4), torch.zeros(shape))
 
 
@@ -123,9 +123,9 @@ def test_files_by_their_paths(tmp_path: Path) -> None:
     assert scores[0] == scores[1] == scores[2] and score.cut == 1
     (tmp_path / "bad.png").write_bytes(files[0].read_bytes()[:60])
     for image, said in ((tmp_path / "bad.png", "unreadable image"), (tmp_path / "gone.png", "no such image file")):
-        with pytest.raises(UserError, match=rf"{image.name}: {said}.*: leave the pair out"):
+        with pytest.raises(UserError, match=rf"{image.name}: {said}.*; remove the pair"):
             score.update([files[0], str(image)], texts[1:])
-    with pytest.raises(UserError, match="gone.png: .*1 more are bad"):
+    with pytest.raises(UserError, match="gone.png: .*1 more unreadable"):
         score.update([tmp_path / "gone.png", tmp_path / "bad.png"], texts[1:])
     with pytest.raises(UserError, match="text 1 of 2 is empty"):
         score.update(files[:2], ["a bird", " "])

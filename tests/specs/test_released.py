@@ -20,7 +20,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.specs import released
 from workflow_scripts.specs.measure import specs
-from workflow_scripts.specs.released import read_released
+from workflow_scripts.specs.released import Released, read_released
 
 CFG = {
     "embed_dim": 32,
@@ -93,7 +93,7 @@ def test_one_table_of_positions_is_enough(state: dict[str, torch.Tensor], tmp_pa
 
 def test_a_judges_folder(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
     name = saved(state, tmp_path / "spec.pt")
-    released.main(released.arguments().parse_args([name, "--output", str(tmp_path / "judge")]))
+    released.main(Released(checkpoint=name, output=tmp_path / "judge"))
     judge = load_judge(tmp_path / "judge", 1, "cpu")
     assert judge.name == "spec" and judge.tokenizer.context_length == 248
     assert judge.preprocess.cfg["mean"] == [0.48145466, 0.4578275, 0.40821073]
@@ -135,15 +135,18 @@ def faulty(state: dict[str, torch.Tensor], fault: str) -> dict[str, torch.Tensor
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("missing", r"2 tensors are not in it: transformer\.resblocks\.2\.mlp\.c_fc\.bias, visual\.ln_pre\.weight$"),
-        ("unused", r"2 tensors that a CLIP has no place for: mask_net\.weight, text_proj$"),
-        ("width", r"transformer\.resblocks\.0\.ln_1\.weight is 64, not 128: of another width than the rest$"),
-        ("projection", r"visual\.proj is 64×48, not 64×32: of another width than the rest$"),
-        ("positions", r"positional_embedding is 77×128, positional_embedding_res 248×128: they must be alike$"),
-        ("heads", r"towers of width 64 and 96: OpenAI's have a multiple of 64$"),
-        ("grid", r"visual\.positional_embedding is 6×64, not 5×64: of another width than the rest$"),
-        ("resnet", r"not a CLIP of OpenAI's names with a ViT: it has no visual\.conv1\.weight, "),
-        ("transformers", r"not a CLIP of OpenAI's names with a ViT: it has no positional_embedding, "),
+        ("missing", r"2 tensors missing: transformer\.resblocks\.2\.mlp\.c_fc\.bias, visual\.ln_pre\.weight$"),
+        ("unused", r"2 unknown tensors: mask_net\.weight, text_proj$"),
+        ("width", r"transformer\.resblocks\.0\.ln_1\.weight is 64, but 128 fits the other tensors$"),
+        ("projection", r"visual\.proj is 64×48, but 64×32 fits the other tensors$"),
+        (
+            "positions",
+            r"positional_embedding is 77×128, but positional_embedding_res is 248×128; expected equal",
+        ),
+        ("heads", r"towers of width 64 and 96; expected multiples of 64$"),
+        ("grid", r"visual\.positional_embedding is 6×64, but 5×64 fits the other tensors$"),
+        ("resnet", r"not a CLIP with a ViT under OpenAI's names; tensors missing: visual\.conv1\.weight, "),
+        ("transformers", r"not a CLIP with a ViT under OpenAI's names; tensors missing: positional_embedding, "),
     ],
 )
 def test_faults_are_named(state: dict[str, torch.Tensor], tmp_path: Path, fault: str, message: str) -> None:
@@ -162,10 +165,10 @@ def test_no_program_is_run(tmp_path: Path) -> None:
 
 def test_the_checkpoint_is_not_written_over(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
     name = saved(state, tmp_path / "spec.pt")
-    for output, said in ((tmp_path, "would be lost"), (Path(name), "would be lost"), (tmp_path / "f", "is a file")):
+    for output, said in ((tmp_path, "would overwrite"), (Path(name), "would overwrite"), (tmp_path / "f", "is a file")):
         (tmp_path / "f").write_text("mine")
         with pytest.raises(UserError, match=f"--output {output}: .*{said}"):
-            released.main(released.arguments().parse_args([name, "--output", str(output)]))
+            released.main(Released(checkpoint=name, output=output))
     assert Path(name).is_file() and (tmp_path / "f").read_text() == "mine"
 
 
@@ -181,19 +184,17 @@ def test_hub_names(state: dict[str, torch.Tensor], tmp_path: Path, monkeypatch: 
         ("BeichenZhang/LongCLIP-B", "longclip-B.pt"),
         ("someone/else", "folder/w.safetensors"),
     ]
-    with pytest.raises(UserError, match="someone/else-1.5: which of its files"):
+    with pytest.raises(UserError, match="someone/else-1.5: no file given"):
         read_released("someone/else-1.5")
     for name in ("spec.pt", "weights/spec.pt", "/nowhere/spec.pt", "../spec.pt", "nothing", ""):
-        with pytest.raises(UserError, match="no such file, and no model of huggingface.co"):
+        with pytest.raises(UserError, match="neither a file nor a model on huggingface.co"):
             read_released(name)
 
 
 def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    message = (
-        r"spec\.pt could not be fetched \(\w+\): go online, or get it from https://huggingface\.co/Xiaohud/SPECS on"
-    )
+    message = r"spec\.pt could not be downloaded from the Hub \(\w+\); go online, or download it from"
     with pytest.raises(UserError, match=message) as caught:
         read_released("Xiaohud/SPECS")
     assert "\n" not in str(caught.value)

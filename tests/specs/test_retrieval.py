@@ -61,7 +61,7 @@ def test_against_torchmetrics_and_a_sort(monkeypatch: pytest.MonkeyPatch) -> Non
         ranks = (values > mine).sum(dim=0)
         assert found["text_to_image"][:, place].tolist() == (ranks < k).float().tolist()
     # Blocks of a few rows give the same.
-    monkeypatch.setattr(retrieval, "HELD", 3 * len(own))
+    monkeypatch.setattr(retrieval, "SIMILARITIES_IN_MEMORY", 3 * len(own))
     again = retrieve(images, texts, own)
     assert all((again[way] == found[way]).all() for way in found)
 
@@ -155,7 +155,7 @@ def expected(images: list[str], texts: list[str], own: list[int]) -> dict[str, l
 
 def test_coco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = write_coco(tmp_path / "coco")
-    found, judge = run(retrieval, tmp_path, "--data", data, monkeypatch=monkeypatch)
+    found, judge = run(retrieval, tmp_path, data=data, monkeypatch=monkeypatch)
     texts = [[t for t in some[:5] if t.strip()] for some in TEXTS.values()]
     own = [i for i, some in enumerate(texts) for _ in some]
     for way, values in expected([some[0] for some in TEXTS.values()], sum(texts, []), own).items():
@@ -169,7 +169,7 @@ def test_coco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "images without a caption": ["000000000005.jpg"],
     }
     assert len(judge.texts_seen) == len(set(judge.texts_seen))
-    every, _ = run(retrieval, tmp_path, "--data", data, "--captions", 0, monkeypatch=monkeypatch)
+    every, _ = run(retrieval, tmp_path, data=data, captions=0, monkeypatch=monkeypatch)
     assert every["captions"] == 17
 
 
@@ -183,9 +183,9 @@ def test_urban1k_and_a_table_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "u" / "caption" / "7.txt").write_text("of no image")
     drawn(tmp_path / "u" / "image" / "8.png", "red")
     (tmp_path / "t.csv").write_text("\n".join(rows))
-    found, _ = run(retrieval, tmp_path, "--data", tmp_path / "u", monkeypatch=monkeypatch)
+    found, _ = run(retrieval, tmp_path, data=tmp_path / "u", monkeypatch=monkeypatch)
     table, _ = run(
-        retrieval, tmp_path, "--data", tmp_path / "t.csv", "--images", tmp_path / "u" / "image", monkeypatch=monkeypatch
+        retrieval, tmp_path, data=tmp_path / "t.csv", images=tmp_path / "u" / "image", monkeypatch=monkeypatch
     )
     values = expected([some[0] for some in TEXTS.values()], [some[1] for some in TEXTS.values()], list(range(4)))
     for way in values:
@@ -205,18 +205,18 @@ def test_missing_and_unreadable_images_are_named(tmp_path: Path) -> None:
     (data / "caption").mkdir()
     for number, text in enumerate(["red wing", "blue bill", "a green tail with a red bill and a wing", "bird"]):
         (data / "caption" / f"{number}.txt").write_text(text)
-    found, _ = run(retrieval, tmp_path, "--data", data, "--judge", real_judge(tmp_path / "judge"))
+    found, _ = run(retrieval, tmp_path, data=data, judge=real_judge(tmp_path / "judge"))
     assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.jpg"]}}
     assert found["images"] == found["captions"] == 3 and found["captions_cut"] == 1
     assert found["text_to_image"]["R@5"]["value"] == 1
 
 
 def test_wrong_layouts(tmp_path: Path) -> None:
-    assert "neither COCO" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
+    assert "unknown layout" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
     notes = tmp_path / "annotations"
     notes.mkdir()
     (notes / "captions_val2014.json").write_text("[]")
-    assert "captions there: captions_val2014.json" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
+    assert "available: captions_val2014.json" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
     assert "not COCO's captions" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))
     (notes / "captions_val2014.json").write_text(json.dumps({"images": [], "annotations": []}))
     assert "no folder of images" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))

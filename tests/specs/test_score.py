@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +23,10 @@ from workflow_scripts.specs import score as step
 from workflow_scripts.specs import stretch
 from workflow_scripts.specs.measure import cosine, specs
 from workflow_scripts.specs.score import read_pairs, score_pairs
+from workflow_scripts.specs.steps import Stretch
 
 from .test_stretch import TINY
 
-ROOT = Path(__file__).resolve().parents[2]
 LONG = " ".join(f"word{n % 7}" for n in range(10_000))
 TEXTS = ["A red bird.", "a bird, with a long bill, and black wings", 'she said "look"\nand left', "ein Vögelchen – 鳥"]
 
@@ -40,8 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A judge of random weights that reads 248 tokens, four images, and one that is none."""
     folder = tmp_path_factory.mktemp("pairs")
     (folder / "tiny.json").write_text(json.dumps(TINY))
-    arguments = ["--judge", str(folder / "tiny.json"), "--output", str(folder / "judge")]
-    stretch.main(stretch.arguments().parse_args(arguments))
+    stretch.main(Stretch(judge=str(folder / "tiny.json"), output=folder / "judge"))
     draw = np.random.default_rng(0)
     for number in range(4):
         Image.fromarray(draw.integers(0, 256, (40, 50 + number, 3), np.uint8)).save(folder / f"{number}.png")
@@ -82,15 +79,10 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run(folder: Path, pairs: Path, cache: Path, *more: str) -> list[dict[str, str]]:
-    options = ["--judge", str(folder / "judge"), "--pairs", str(pairs), "--cache", str(cache), "--threads", "1"]
-    options += ["--batch", "4", "--device", "cpu", *more]
-    output = Path(more[more.index("--output") + 1]) if "--output" in more else pairs.with_suffix(".specs.csv")
-    try:
-        step.main(step.arguments().parse_args(options))
-    finally:
-        rows = read(output) if output.is_file() else []
-    return rows
+def run(folder: Path, pairs: Path, cache: Path, batch: int = 4, output: Path | None = None) -> list[dict[str, str]]:
+    options = {"cache": cache, "threads": 1, "batch": batch, "device": "cpu", "output": output}
+    step.main(step.Score(judge=folder / "judge", pairs=pairs, **options))
+    return read(output or pairs.with_suffix(".specs.csv"))
 
 
 def test_each_pair_alone(judge: Judge, folder: Path, embedder: Embedder) -> None:
@@ -108,7 +100,7 @@ def test_each_pair_alone(judge: Judge, folder: Path, embedder: Embedder) -> None
 def test_bad_items_are_named_and_the_others_scored(
     judge: Judge, folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step, "CHUNK", 5)
+    monkeypatch.setattr(step, "PAIRS_IN_MEMORY", 5)
     pairs = [
         ("0.png", TEXTS[0]), ("broken.jpg", TEXTS[0]), ("1.png", ""), ("absent.png", TEXTS[0]), ("2.png", TEXTS[1]),
         ("cut.jpg", TEXTS[2]), ("1.png", " \n "), ("", TEXTS[1]), ("0.png", LONG), ("cut.png", TEXTS[0]),
@@ -168,7 +160,7 @@ def test_each_is_encoded_once(folder: Path, embedder: Embedder, monkeypatch: pyt
     images, texts = [folder / "0.png", folder / "1.png"] * 6, TEXTS[:3] * 4
     cold = score_pairs(embedder, images, texts)
     assert seen == [2, 3]
-    monkeypatch.setattr(step, "CHUNK", 5)
+    monkeypatch.setattr(step, "PAIRS_IN_MEMORY", 5)
     warm = score_pairs(embedder, images, texts)
     assert seen == [2, 3] and np.array_equal(warm.specs, cold.specs)
 
@@ -191,17 +183,14 @@ def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
     assert b"\r" not in first and str(tmp_path).encode() not in first
     run(folder, pairs, tmp_path / "cache")
     assert pairs.with_suffix(".specs.csv").read_bytes() == first
-    run(folder, pairs, tmp_path / "another", "--output", str(tmp_path / "deep" / "out.csv"))
+    run(folder, pairs, tmp_path / "another", output=tmp_path / "deep" / "out.csv")
     assert (tmp_path / "deep" / "out.csv").read_bytes() == first
 
 
 def test_the_same_scores_in_any_batch(folder: Path, tmp_path: Path) -> None:
     rows = [["image", "text"], *([f"{n % 4}.png", TEXTS[n % 3]] for n in range(12))]
     pairs = write(folder / "batches.csv", rows)
-    found = [
-        [float(row["specs"]) for row in run(folder, pairs, tmp_path / "c", "--batch", batch)]
-        for batch in ("1", "3", "32")
-    ]
+    found = [[float(row["specs"]) for row in run(folder, pairs, tmp_path / "c", batch)] for batch in (1, 3, 32)]
     assert found[1] == pytest.approx(found[0], abs=2e-6) and found[2] == pytest.approx(found[0], abs=2e-6)
 
 
@@ -216,16 +205,16 @@ def test_the_command(
     """End to end: its exit code says whether all were scored, standard error which were not."""
     good = [["image", "text"], *([f"{n}.png", TEXTS[n]] for n in range(4))]
     monkeypatch.setattr(sys, "argv", ["score", *options_of(folder, write(folder / "good.csv", good), tmp_path)])
-    cli.run(step.main, step.arguments())  # a failure would exit
+    cli.run(step.main)  # a failure would exit
     said = capsys.readouterr()
-    assert "4 pairs scored, SPECS 0." in said.err and said.out == ""
+    assert "4 pairs scored, mean SPECS score 0." in said.err and said.out == ""
     bad = [["broken.jpg", "a bird"], ["0.png", ""], ["0.png", "a bird", "with a bill"], ["1.png"], ["0.png", LONG]]
     pairs = write(folder / "bad.csv", good[:3] + bad + good[3:])
-    some = subprocess.run(
-        [sys.executable, "-m", "workflow_scripts.specs.score", *options_of(folder, pairs, tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
-    )  # fmt: skip
-    assert some.returncode == 1
+    monkeypatch.setattr(sys, "argv", ["score", *options_of(folder, pairs, tmp_path)])
+    with pytest.raises(SystemExit) as caught:
+        cli.run(step.main)
+    said = capsys.readouterr()
+    assert caught.value.code == 1
     for line in (
         "9 pairs: 5 images and 7 texts, 0.0 MiB in the cache",
         "pair 3 (broken.jpg, a bird): unreadable image: no image of a known format",
@@ -235,8 +224,8 @@ def test_the_command(
         "1 of 9 texts are longer than the model reads: cut before their end token",
         "error: 4 of 9 pairs have no score",
     ):
-        assert line in some.stderr
-    assert "Traceback" not in some.stderr
+        assert line in said.err
+    assert "Traceback" not in said.err
     rows = read(folder / "bad.specs.csv")
     assert [row["status"].split(":")[0] for row in rows] == [
         "ok", "ok", "unreadable image", "empty text", "3 fields, not 2", "1 fields, not 2", "cut", "ok", "ok",
@@ -249,12 +238,12 @@ def test_the_command(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("image,caption\n0.png,a bird\n", r"no column text: .*; it names 'image', 'caption'"),
-        ("image;text\n0.png;a bird\n", r"no column image and no column text: .*; it names 'image;text'"),
-        ("", r"no column image and no column text: .*; it names nothing"),
-        ("image,text\n", "no pairs below its first line"),
-        ("image,text,image\n0.png,a,b\n", "column 'image': rename it, for two have it"),
-        ("image,text,specs\n0.png,a,1\n", "column 'specs': rename it, for it is added"),
+        ("image,caption\n0.png,a bird\n", r"no column text; .* names 'image', 'caption'"),
+        ("image;text\n0.png;a bird\n", r"no column image and no column text; .* names 'image;text'"),
+        ("", r"no column image and no column text; .* names nothing"),
+        ("image,text\n", "no pairs after the header"),
+        ("image,text,image\n0.png,a,b\n", "column 'image' is a duplicate; rename it"),
+        ("image,text,specs\n0.png,a,1\n", "column 'specs' is a column of the output; rename it"),
         ('image,text\n0.png,"a dog\n1.png,a cat\n', "from line 2: unexpected end of data; correct the quotes there"),
         ('image,text\n0.png,a dog\n1.png,"a cat" here\n', "from line 3: .*; correct the quotes there"),
     ],
@@ -308,13 +297,3 @@ def test_a_text_of_many_lines_and_more_than_csvs_own_limit(tmp_path: Path) -> No
     text = "a bird, " * 50_000 + "\nand a wing"
     rows = [["image", "text"], ["0.png", text], [], ["1.png", 'said "so"']]
     assert read_pairs(write(tmp_path / "p.csv", rows)) == (rows[0], [rows[1], rows[3]])
-
-
-@pytest.mark.parametrize("option", ["--batch", "--threads"])
-@pytest.mark.parametrize("number", ["0", "-1", "two"])
-def test_numbers_that_count_nothing(option: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        step.arguments().parse_args(["--judge", "j", "--pairs", "p.csv", option, number])
-    said = capsys.readouterr().err
-    expected = "invalid positive value: 'two'" if number == "two" else f"at least 1, not {number}"
-    assert caught.value.code == 2 and f"argument {option}: {expected}" in said

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import copy
 import gc
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,6 +20,7 @@ from workflow_scripts.clip.model import construct, load_judge
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, write_json
 from workflow_scripts.specs import stretch as step
+from workflow_scripts.specs.steps import Stretch
 from workflow_scripts.specs.stretch import hold_positions, stretch, stretch_positions
 
 TINY = {
@@ -85,7 +86,7 @@ def test_77_become_248() -> None:
     ("n", "length", "keep"), [(77, 250, 20), (77, 60, 20), (20, 248, 20), (1, 4, 0), (77, 248, -1)]
 )
 def test_lengths_that_cannot_be(n: int, length: int, keep: int) -> None:
-    with pytest.raises(UserError, match=f"{n} positions, the first {keep} kept, cannot be stretched to {length}"):
+    with pytest.raises(UserError, match=f"{n} positions with the first {keep} kept cannot be stretched to {length}"):
         stretch_positions(torch.zeros(n, 2), length, keep)
 
 
@@ -122,9 +123,9 @@ def test_other_text_towers_are_refused() -> None:
                                   "window": 3}}  # fmt: skip
     with pytest.raises(UserError, match="text tower words: no positional_embedding to stretch"):
         stretch(words, model_of(words).state_dict())
-    with pytest.raises(UserError, match="no positional_embedding to hold"):
+    with pytest.raises(UserError, match="no positional_embedding to freeze"):
         hold_positions(model_of(words))
-    with pytest.raises(UserError, match="positional_embedding: 77 positions, where the model's config says 248"):
+    with pytest.raises(UserError, match="positional_embedding: 77 positions, but the model's config says 248"):
         stretch({**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}, model_of(TINY).state_dict())
 
 
@@ -179,8 +180,8 @@ def test_weights_that_load_afterwards_are_held_too() -> None:
     assert torch.equal(model.positional_embedding[:20], other.positional_embedding[:20])
 
 
-def command(*arguments: str) -> argparse.Namespace:
-    return step.arguments().parse_args(arguments)
+def run(judge: Path | str, output: Path | str, **settings: Any) -> None:
+    step.main(Stretch(judge=str(judge), output=Path(output), **settings))
 
 
 def test_a_judges_folder(tmp_path: Path) -> None:
@@ -188,12 +189,12 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     model = model_of(TINY)
     save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "w.safetensors")
-    source = ["--judge", str(tmp_path / "tiny.json"), "--pretrained", str(tmp_path / "w.safetensors")]
-    step.main(command(*source, "--length", "77", "--output", str(tmp_path / "plain")))
+    tiny, weights = tmp_path / "tiny.json", str(tmp_path / "w.safetensors")
+    run(tiny, tmp_path / "plain", pretrained=weights, length=77)
     plain = load_judge(tmp_path / "plain", 1, "cpu")
     assert torch.equal(plain.model.positional_embedding, model.positional_embedding)
-    step.main(command("--judge", str(tmp_path / "plain"), "--output", str(tmp_path / "longer")))
-    step.main(command(*source, "--output", str(tmp_path / "once")))
+    run(tmp_path / "plain", tmp_path / "longer")
+    run(tiny, tmp_path / "once", pretrained=weights)
     judge = load_judge(tmp_path / "longer", 1, "cpu")
     assert torch.equal(judge.model.positional_embedding, stretch_positions(model.positional_embedding))
     assert (tmp_path / "once" / "weights.safetensors").read_bytes() == (
@@ -214,41 +215,39 @@ def test_a_judges_folder(tmp_path: Path) -> None:
 
 def test_another_judge_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    for seed in ("0", "1"):
-        step.main(command("--judge", str(tmp_path / "tiny.json"), "--seed", seed, "--output", str(tmp_path / "j")))
+    for seed in (0, 1):
+        run(tmp_path / "tiny.json", tmp_path / "j", seed=seed)
         load_judge(tmp_path / "j", 1, "cpu")
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_what_is_no_judge(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="^--judge: unknown 'ViT-Z'"):
-        step.main(command("--judge", "ViT-Z", "--output", str(tmp_path / "j")))
+        run("ViT-Z", tmp_path / "j")
     with pytest.raises(UserError, match=f"{tmp_path}: not a judge's folder"):
-        step.main(command("--judge", str(tmp_path), "--output", str(tmp_path / "j")))
+        run(tmp_path, tmp_path / "j")
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     with pytest.raises(UserError, match="^--pretrained: 'gone.pt' is no file"):
-        model = ["--judge", str(tmp_path / "tiny.json"), "--pretrained", "gone.pt"]
-        step.main(command(*model, "--output", str(tmp_path / "j")))
+        run(tmp_path / "tiny.json", tmp_path / "j", pretrained="gone.pt")
     (tmp_path / "odd.json").write_text(json.dumps(TINY | {"text_cfg": {"depth": 3}}))
     with pytest.raises(UserError, match="^--judge: its config makes no model"):
-        step.main(command("--judge", str(tmp_path / "odd.json"), "--output", str(tmp_path / "j")))
-    step.main(command("--judge", str(tmp_path / "tiny.json"), "--length", "77", "--output", str(tmp_path / "j")))
-    with pytest.raises(UserError, match="is a judge with weights of its own"):
-        step.main(command("--judge", str(tmp_path / "j"), "--pretrained", "openai", "--output", str(tmp_path / "k")))
+        run(tmp_path / "odd.json", tmp_path / "j")
+    run(tmp_path / "tiny.json", tmp_path / "j", length=77)
+    with pytest.raises(UserError, match="is a judge with its own weights"):
+        run(tmp_path / "j", tmp_path / "k", pretrained="openai")
     # A checkpoint of another width.
     settings = read_json(tmp_path / "j" / "model.json")
     settings["model_cfg"]["text_cfg"] |= {"width": 32}
     write_json(settings, tmp_path / "j" / "model.json")
     with pytest.raises(UserError, match=r"j: \S+ is \(248, 16\) where the tower has \(248, 32\)"):
-        step.main(command("--judge", str(tmp_path / "j"), "--output", str(tmp_path / "k")))
+        run(tmp_path / "j", tmp_path / "k")
 
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     """A judge of 77 positions, beside a file."""
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    made = ["--judge", str(tmp_path / "tiny.json"), "--length", "77", "--output", str(tmp_path / "judges" / "plain")]
-    step.main(command(*made))
+    run(tmp_path / "tiny.json", tmp_path / "judges" / "plain", length=77)
     (tmp_path / "judges" / "notes.txt").write_text("mine")
     return tmp_path / "judges"
 
@@ -260,15 +259,15 @@ def all_files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("output", "said"),
     [
-        ("judges", "plain would be lost"),
-        ("judges/plain", "plain would be lost"),
-        ("judges/plain/../plain", "plain would be lost"),
-        ("judges/notes.txt", "is a file: name a folder"),
-        ("pictures", r"holds a\.png, which would be lost"),
-        ("half", r"holds model\.json, which would be lost"),
-        ("other", r"holds notes\.txt, which would be lost"),
-        ("link", r"holds a\.png, which would be lost"),
-        (".", "the folder that this runs in would be lost"),
+        ("judges", "would overwrite .*plain;"),
+        ("judges/plain", "would overwrite .*plain;"),
+        ("judges/plain/../plain", "would overwrite .*plain;"),
+        ("judges/notes.txt", "is a file; choose a folder"),
+        ("pictures", r"would overwrite a\.png"),
+        ("half", r"would overwrite model\.json"),
+        ("other", r"would overwrite notes\.txt"),
+        ("link", r"would overwrite a\.png"),
+        (".", "would overwrite the current working directory"),
     ],
 )
 def test_nothing_else_is_written_over(tiny: Path, output: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +277,7 @@ def test_nothing_else_is_written_over(tiny: Path, output: str, said: str, monkey
     (root / "link").symlink_to(root / "pictures")
     (root / "half").mkdir()
     write_json({}, root / "half" / "model.json")
-    step.main(command("--judge", str(root / "tiny.json"), "--output", str(root / "other")))
+    run(root / "tiny.json", root / "other")
     (root / "other" / "notes.txt").write_text("mine too")
     (root / "empty").mkdir()
     monkeypatch.chdir(root / "empty")
@@ -287,7 +286,7 @@ def test_nothing_else_is_written_over(tiny: Path, output: str, said: str, monkey
     monkeypatch.setattr(step, "read_weights", None)
     whole = Path(output) if output == "." else root / output
     with pytest.raises(UserError, match=rf"^--output {whole}: .*{said}"):
-        step.main(command("--judge", str(tiny / "plain"), "--output", str(whole)))
+        run(tiny / "plain", whole)
     assert all_files(root) == before
 
 
@@ -297,48 +296,41 @@ def test_what_may_be_written_over(tiny: Path, monkeypatch: pytest.MonkeyPatch) -
     empty.mkdir()
     (empty / ".snakemake_timestamp").touch()
     for _ in range(2):
-        step.main(command("--judge", str(tiny / "plain"), "--output", str(empty)))
+        run(tiny / "plain", empty)
         (empty / "log.csv").touch()
         (empty / ".snakemake_timestamp").touch()
     log.symlink_to(empty)
-    step.main(command("--judge", str(tiny / "plain"), "--output", str(log)))
+    run(tiny / "plain", log)
     assert log.is_symlink() and load_judge(log, 1, "cpu").name == "tiny-248"
     monkeypatch.chdir(tiny)
-    step.main(command("--judge", "plain", "--output", "new/deep"))
+    run("plain", "new/deep")
     assert (tiny / "new" / "deep" / "model.json").is_file() and (tiny / "notes.txt").read_text() == "mine"
 
 
 def test_the_file_it_reads_is_not_written_over(tiny: Path) -> None:
     """Nor is the judge of which it takes the config or the weights alone."""
     plain = tiny / "plain"
-    weights = ["--pretrained", str(plain / "weights.safetensors")]
-    for source in (["--judge", str(plain / "model.json")], ["--judge", str(tiny.parent / "tiny.json"), *weights]):
-        with pytest.raises(UserError, match="would be lost: name another folder"):
-            step.main(command(*source, "--output", str(plain)))
+    for judge, weights in ((plain / "model.json", None), (tiny.parent / "tiny.json", plain / "weights.safetensors")):
+        with pytest.raises(UserError, match="would overwrite .*; choose another folder"):
+            run(judge, plain, pretrained=weights and str(weights))
 
 
 def test_stretched_twice(tiny: Path) -> None:
-    step.main(command("--judge", str(tiny / "plain"), "--output", str(tiny / "long")))
-    with pytest.raises(UserError, match="long: reads 248 tokens already"):
-        step.main(command("--judge", str(tiny / "long"), "--output", str(tiny / "longer")))
-    step.main(command("--judge", str(tiny / "long"), "--length", "476", "--output", str(tiny / "longer")))
+    run(tiny / "plain", tiny / "long")
+    with pytest.raises(UserError, match="long: already reads 248 tokens"):
+        run(tiny / "long", tiny / "longer")
+    run(tiny / "long", tiny / "longer", length=476)
     assert read_json(tiny / "longer" / "model.json")["name"] == "tiny-476"
 
 
 def test_a_judges_own_config(tiny: Path) -> None:
     """Named as the judge, not as the file."""
-    source = [
-        "--judge",
-        str(tiny / "plain" / "model.json"),
-        "--pretrained",
-        str(tiny / "plain" / "weights.safetensors"),
-    ]
-    step.main(command(*source, "--output", str(tiny / "long")))
+    run(tiny / "plain" / "model.json", tiny / "long", pretrained=str(tiny / "plain" / "weights.safetensors"))
     assert read_json(tiny / "long" / "model.json")["name"] == "tiny-248"
     assert read_json(tiny / "long" / "manifest.json")["model"] == "tiny-248"
 
 
 def test_more_positions_to_hold_than_there_are() -> None:
-    with pytest.raises(UserError, match="keep 500: the model has 77 positions"):
+    with pytest.raises(UserError, match="keep 500: the model has only 77 positions"):
         hold_positions(model_of(TINY), 500)
     hold_positions(model_of(TINY), 77)

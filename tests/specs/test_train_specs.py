@@ -1,9 +1,9 @@
-"""The training of SPECS: what is drawn, short texts, several processes, kills, the command."""
+"""The training of SPECS: what is drawn, short texts, several processes, kills, the step."""
 
 from __future__ import annotations
 
-import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -20,6 +20,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from pydantic import ValidationError
 from safetensors.torch import load_file
 
 from tests.accelerator import accelerator
@@ -35,6 +36,7 @@ from workflow_scripts.core.seeds import rng
 from workflow_scripts.judge import checkpoint
 from workflow_scripts.specs import train_specs, training
 from workflow_scripts.specs.data import Example
+from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.stretch import stretch, write_judge
 from workflow_scripts.specs.training import (
     Sample,
@@ -248,7 +250,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
     """Killed within an epoch, in the middle of a step."""
     whole, rows = run("whole")
     monkeypatch.setattr(checkpoint, "EVERY", 0)
-    monkeypatch.setattr(training, "KEEPING", float("inf"))
+    monkeypatch.setattr(training, "CHECKPOINT_FRACTION", float("inf"))
     real, losses = training.specs_loss, 0
 
     def dying(*arguments: Any) -> Any:
@@ -275,8 +277,8 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
 def test_accumulated_hinges_are_those_of_the_whole_batch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a fixed margin; the wrong chunk is here the same, whichever captions are in a batch."""
 
-    def fixed(samples: list[Sample], fitting: list[int], own: slice, draw: Any) -> tuple[list[Any], int]:
-        texts = [(example.text, ends) for example, ends in samples[own]]
+    def fixed(samples: list[Sample], fitting: list[int], rows: slice, draw: Any) -> tuple[list[Any], int]:
+        texts = [(example.text, ends) for example, ends in samples[rows]]
         return [(t[: ends[1]], t[: ends[2]], t[: ends[0]] + ", below pink") for t, ends in texts], 0
 
     monkeypatch.setattr(training, "draw_triples", fixed)
@@ -332,7 +334,7 @@ def test_captions_that_all_say_the_same_have_no_negatives(run: Run, quarters: li
 
 
 def test_too_few_captions_for_a_step(run: Run) -> None:
-    with pytest.raises(UserError, match="30 captions to train on, and a step takes 32: lower batch or accumulation"):
+    with pytest.raises(UserError, match="30 captions, but one step takes 32; lower batch or accumulation"):
         run("judge", batch=16)
 
 
@@ -354,7 +356,7 @@ def test_the_images_of_shards(quarters: list[Sample]) -> None:
 
 
 def test_a_loss_that_is_no_number(run: Run) -> None:
-    with pytest.raises(UserError, match=r"the loss is no number in step \d+: lower lr"):
+    with pytest.raises(UserError, match=r"the loss is NaN or infinite in step \d+; lower specs\.training\.lr"):
         run("judge", lr=1e30, epochs=5)
 
 
@@ -378,18 +380,19 @@ def places(quarters: list[Sample], tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-def options(places: Path, output: Path, **changes: Any) -> dict[str, Any]:
-    return {
-        "judge": places / "judge", "examples": places / "captions.parquet", "images": None, "loss": "specs",
-        "settings": json.dumps(SETTINGS), "model": "en_core_web_sm", "processes": 1, "seed": 0, "threads": 1,
-        "device": "cpu", "cache": output.parent / "cache", "output": output, **changes,
+def settings(places: Path, output: Path, **changes: Any) -> TrainSpecs:
+    training = Training(**{**SETTINGS, **changes.pop("training", {})})
+    common = {
+        "judge": places / "judge", "examples": places / "captions.parquet", "processes": 1, "threads": 1,
+        "device": "cpu", "cache": output.parent / "cache",
     }  # fmt: skip
+    return TrainSpecs(output=output, training=training, **{**common, **changes})
 
 
 def test_the_step(places: Path, tmp_path: Path) -> None:
     """From a table to a judge that can be loaded; once more it gives the same bytes."""
     for name in ("one", "again"):
-        train_specs.main(argparse.Namespace(**options(places, tmp_path / name, cache=tmp_path / f"{name}_cache")))
+        train_specs.main(settings(places, tmp_path / name, cache=tmp_path / f"{name}_cache"))
     one = tmp_path / "one"
     assert {file.name for file in one.iterdir()} == {
         "weights.safetensors", "model.json", "vocabulary.json", "manifest.json", "log.csv", "loss.png",
@@ -413,7 +416,7 @@ def test_on_a_gpu(places: Path, tmp_path: Path) -> None:
     """In 32 bits as on the CPU; in 16 with float16, a GPU's default."""
 
     def step(name: str, **changes: Any) -> tuple[pd.DataFrame, str]:
-        train_specs.main(argparse.Namespace(**options(places, tmp_path / name, cache=tmp_path / "cache", **changes)))
+        train_specs.main(settings(places, tmp_path / name, **changes))
         return pd.read_csv(tmp_path / name / "log.csv"), read_json(tmp_path / name / "manifest.json")["settings"][
             "precision"
         ]
@@ -421,18 +424,20 @@ def test_on_a_gpu(places: Path, tmp_path: Path) -> None:
     here, _ = step("here")
     with accelerator():
         there, fine = step("there", device="auto")
-        default, coarse = step("default", device="auto", settings=json.dumps({**SETTINGS, "precision": "auto"}))
+        default, coarse = step("default", device="auto", training={"precision": "auto"})
     assert (fine, coarse) == ("fp32", "amp_fp16")
     pd.testing.assert_frame_equal(there, here, rtol=1e-4)
     assert default["loss"][0] != here["loss"][0] and default["loss"][0] == pytest.approx(here["loss"][0], rel=0.02)
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
     """By torchrun on the CPU, each with half of the batch."""
     one, two = tmp_path / "one", tmp_path / "two"
-    train_specs.main(argparse.Namespace(**options(places, one)))
-    chosen = options(places, two, settings=json.dumps({**SETTINGS, "batch": 3}))
-    arguments = [f"--{key}={value}" for key, value in chosen.items() if value is not None]
+    train_specs.main(settings(places, one))
+    chosen = settings(places, two, training={"batch": 3}).model_dump(mode="json", exclude_none=True)
+    words = {name: value if isinstance(value, str) else json.dumps(value) for name, value in chosen.items()}
+    arguments = [f"--{name}={value}" for name, value in words.items()]
     done = subprocess.run(
         [
             sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--",
@@ -453,20 +458,23 @@ def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("lr", -1), ("lr", math.inf), ("rate", 1), ("weight_decay", math.inf), ("warmup", math.nan),
+        ("margin", math.inf), ("weights", [-1, -8, -1]), ("weights", [0, 0, 0]), ("weights", [1, math.nan, 1]),
+        ("weights", [1, math.inf, 1]),
+    ],
+)  # fmt: skip
+def test_bad_settings(setting: str, value: Any) -> None:
+    with pytest.raises(ValidationError, match=setting):
+        Training(**{setting: value})
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"settings": '{"lr": -1}'}, r"--settings: lr: "),
-        ({"settings": '{"rate": 1}'}, r"--settings: rate: "),
-        ({"settings": '{"lr": Infinity}'}, r"--settings: lr: "),
-        ({"settings": '{"weight_decay": Infinity}'}, r"--settings: weight_decay: "),
-        ({"settings": '{"warmup": NaN}'}, r"--settings: warmup: "),
-        ({"settings": '{"margin": Infinity}'}, r"--settings: margin: "),
-        ({"settings": '{"weights": [-1, -8, -1]}'}, r"--settings: weights: .*none is below 0, and one is above it"),
-        ({"settings": '{"weights": [0, 0, 0]}'}, r"--settings: weights: .*none is below 0, and one is above it"),
-        ({"settings": '{"weights": [1, NaN, 1]}'}, r"--settings: weights: .*none is below 0, and one is above it"),
-        ({"settings": '{"weights": [1, Infinity, 1]}'}, r"--settings: weights: .*none is below 0"),
         ({"judge": Path("nowhere")}, "nowhere: not a judge's folder: make one with workflow_scripts.specs.stretch"),
-        ({"settings": '{"precision": "amp_fp16"}'}, r"^--settings: precision: amp_fp16 needs a GPU"),
+        ({"training": {"precision": "amp_fp16"}}, r"^specs\.training\.precision: amp_fp16 needs a GPU"),
         ({"device": "cuda"}, "--device: cuda, but torch sees no GPU"),
     ],
 )
@@ -475,18 +483,18 @@ def test_bad_options(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UserError, match=said):
-        train_specs.main(argparse.Namespace(**options(places, tmp_path / "judge", **changes)))
+        train_specs.main(settings(places, tmp_path / "judge", **changes))
 
 
 def test_the_judge_it_starts_from_is_not_overwritten(places: Path) -> None:
     for output in (places / "judge", places):
-        with pytest.raises(UserError, match=f"--output {output}: {places / 'judge'} would be lost"):
-            train_specs.main(argparse.Namespace(**options(places, output, cache=places.parent / "none")))
+        with pytest.raises(UserError, match=f"--output {output}: would overwrite {places / 'judge'}"):
+            train_specs.main(settings(places, output, cache=places.parent / "none"))
     assert not (places.parent / "none").exists() and load_judge(places / "judge", 1).name == "small"
 
 
 def test_more_positions_kept_than_there_are(run: Run) -> None:
-    with pytest.raises(UserError, match="keep 500: the model has 44 positions"):
+    with pytest.raises(UserError, match="keep 500: the model has only 44 positions"):
         run("judge", keep=500)
 
 
@@ -494,11 +502,10 @@ def test_a_warm_up_longer_than_the_training(
     places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(train_specs.log, "propagate", True)
-    said = "the training has 4 steps, in all of which its rate climbs, to 50 % of lr: lower warmup (8)"
+    said = "warm-up ends after the last of 4 steps, at 50 % of lr; lower specs.training.warmup (now 8)"
     for warmup, warned in ((8, True), (4, False), (0.25, False)):
         caplog.clear()
-        changes = {"settings": json.dumps({**SETTINGS, "warmup": warmup}), "cache": tmp_path / "cache"}
-        train_specs.main(argparse.Namespace(**options(places, tmp_path / f"w{warmup}", **changes)))
+        train_specs.main(settings(places, tmp_path / f"w{warmup}", training={"warmup": warmup}))
         assert (said in caplog.text) == warned
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from pydantic import ValidationError
 
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused, run
 from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.specs import zero_shot
 from workflow_scripts.specs.zero_shot import (
-    Classified,
+    ZeroShot,
     class_vectors,
     default_names,
     ensemble_vectors,
@@ -98,8 +99,9 @@ def test_imagenet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = write_imagenet(tmp_path / "val")
     (tmp_path / "synsets.txt").write_text(SYNSETS)
     (tmp_path / "templates.txt").write_text("a {}\nthe {} red\n")
-    arguments = ["--data", data, "--classes", tmp_path / "synsets.txt", "--templates", tmp_path / "templates.txt"]
-    found, judge = run(zero_shot, tmp_path, *arguments, monkeypatch=monkeypatch)
+    names = tmp_path / "synsets.txt"
+    templates = str(tmp_path / "templates.txt")
+    found, judge = run(zero_shot, tmp_path, monkeypatch, data=data, classes=names, templates=templates)
     names = ["blue bill", "red wing", "green tail"]
     classes = np.stack([np.mean(embed([f"a {n}", f"the {n} red"]), axis=0) for n in names])
     classes /= np.linalg.norm(classes, axis=1, keepdims=True)
@@ -117,12 +119,12 @@ def test_names_of_classes(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("one\ntwo, too\nthree\n")
     assert read_names(tmp_path / "b.txt", keys) == ["one", "two, too", "three"]
     (tmp_path / "c.txt").write_text("one\ntwo\n")
-    assert "2 lines for 3 classes, none begins with n01440764" in refused(lambda: read_names(tmp_path / "c.txt", keys))
+    assert "2 lines for 3 classes, none starts with n01440764" in refused(lambda: read_names(tmp_path / "c.txt", keys))
     # Without a file: the folders' own, or CLIP's for all of ImageNet.
     assert default_names(tmp_path, ["great_auk", "wren"]) == ["great auk", "wren"]
     thousand = [f"n{number:08d}" for number in range(1000)]
     assert default_names(tmp_path, thousand)[:2] == ["tench", "goldfish"]
-    assert "3 classes of ImageNet's 1000" in refused(lambda: default_names(tmp_path, keys))
+    assert "3 of ImageNet's 1000 classes" in refused(lambda: default_names(tmp_path, keys))
 
 
 def test_templates(tmp_path: Path) -> None:
@@ -140,17 +142,17 @@ def test_example_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "synsets.txt").write_text(SYNSETS)
     texts = {"n01440764": ["blue bill", "blue", "bill tail"], "red wing": ["red wing"], "n03000000": ["tail", "green"]}
     (tmp_path / "p.json").write_text(json.dumps(texts))
-    arguments = ["--data", data, "--classes", tmp_path / "synsets.txt", "--prompts", tmp_path / "p.json"]
-    found, _ = run(zero_shot, tmp_path, *arguments, "--combine", "similarities", monkeypatch=monkeypatch)
+    settings = {"classes": tmp_path / "synsets.txt", "prompts": tmp_path / "p.json", "combine": "similarities"}
+    found, _ = run(zero_shot, tmp_path, monkeypatch, data=data, **settings)
     means = np.stack([embed(some).mean(axis=0) for some in texts.values()])
     best = (embed(["blue bill", "blue", "red wing blue", "red wing"]) @ means.T).argmax(axis=1)
     assert found["top-1"]["value"] == pytest.approx(np.mean(best == [0, 0, 0, 1]), abs=1e-6)
     assert found["templates"] is None and found["prompts"] == "p.json" and found["texts"] == 6
     (tmp_path / "p.json").write_text(json.dumps({**texts, "n03000000": ["tail", ""]}))
-    classified = Classified(["n01440764", "n02119789", "n03000000"], ["blue bill", "red wing", "green tail"])
-    assert "class 'n03000000': needs a list of texts" in refused(lambda: read_prompts(tmp_path / "p.json", classified))
+    classes = ["n01440764", "n02119789", "n03000000"], ["blue bill", "red wing", "green tail"]
+    assert "class 'n03000000': needs a list of texts" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
     (tmp_path / "p.json").write_text("[]")
-    assert "must be an object" in refused(lambda: read_prompts(tmp_path / "p.json", classified))
+    assert "must be an object" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
 
 
 CAPTIONS = {
@@ -180,35 +182,33 @@ def test_captions_in_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
         assert len(means[-1]) == min(len(texts), examples or 3), key
     classes = np.stack([np.mean(some, axis=0) for some in means])
     best = (embed(["blue bill", "blue", "red wing blue", "red wing"]) @ classes.T).argmax(axis=1)
-    more = [] if examples is None else ["--examples", examples]
-    arguments = ["--data", data, "--classes", tmp_path / "synsets.txt", f"--{kind}", tmp_path / "texts.json", *more]
-    found, _ = run(zero_shot, tmp_path, *arguments, "--templates", tmp_path / "templates.txt", monkeypatch=monkeypatch)
+    templates = str(tmp_path / "templates.txt")
+    settings = {"data": data, "classes": tmp_path / "synsets.txt", kind: tmp_path / "texts.json", "examples": examples}
+    found, _ = run(zero_shot, tmp_path, monkeypatch, templates=templates, **settings)
     assert found["top-1"]["value"] == pytest.approx(np.mean(best == [0, 0, 0, 1]), abs=1e-6)
     assert found["texts"] == 2 * sum(map(len, means)) and found["combine"] == "ensembles"
     assert found["prompts"] == "texts.json" and found["templates"] == "templates.txt"
-    ours = ensemble_vectors(embed, make_classes(*made(arguments, tmp_path), str(tmp_path / "templates.txt"))[0])
+    step = ZeroShot(judge=tmp_path, output=tmp_path, templates=templates, **settings)
+    keys, names = list(WNIDS)[1::-1] + ["n03000000"], ["blue bill", "red wing", "green tail"]
+    ours = ensemble_vectors(embed, make_classes(step, keys, names)[0])
     assert ours == pytest.approx(classes, abs=1e-6)
     # Without --templates, the paper's own alone.
-    found, judge = run(zero_shot, tmp_path, *arguments, monkeypatch=monkeypatch)
+    found, judge = run(zero_shot, tmp_path, monkeypatch, **settings)
     assert found["templates"] == "photo" and found["texts"] == sum(map(len, means))
     assert all(text.startswith("a photo of a ") for text in judge.texts_seen)
-
-
-def made(arguments: list[object], tmp_path: Path) -> tuple[Any, Classified]:
-    words = [*map(str, arguments), "--judge", "none", "--output", "none"]
-    options = zero_shot.arguments().parse_args(words)
-    return options, read_classified(options.data, options.classes, tmp_path)
 
 
 def test_captions_of_too_few_classes(tmp_path: Path) -> None:
     data = write_imagenet(tmp_path / "val")
     (tmp_path / "texts.json").write_text(json.dumps({"n01440764": ["x"], "n03000000": ["y"]}))
     (tmp_path / "synsets.txt").write_text(SYNSETS)
-    arguments = ["--data", data, "--captions", tmp_path / "texts.json", "--judge", "none"]
-    arguments += ["--classes", tmp_path / "synsets.txt"]
-    said = refused(lambda: run(zero_shot, tmp_path, *arguments))
-    assert "class 'n02119789': needs a list of texts (1 classes have none)" in said
-    assert "at least 1" in refused(lambda: run(zero_shot, tmp_path, *arguments, "--examples", 0))
+    settings = {"data": data, "captions": tmp_path / "texts.json", "classes": tmp_path / "synsets.txt"}
+    said = refused(lambda: run(zero_shot, tmp_path, **settings))
+    assert "class 'n02119789': no list of texts (1 classes without)" in said
+    said = refused(lambda: run(zero_shot, tmp_path, **settings, prompts=tmp_path / "texts.json"))
+    assert "--captions, --descriptions and --prompts exclude each other" in said
+    with pytest.raises(ValidationError, match="examples"):
+        ZeroShot(judge=tmp_path, output=tmp_path, **settings, examples=0)
 
 
 class Python2(pickle._Pickler):  # noqa: SLF001
@@ -263,9 +263,7 @@ def test_cifar(tmp_path: Path, kind: str) -> None:
     # Red, green and blue planes, each row by row.
     assert shown.shape == (5, 32, 32, 3) and shown[4, 3, 7].tolist() == PIXELS[4, [103, 1127, 2151]].tolist()
     assert np.array_equal(shown, PIXELS.reshape(5, 3, 32, 32).transpose(0, 2, 3, 1))
-    result, _ = run(
-        zero_shot, tmp_path, "--data", data, "--templates", "simple", "--judge", real_judge(tmp_path / "judge")
-    )
+    result, _ = run(zero_shot, tmp_path, data=data, templates="simple", judge=real_judge(tmp_path / "judge"))
     assert result["top-1"]["n"] == 5 and result["classes"] == 3 and result["texts"] == 21
     assert str(tmp_path) not in json.dumps(result)
 
@@ -278,10 +276,10 @@ def test_bad_cifar(tmp_path: Path) -> None:
     write_cifar(tmp_path / "c", "CIFAR-10", [0, 1, 2, 0, 3], PIXELS)
     assert "label 3 of 3 classes" in refused(lambda: read_cifar(tmp_path / "c", "CIFAR-10", tmp_path / "cache"))
     good = {"labels": [0], "data": PIXELS[:1]}
-    assert "data of (1, 3000) for 1 labels" in said("test_batch", {**good, "data": PIXELS[:1, :3000]})
+    assert "data of shape (1, 3000) for 1 labels" in said("test_batch", {**good, "data": PIXELS[:1, :3000]})
     assert "no list 'labels'" in said("test_batch", {"fine_labels": [0], "data": PIXELS[:1]})
-    assert "data are no bytes" in said("test_batch", {**good, "data": [[300] * 3072]})
-    assert "a list, not a dict" in said("test_batch", [1])
+    assert "data are not bytes" in said("test_batch", {**good, "data": [[300] * 3072]})
+    assert "expected a dict, got a list" in said("test_batch", [1])
     assert "truncated" in said("test_batch", python_2(good)[:-50])
 
     class Evil:
@@ -296,7 +294,7 @@ def test_bad_folders(tmp_path: Path) -> None:
     assert "no such folder" in refused(lambda: read_classified(tmp_path / "none", None, tmp_path))
     assert "no folder of a class with images" in refused(lambda: read_folders(tmp_path, None))
     (tmp_path / "val" / "n01440764").mkdir(parents=True)
-    assert "holds val, which are no classes" in refused(lambda: read_folders(tmp_path, None))
+    assert "val are splits, not classes" in refused(lambda: read_folders(tmp_path, None))
 
 
 def test_unreadable_images_are_named(tmp_path: Path) -> None:
@@ -304,6 +302,6 @@ def test_unreadable_images_are_named(tmp_path: Path) -> None:
         picture(tmp_path / "birds" / ("wing" if number else "bill") / f"{number}.png", color)
     (tmp_path / "birds" / "wing" / "3.png").write_text("no image")
     judge = real_judge(tmp_path / "judge")
-    found, _ = run(zero_shot, tmp_path, "--data", tmp_path / "birds", "--templates", "simple", "--judge", judge)
+    found, _ = run(zero_shot, tmp_path, data=tmp_path / "birds", templates="simple", judge=judge)
     assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["wing/3.png"]}}
     assert found["top-1"]["n"] == 3 and found["top-5"]["value"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import IO
 
 from PIL import Image, UnidentifiedImageError
 
@@ -14,7 +15,7 @@ class BrokenImage(Exception):
     """The file is not a readable image; the message, which goes into artifacts, says why."""
 
 
-def image_size(path: Path) -> tuple[int, int]:
+def image_size(path: Path | IO[bytes]) -> tuple[int, int]:
     """Return width and height in pixels of a file that can be decoded to its end; else raises BrokenImage."""
     try:
         with warnings.catch_warnings():

@@ -1,11 +1,11 @@
-"""Images with long captions to train on, of other people's data sets (``sources`` says of which form).
+"""Images with long captions for training, from other people's data sets (``sources`` lists the formats).
 
-``read_examples`` reads a source from its beginning to its end. ``open_examples`` does so once: it looks at every
-image, cuts every caption into chunks, and keeps what it found, but for the images, in files that are mapped into
-memory. From then on each example can be had by its number: an epoch is a permutation of all, a training that goes on
-begins in the middle of one, and what must be held are eight bytes an example, however long their captions.
+``read_examples`` reads a source from beginning to end. ``open_examples`` does so once: it checks every image, cuts
+every caption into chunks, and keeps the result, without the images, in memory-mapped files. After that each example is
+accessible by its number: an epoch is a permutation of all examples, a resumed training starts within one, and the
+memory in use is a few bytes per example, however long the captions are.
 
-What has no caption or no readable image is left out, named and counted.
+Examples without a caption or a readable image are skipped, named and counted.
 """
 
 from __future__ import annotations
@@ -33,22 +33,20 @@ from workflow_scripts.core.progress import track
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs.chunks import chunk_all, context
 from workflow_scripts.specs.sources import (
-    WHOLE,
+    OWN_FILE,
     Entry,
+    check_images,
     file_state,
     folder_of,
-    look,
     read_entries,
     read_image,
     source_files,
 )
 
-# Examples that are written together.
-BATCH = 1024
-# Names of examples that were left out in a summary.
-NAMED = 100
+ROWS_WRITTEN = 1024  # together
+SKIPPED_NAMES = 100  # in a summary
 
-# But for the times, which are of one machine; what is made from the entries is the same on another one.
+# Without the modification times, so that the same entries on another machine have the same fingerprint.
 ENTRIES = arrow.schema(
     [(field, arrow.int64() if field in ("offset", "size") else arrow.string()) for field in Entry._fields[:-1]]
 )
@@ -57,7 +55,7 @@ ENDS = arrow.schema([("ends", arrow.list_(arrow.int32()))])
 
 @dataclass(frozen=True)
 class Example:
-    """An image, as its file or, of a tar, its bytes; a caption; and the image's name in its source."""
+    """An image (its file or, from a tar, its bytes), a caption, and the image's name in its source."""
 
     image: Path | bytes
     text: str
@@ -65,27 +63,30 @@ class Example:
 
 
 def read_examples(source: Path, images: Path | None = None) -> Iterator[Example]:
-    """The examples of a source in its order, one at a time; at the end it logs how many cannot be used.
+    """Yield the usable examples of a source in its order; log how many are skipped.
 
-    images: the folder that paths are relative to; None: the source's own. Raises UserError for a source that is
-    missing or damaged, and for a path that leaves the folder of images.
+    Args:
+        images: the folder that paths are relative to; None for the source's own.
+
+    Raises:
+        UserError: the source is missing or damaged, or a path leaves the folder of images.
     """
     count, first = 0, ""
-    for entry, image in look(read_entries(source), folder_of(source, images)):
+    for entry, image in check_images(read_entries(source), folder_of(source, images)):
         if not entry.fault:
             yield Example(image, entry.text, entry.name)
         else:
             count, first = count + 1, first or f"{entry.name}: {entry.fault}"
     if count:
-        log.warning("%s: %d examples left out, first %s", source, count, first)
+        log.warning("%s: %d examples skipped, first %s", source, count, first)
 
 
 class Examples:
-    """The usable examples of a source by number; their captions stay on the disk.
+    """The usable examples of a source by number; their captions stay on disk.
 
     Attributes:
-        identity: of all that a training sees of them, their images too: one that goes on must find the same
-        summary: how many there are, how many were left out, why, and the first hundred of these
+        identity: of everything that a training sees of them, images included.
+        summary: the numbers of usable and skipped examples, why they are skipped, and the names of the first of them.
     """
 
     def __init__(self, entries: Path, ends: Path, folder: Path) -> None:
@@ -94,14 +95,16 @@ class Examples:
         usable = compute.equal(self.entries["fault"], "")
         self.rows = np.flatnonzero(usable.to_numpy()).astype(np.int32)
         self.identity = ends.stem
-        bad = self.entries.select(["name", "fault"]).filter(compute.invert(usable))
-        reasons = Counter(row["fault"].split(" (")[0] for row in _rows(bad))
+        skipped = self.entries.select(["name", "fault"]).filter(compute.invert(usable))
+        reasons = Counter(row["fault"].split(" (")[0] for row in _rows(skipped))
+        self.skipped = len(skipped)
+        self.skipped_names = [f"{row['name']}: {row['fault']}" for row in islice(_rows(skipped), SKIPPED_NAMES)]
         self.summary = {
             "examples": len(self),
             "left_out": {
-                "count": len(bad),
+                "count": self.skipped,
                 "reasons": dict(sorted(reasons.items())),
-                "names": [f"{row['name']}: {row['fault']}" for row in islice(_rows(bad), NAMED)],
+                "names": self.skipped_names,
             },
         }
 
@@ -109,64 +112,84 @@ class Examples:
         return len(self.rows)
 
     def __getitem__(self, number: int) -> tuple[Example, list[int]]:
-        """An example and the ends of its caption's chunks (``chunks.chunk_ends``)."""
+        """Return an example and the ends of its caption's chunks (``phrases.chunk_ends``)."""
         row = int(self.rows[number])
         entry = Entry(*(column[row].as_py() for column in self.entries.columns))
         return Example(read_image(entry, self.folder), entry.text, entry.name), self.ends[row].as_py()
 
     def order(self, seed: int, epoch: int) -> np.ndarray:
-        """(n,) the numbers of all examples in the order of an epoch, by the seed and the epoch alone."""
+        """(n,) the numbers of all examples in the order of an epoch, which depends on seed and epoch alone."""
         return rng(seed, "specs", "order", epoch).permutation(len(self))
 
     def stream(self, seed: int, epoch: int, start: int = 0) -> Iterator[tuple[Example, list[int]]]:
-        """The examples of an epoch behind its first ``start``, which are not read."""
+        """Yield the examples of an epoch after its first ``start``, which are not read."""
         return (self[number] for number in self.order(seed, epoch)[start:])
 
 
 def open_examples(source: Path, images: Path | None, model: str, cache: Path, processes: int) -> Examples:
-    """The examples of a source; what was found of them is kept in the folder ``cache``.
+    """Return the examples of a source, indexed below the folder ``cache``.
 
-    model: the spaCy pipeline that cuts the captions. The source is read anew where it has changed, and where any
-    of its images is of another size or time, gone, or there at last. Raises UserError as ``read_examples``, and where
-    no example can be used.
+    The source is indexed again if its files, or the size, time or presence of any image, changed.
+
+    Args:
+        model: the spaCy pipeline that cuts the captions.
+
+    Raises:
+        UserError: as ``read_examples``, or no example is usable.
     """
-    folder, files, kept = folder_of(source, images), source_files(source), cache / "specs"
-    # Times and absolute paths: of what lies on this machine alone.
-    stamps = [str((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns)) for file in files]
-    name = key(code_hash("workflow_scripts.specs.sources"), str(folder.resolve()), *stamps).hex()
-    entries, times = kept / f"entries_{name}.arrow", kept / f"times_{name}.npy"
-    if not (entries.is_file() and times.is_file()) or _changed(entries, np.load(times), folder):
-        size = sum(file.stat().st_size for file in files)
-        log.info("%s: %.0f MB; all captions and images are read once, some hundred images a second", source, size / 1e6)
-        modified = array("q")
-
-        def seen() -> Iterator[tuple]:
-            for entry, _ in look(read_entries(source), folder):
-                modified.append(entry.modified)
-                yield entry[:-1]
-
-        # The times take their place last: with those of before, a run that was killed in between begins again.
-        with atomic(times) as own:
-            with atomic(entries) as temporary:
-                _write(temporary, ENTRIES, track(seen(), None, "examples"))
-            with own.open("wb") as file:
-                np.save(file, np.asarray(modified))
-    table = _mapped(entries)
-    ends = kept / f"ends_{key(context(model), fingerprint(entries)).hex()}.arrow"
-    if not ends.is_file():
-        log.info("cutting %d captions into chunks; %d processes, about a hundred a second each", len(table), processes)
-        with Cache(kept / "chunks.sqlite") as chunks, atomic(ends) as temporary:
-            texts = ("" if row["fault"] else row["text"] for row in _rows(table.select(["text", "fault"])))
-            found = track(chunk_all(texts, model, chunks, processes), len(table), "captions")
-            _write(temporary, ENDS, ((one,) for one in found))
+    folder = folder_of(source, images)
+    entries = _index_entries(source, folder, cache / "specs")
+    ends = _index_chunks(entries, model, cache / "specs", processes)
     examples = Examples(entries, ends, folder)
-    left_out = examples.summary["left_out"]
-    log.info("%s: %d examples, %d left out", source, len(examples), left_out["count"])
-    for line in left_out["names"][:3]:
-        log.warning("left out: %s", line)
+    log.info("%s: %d examples, %d skipped", source, len(examples), examples.skipped)
+    for line in examples.skipped_names[:3]:
+        log.warning("skipped: %s", line)
     if not len(examples):
-        raise UserError(f"{source}: none of {len(table)} examples can be used; see that --images is their folder")
+        raise UserError(
+            f"{source}: none of {examples.skipped} examples is usable; check that --images is the folder of the images"
+        )
     return examples
+
+
+def _index_entries(source: Path, folder: Path, index: Path) -> Path:
+    """Return the file of a source's entries in the folder ``index``, made if it is absent or out of date."""
+    files = source_files(source)
+    # Times and absolute paths are only valid on this machine.
+    stamps = [str((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns)) for file in files]
+    code = code_hash("workflow_scripts.specs.sources:read_entries", "workflow_scripts.specs.sources:check_images")
+    name = key(code, str(folder.resolve()), *stamps).hex()
+    entries, times = index / f"entries_{name}.arrow", index / f"times_{name}.npy"
+    if entries.is_file() and times.is_file() and not _changed(entries, np.load(times), folder):
+        return entries
+    size = sum(file.stat().st_size for file in files)
+    log.info("%s: %.0f MB; indexing captions and images, some hundred images a second", source, size / 1e6)
+    modified = array("q")
+
+    def rows() -> Iterator[tuple]:
+        for entry, _ in check_images(read_entries(source), folder):
+            modified.append(entry.modified)
+            yield entry[:-1]
+
+    # The times are moved into place last: a run killed in between leaves outdated times and starts again.
+    with atomic(times) as temporary_times:
+        with atomic(entries) as temporary:
+            _write(temporary, ENTRIES, track(rows(), None, "examples"))
+        with temporary_times.open("wb") as file:
+            np.save(file, np.asarray(modified))
+    return entries
+
+
+def _index_chunks(entries: Path, model: str, index: Path, processes: int) -> Path:
+    """Return the file of the ends of the chunks of all captions in ``entries``, made if it is absent."""
+    ends = index / f"ends_{key(context(model), fingerprint(entries)).hex()}.arrow"
+    if not ends.is_file():
+        table = _mapped(entries)
+        log.info("cutting %d captions into chunks; %d processes, about a hundred a second each", len(table), processes)
+        with Cache(index / "chunks.sqlite") as cache, atomic(ends) as temporary:
+            texts = ("" if row["fault"] else row["text"] for row in _rows(table.select(["text", "fault"])))
+            chunks = track(chunk_all(texts, model, cache, processes), len(table), "captions")
+            _write(temporary, ENDS, ((caption,) for caption in chunks))
+    return ends
 
 
 def _mapped(file: Path) -> arrow.Table:
@@ -175,25 +198,25 @@ def _mapped(file: Path) -> arrow.Table:
 
 
 def _rows(table: arrow.Table) -> Iterator[dict[str, Any]]:
-    return (row for batch in table.to_batches(BATCH) for row in batch.to_pylist())
+    return (row for batch in table.to_batches(ROWS_WRITTEN) for row in batch.to_pylist())
 
 
 def _changed(entries: Path, times: np.ndarray, folder: Path) -> bool:
-    """Whether a file of an image is another one now; shards are looked at by ``open_examples``."""
+    """Return whether an image's own file changed; changes of shards give the index another name."""
     table = _mapped(entries).select(["file", "offset", "size"])
     if len(times) != len(table):
         return True
-    files = zip(_rows(table), times.tolist(), strict=True)
     return any(
         file_state(os.path.join(folder, row["file"])) != (row["size"], modified)
-        for row, modified in files
-        if row["file"] and row["offset"] == WHOLE
+        for row, modified in zip(_rows(table), times.tolist(), strict=True)
+        if row["file"] and row["offset"] == OWN_FILE
     )
 
 
 def _write(path: Path, schema: arrow.Schema, rows: Iterable[tuple]) -> None:
-    """Rows of a table that may be too large to hold, uncompressed, to be mapped."""
+    """Write rows, which may be too many for memory, uncompressed, so that the file can be memory-mapped."""
     rows = iter(rows)
     with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, schema) as writer:
-        while part := list(islice(rows, BATCH)):
-            writer.write_batch(arrow.record_batch([list(column) for column in zip(*part, strict=True)], schema=schema))
+        while batch := list(islice(rows, ROWS_WRITTEN)):
+            columns = [list(column) for column in zip(*batch, strict=True)]
+            writer.write_batch(arrow.record_batch(columns, schema=schema))

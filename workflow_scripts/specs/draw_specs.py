@@ -1,14 +1,11 @@
-"""Draw what training with long captions changed: each judge's measures for each seed, and their differences.
-
-Writes specs.csv, a row a measurement, specs.md, and SVGs; one shows a caption of the first seed that grows.
-"""
+"""Draw what training with long captions changed: each judge's measures for each seed, and their differences."""
 
 from __future__ import annotations
 
-import argparse
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -18,14 +15,15 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic, write_text
 from workflow_scripts.plot.drawing import name_rows, note, save, size, style
-from workflow_scripts.specs.section import JUDGES, MEASURES, pick, read_intrinsic, text_table
+from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, text_table
+from workflow_scripts.specs.steps import DrawSpecs
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
-MARKS = {"stretched": "o", "contrastive": "s", "specs": "D"}
+MARKERS = {"stretched": "o", "contrastive": "s", "specs": "D"}
 
 
 def draw_measures(table: pd.DataFrame) -> Figure:
-    """A row a seed and measure: the three judges' values with 95 % intervals. table: ``long_captions.COLUMNS``."""
+    """Draw the judges' values with 95 % intervals, a row per measure and seed; ``table`` as of ``read_intrinsic``."""
     seeds = sorted(table["seed"].unique())
     rows = [(measure, seed) for measure in MEASURES for seed in seeds]
     figure = Figure(figsize=size(len(rows), 0.42, 1.5))
@@ -38,7 +36,7 @@ def draw_measures(table: pd.DataFrame) -> Figure:
             at = y + (place - 1) * 0.22
             axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[judge], linewidth=2)
             axes.plot(
-                100 * row["value"], at, MARKS[judge], color=COLORS[judge], markersize=5.5,
+                100 * row["value"], at, MARKERS[judge], color=COLORS[judge], markersize=5.5,
                 label=JUDGES[judge] if y == 0 else "",
             )  # fmt: skip
     name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
@@ -54,7 +52,7 @@ def draw_measures(table: pd.DataFrame) -> Figure:
 
 
 def draw_gains(table: pd.DataFrame) -> Figure:
-    """A row a seed, measure and rival: what the loss of SPECS gains, paired, hollow where the interval holds 0."""
+    """Draw what the loss of SPECS gains over each rival; markers are hollow if the interval contains 0."""
     between = table[table["against"] != ""]
     seeds, rivals = sorted(table["seed"].unique()), [judge for judge in JUDGES if judge in set(between["against"])]
     rows = [(measure, seed) for measure in MEASURES for seed in seeds]
@@ -67,11 +65,10 @@ def draw_gains(table: pd.DataFrame) -> Figure:
             if row is None:
                 continue
             at = y + (place - (len(rivals) - 1) / 2) * 0.26
-            sure = row["low"] > 0 or row["high"] < 0
             axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[rival], linewidth=2)
             axes.plot(
-                100 * row["value"], at, MARKS[rival], color=COLORS[rival], markersize=5.5,
-                markerfacecolor=COLORS[rival] if sure else "white", label=label,
+                100 * row["value"], at, MARKERS[rival], color=COLORS[rival], markersize=5.5,
+                markerfacecolor=COLORS[rival] if is_certain(row) else "white", label=label,
             )  # fmt: skip
     name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
     axes.axvline(0, color="#555555", linewidth=1)
@@ -82,28 +79,32 @@ def draw_gains(table: pd.DataFrame) -> Figure:
 
 
 def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
-    """One caption, a row a step: how far its similarity rises above that of its first, and where wrong ones stand.
+    """Draw one caption, a row per step: how far its similarities, right and wrong, are above that of its first step.
 
-    steps: of one caption, the columns of ``intrinsic --similarities``; image: its file, shown where there is one.
+    Args:
+        steps: of one caption, with the columns of ``intrinsic --similarities``.
+        image: its file, shown if it exists.
     """
-    shown = [judge for judge in JUDGES if judge in set(steps["judge"])]
-    texts = steps[steps["judge"] == shown[0]].sort_values("step")
+    judges = [judge for judge in JUDGES if judge in set(steps["judge"])]
+    texts = steps[steps["judge"] == judges[0]].sort_values("step")
     added = [text[len(before) :].strip() for before, text in zip(["", *texts["text"]], texts["text"], strict=False)]
     figure = Figure(figsize=size(len(added), 0.27, 2.2))
-    top, below = figure.subfigures(2, 1, height_ratios=(1.2, len(added) * 0.27 + 1))
+    top, below = np.ravel(figure.subfigures(2, 1, height_ratios=(1.2, len(added) * 0.27 + 1)))
     picture = top.subplots(1, 3, width_ratios=(1, 1, 2))
     if image.is_file():
-        with Image.open(image) as shown_image:
-            picture[0].imshow(shown_image.convert("RGB"))
+        with Image.open(image) as pixels:
+            picture[0].imshow(pixels.convert("RGB"))
     for axes in picture:
         axes.axis("off")
-    panels = below.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-    for axes, judge in zip(panels, shown, strict=True):
-        own = steps[steps["judge"] == judge].sort_values("step")
-        first = own["similarity"].iloc[0]
-        rows = range(len(own))
-        axes.plot(own["similarity"] - first, rows, "-o", color=COLORS[judge], markersize=4, linewidth=1.2)
-        axes.plot(own["negative_similarity"] - first, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4)
+    panels = below.subplots(1, len(judges), sharey=True, squeeze=False)[0]
+    for axes, judge in zip(panels, judges, strict=True):
+        by_judge = steps[steps["judge"] == judge].sort_values("step")
+        first = by_judge["similarity"].iloc[0]
+        rows = range(len(by_judge))
+        axes.plot(by_judge["similarity"] - first, rows, "-o", color=COLORS[judge], markersize=4, linewidth=1.2)
+        axes.plot(
+            by_judge["negative_similarity"] - first, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4
+        )
         axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
         axes.set_title(JUDGES[judge].replace(", ", ",\n"), fontsize=8, color=COLORS[judge])
         axes.tick_params(axis="x", labelsize=7)
@@ -118,7 +119,7 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
 
 
 def pick_growing(steps: pd.DataFrame) -> pd.DataFrame:
-    """The steps of the first caption, by its image's name, that has several of them and negatives."""
+    """Return the steps of the first caption, by its image's name, with several negatives."""
     sizes = steps.groupby(["image", "caption_id"])["negative"].count() / steps["judge"].nunique()
     image, caption = sizes[sizes >= min(3, sizes.max())].index[0]
     return steps[(steps["image"] == image) & (steps["caption_id"] == caption)]
@@ -129,39 +130,29 @@ def _count(table: pd.DataFrame) -> str:
     return f"n = {low:,} captions" if low == high else f"n = {low:,} to {high:,} captions"
 
 
-def _tell(table: pd.DataFrame) -> str:
+def _describe(table: pd.DataFrame) -> str:
     return "; ".join(
         f"seed {r.seed}, {MEASURES[r.measure]}, {r.judge}{f' − {r.against}' if r.against else ''}: {100 * r.value:.1f}"
         for r in table.itertuples()
     )
 
 
-def main(options: argparse.Namespace) -> None:
-    table = read_intrinsic(options.intrinsic)
-    with atomic(options.table) as temporary:
+def main(step: DrawSpecs) -> None:
+    table = read_intrinsic(step.intrinsic)
+    with atomic(step.table) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-    write_text(text_table(table), options.table.with_suffix(".md"))
-    own, between = table[table["against"] == ""], table[table["against"] != ""]
-    steps = pick_growing(pd.read_parquet(options.similarities))
-    image = options.images / steps["image"].iloc[0]
+    write_text(text_table(table), step.text)
+    values, gains = table[table["against"] == ""], table[table["against"] != ""]
+    steps = pick_growing(pd.read_parquet(step.similarities))
+    image = steps["image"].iloc[0]
     with style():
-        save(draw_measures(table), options.measures, "How each judge tells right details from wrong ones", _tell(own))
-        save(draw_gains(table), options.gains, "What the loss of SPECS gains", _tell(between))
-        save(draw_growing(steps, image), options.growing, f"A caption of {steps['image'].iloc[0]} that grows")
-    sure = int((between["low"] > 0).sum())
-    log.info("%s: %d of %d gains have an interval above 0", options.table, sure, len(between))
-
-
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument("--intrinsic", type=Path, nargs="+", required=True, help="intrinsic.json of each seed")
-    parser.add_argument("--similarities", type=Path, required=True, help="similarities.parquet of one seed")
-    parser.add_argument("--images", type=Path, required=True, help="the folder of its images")
-    parser.add_argument("--table", type=Path, required=True, help="CSV to write; beside it goes the same as Markdown")
-    for name in ("measures", "gains", "growing"):
-        parser.add_argument(f"--{name}", type=Path, required=True, help="SVG to write")
-    return parser
+        title = "How each judge tells right details from wrong ones"
+        save(draw_measures(table), step.measures, title, _describe(values))
+        save(draw_gains(table), step.gains, "What the loss of SPECS gains", _describe(gains))
+        save(draw_growing(steps, step.images / image), step.growing, f"A caption of {image} that grows")
+    certain = int((gains["low"] > 0).sum())
+    log.info("%s: %d of %d gains have an interval above 0", step.table, certain, len(gains))
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

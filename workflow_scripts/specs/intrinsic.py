@@ -1,14 +1,7 @@
-"""Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)
-
-Reads captions of growing detail: a table (CSV, TSV, JSON, JSON lines, Parquet) with a row for each step of a caption
-and columns image, caption_id, step, text and negative (the text with its newest part replaced by a wrong one, or
-nothing), or sDCI as it is published: a folder that Hugging Face's ``datasets`` saved, with columns image, captions
-and neg_captions. With --against, each measure's difference to other models, paired over the same images.
-"""
+"""Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)"""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +21,8 @@ from workflow_scripts.core.io import atomic, read_json, write_frame, write_json
 from workflow_scripts.core.records import read_records
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs import evaluation
-from workflow_scripts.specs.evaluation import EMPTY, LeftOut, encode_images, estimate, find_image, percent
+from workflow_scripts.specs.evaluation import EMPTY, Skipped, encode_images, estimate, find_image, percent
+from workflow_scripts.specs.steps import Intrinsic
 from workflow_scripts.stats import interval
 
 DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its increments,
@@ -37,28 +31,29 @@ the share of its negatives that beat the true text) / 2. A tie is neither a rise
 
 MEASURES = ("pos", "neg", "increment_rate")
 STEPS = ["image", "path", "caption_id", "step", "text", "negative"]
-SHORT = "has more than one increment, over which the measures are: give captions of three texts or more"
+SDCI = ["image", "captions", "neg_captions"]
+TOO_SHORT = "has more than one increment, as the measures require; add captions with three texts or more"
 UNFIT, NAMELESS = "captions whose negatives do not fit", "captions without an image"
-# Texts, and as many negatives, that are compared at once: what is held in memory.
-HELD = 50_000
+TEXTS_IN_MEMORY = 50_000  # and as many negatives
 
 
 def score_captions(
     images: np.ndarray, captions: np.ndarray, similarity: np.ndarray, negative: np.ndarray
 ) -> pd.DataFrame:
-    """A row a caption with more than one increment: image, caption_id, increments, pos, neg, increment_rate.
+    """Return a row per caption with more than one increment: image, caption_id, increments and the three measures.
 
-    images, captions (n,): names; the steps of a caption are rows one after the other, shortest text first.
-    similarity, negative (n,): of the step's text and of its negative, NaN where there is none. A caption without
-    negatives has NaN for neg and increment_rate.
+    Args:
+        images, captions: (n,) names; the steps of a caption are consecutive, shortest text first.
+        similarity: (n,) of each step's text.
+        negative: (n,) of each step's negative, NaN if there is none. Without any, neg and increment_rate are NaN.
     """
     if not len(images):
         return pd.DataFrame(columns=["image", "caption_id", "increments", *MEASURES])
     first = np.r_[True, (images[1:] != images[:-1]) | (captions[1:] != captions[:-1])]
     caption = np.cumsum(first) - 1
     rises = ~first & (similarity > np.r_[np.nan, similarity[:-1]])
-    there = ~np.isnan(negative)
-    columns = [~first, rises, there, there & (similarity > negative), there & (negative > similarity)]
+    has_negative = ~np.isnan(negative)
+    columns = [~first, rises, has_negative, has_negative & (similarity > negative), negative > similarity]
     increments, rise, negatives, won, lost = (np.bincount(caption, weights=column) for column in columns)
     with np.errstate(divide="ignore", invalid="ignore"):
         pos, neg, loses = rise / increments, won / negatives, lost / negatives
@@ -78,19 +73,19 @@ def score_captions(
 def summarize(
     captions: pd.DataFrame, resamples: int, seed: int, of: Callable[..., interval.Estimate] = interval.share
 ) -> dict[str, dict[str, Any]]:
-    """Each measure's mean over captions (``score_captions``) and its interval over images."""
-    found = {}
+    """Return each measure's mean over captions (``score_captions``) with its interval over images."""
+    summary = {}
     for measure in MEASURES:
         known = captions.dropna(subset=measure)
-        generator = rng(seed, "intrinsic", measure)
-        found[measure] = estimate(known[measure].to_numpy(float), known["image"].to_numpy(), resamples, generator, of)
-    return found
+        values, images = known[measure].to_numpy(float), known["image"].to_numpy()
+        summary[measure] = estimate(values, images, resamples, rng(seed, "intrinsic", measure), of)
+    return summary
 
 
 def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict[str, Any]]:
-    """Each measure of ``a`` less that of ``b`` (``score_captions`` of two models) over the captions of both.
+    """Return each measure of ``a`` minus that of ``b`` (``score_captions`` of two judges) over the captions of both.
 
-    The interval is of the paired differences: both models see the same resampled images.
+    The differences are paired: both judges see the same resampled images.
     """
     both = a.merge(b, on=["image", "caption_id"], suffixes=("_a", "_b"))
     paired = both[["image"]].assign(**{m: both[f"{m}_a"] - both[f"{m}_b"] for m in MEASURES})
@@ -100,29 +95,35 @@ def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> 
 # Reading
 
 
-def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, LeftOut]:
-    """The steps (columns STEPS) of a table, sorted, and what was left out. images: default the table's folder.
+def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped]:
+    """Return the steps (columns STEPS) of a table, sorted, and what was skipped.
 
-    A caption with an empty text loses all its steps. Raises UserError for a row that cannot be read, for a step that
-    is no number or stands twice: the increments beside it would be wrong.
+    A caption with an empty text is skipped with all its steps.
+
+    Args:
+        images: folder of the images; None for the table's.
+
+    Raises:
+        UserError: a row is unreadable or a duplicate, or its step is not a number; the increments next to it would be
+            wrong.
     """
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
     if bad:
-        raise UserError(f"{path}: {bad[0]}: mend it ({len(bad)} such rows)")
+        raise UserError(f"{path}: {bad[0]}; correct this row ({len(bad)} rows are unreadable)")
     for column in ("image", "caption_id", "step"):
-        if (missing := evaluation.absent(table[column])).any():
-            raise UserError(f"{path}: {table['where'][missing].iloc[0]}: no {column}: give one")
+        if (absent := evaluation.is_absent(table[column])).any():
+            raise UserError(f"{path}: {table['where'][absent].iloc[0]}: no {column}; add it")
     step = pd.to_numeric(table["step"], errors="coerce")
     if step.isna().any():
         row = table[step.isna()].iloc[0]
-        raise UserError(f"{path}: {row['where']}: step {row['step']!r} is no number")
+        raise UserError(f"{path}: {row['where']}: step: expected a number, got {row['step']!r}")
     table["step"] = step
-    twice = table.duplicated(["image", "caption_id", "step"])
-    if twice.any():
-        row = table[twice].iloc[0]
+    duplicate = table.duplicated(["image", "caption_id", "step"])
+    if duplicate.any():
+        row = table[duplicate].iloc[0]
         raise UserError(
-            f"{path}: {row['where']}: step {row['step']:g} of caption {row['caption_id']} of image {row['image']}"
-            " stands twice: keep one"
+            f"{path}: {row['where']}: duplicate step {row['step']:g} of caption {row['caption_id']} of image"
+            f" {row['image']}; remove one"
         )
     table["negative"] = [_text(cell) for cell in table["negative"]] if "negative" in table else None
     table["text"] = [_text(cell) for cell in table["text"]]
@@ -130,68 +131,72 @@ def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, LeftOut]:
     empty = caption.isin(set(caption[table["text"].isna()]))
     folder = images or path.parent
     table["path"] = [find_image(name, folder) for name in table["image"]]
-    left_out = {EMPTY: sorted(set(caption[empty]))}
-    return table[~empty].sort_values(["image", "caption_id", "step"], ignore_index=True)[STEPS], left_out
+    skipped = {EMPTY: sorted(set(caption[empty]))}
+    return table[~empty].sort_values(["image", "caption_id", "step"], ignore_index=True)[STEPS], skipped
 
 
 def _text(cell: Any) -> str | None:
     return cell if isinstance(cell, str) and cell.strip() else None
 
 
-def beside(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | None] | None:
-    """Each negative beside the text whose newest part it replaces, None elsewhere; None where they do not fit.
+def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | None] | None:
+    """Align each negative with the text whose newest part it replaces, with None for texts without one.
 
-    With one negative fewer than texts, those that go on from the texts belong to the next ones; others to the texts
-    at their own places. (The released evaluation takes the one at the same place in either case, and so compares a
-    negative with the text before its wrong part.)
+    With one negative less than texts, negatives that continue the texts belong to the next ones, others to the texts
+    at their own places. (The released evaluation always uses the same place, and so compares a negative that
+    continues a text with the text before its wrong part.)
+
+    Returns:
+        A negative per text; None if the numbers do not fit.
     """
     if len(negatives) == len(texts):
         return list(negatives)
     if len(negatives) != len(texts) - 1:
         return None
-    follow = all((negative or text).startswith(text) for negative, text in zip(negatives, texts, strict=False))
-    return [None, *negatives] if follow else [*negatives, None]
+    continues = all((negative or text).startswith(text) for negative, text in zip(negatives, texts, strict=False))
+    return [None, *negatives] if continues else [*negatives, None]
 
 
-def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, LeftOut]:
-    """As ``read_table``, of a folder that ``datasets`` saved: one split, or several, of which ``test`` is read.
+def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, Skipped]:
+    """Do the same as ``read_table`` for a folder that ``datasets`` saved: one split, or several, then ``test``.
 
     image is a path, or the file's bytes, which are kept in ``cache``; captions are a caption's cumulated texts,
-    neg_captions their negatives (``beside``).
+    neg_captions their negatives (``align``).
     """
     rows: list[tuple[Any, ...]] = []
-    left_out: LeftOut = {EMPTY: [], UNFIT: [], NAMELESS: []}
-    seen: dict[str, int] = defaultdict(int)
+    skipped: Skipped = {EMPTY: [], UNFIT: [], NAMELESS: []}
+    captions: dict[str, int] = defaultdict(int)
     for number, row in enumerate(_saved_rows(folder)):
         name, path = _image(row["image"], images or folder, cache)
         if path is None:
-            left_out[NAMELESS].append(f"row {number}")
+            skipped[NAMELESS].append(f"row {number}")
             continue
-        caption = seen[name]
-        seen[name] += 1
-        texts, wrong = row["captions"] or [], row["neg_captions"] or []
+        caption = captions[name]
+        captions[name] += 1
+        texts = row["captions"] or []
         if not texts or not all(_text(text) for text in texts):
-            left_out[EMPTY].append(f"{name} {caption}")
-        elif (negatives := beside(texts, wrong)) is None:
-            left_out[UNFIT].append(f"{name} {caption}")
+            skipped[EMPTY].append(f"{name} {caption}")
+        elif (negatives := align(texts, row["neg_captions"] or [])) is None:
+            skipped[UNFIT].append(f"{name} {caption}")
         else:
             rows += [
                 (name, path, f"{caption:02d}", step, text, _text(negative))
                 for step, (text, negative) in enumerate(zip(texts, negatives, strict=True))
             ]
     table = pd.DataFrame(rows, columns=STEPS)
-    return table.sort_values(["image", "caption_id", "step"], ignore_index=True), left_out
+    return table.sort_values(["image", "caption_id", "step"], ignore_index=True), skipped
 
 
 def _saved_rows(folder: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a saved data set; its columns are checked."""
+    """Yield the rows of a saved data set, after a check of its columns."""
     if (folder / "dataset_dict.json").is_file():
         splits = read_json(folder / "dataset_dict.json").get("splits", [])
         if "test" not in splits and len(splits) != 1:
-            raise UserError(f"{folder}: splits {', '.join(map(str, splits))}: name one as --data {folder.name}/SPLIT")
+            names = ", ".join(map(str, splits))
+            raise UserError(f"{folder}: has the splits {names}; choose one with --data {folder.name}/SPLIT")
         folder = folder / ("test" if "test" in splits else splits[0])
     if (folder / "state.json").is_file():
-        files = [folder / part["filename"] for part in read_json(folder / "state.json")["_data_files"]]
+        files = [folder / shard["filename"] for shard in read_json(folder / "state.json")["_data_files"]]
         batches: Iterable[arrow.RecordBatch] = (batch for file in files for batch in _arrow(file))
     elif files := sorted(folder.glob("*.parquet")):
         batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(1000))
@@ -200,14 +205,14 @@ def _saved_rows(folder: Path) -> Iterator[dict[str, Any]]:
             f"{folder}: neither a table nor a saved data set (state.json with .arrow files, or .parquet files)"
         )
     for batch in batches:
-        absent = [name for name in ("image", "captions", "neg_captions") if name not in batch.schema.names]
+        absent = [name for name in SDCI if name not in batch.schema.names]
         if absent:
-            raise UserError(f"{folder}: no column {absent[0]!r}; its columns: {', '.join(batch.schema.names)}")
-        for name in ("captions", "neg_captions"):
+            raise UserError(f"{folder}: no column {absent[0]!r}; columns: {', '.join(batch.schema.names)}")
+        for name in SDCI[1:]:
             kind = batch.schema.field(name).type
             if not (arrow.types.is_list(kind) or arrow.types.is_large_list(kind)):
-                raise UserError(f"{folder}: column {name!r} must hold lists of texts, not {kind}")
-        yield from batch.select(["image", "captions", "neg_captions"]).to_pylist()
+                raise UserError(f"{folder}: column {name!r}: expected lists of texts, got {kind}")
+        yield from batch.select(SDCI).to_pylist()
 
 
 def _arrow(file: Path) -> Iterator[arrow.RecordBatch]:
@@ -215,11 +220,12 @@ def _arrow(file: Path) -> Iterator[arrow.RecordBatch]:
         with arrow.memory_map(str(file)) as source:
             yield from arrow.ipc.open_stream(source)
     except (arrow.ArrowException, OSError) as error:
-        raise UserError(f"{file}: not a readable Arrow stream ({' '.join(str(error).split())[:200]})") from error
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{file}: not a readable Arrow stream ({reason}); download it again") from error
 
 
 def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
-    """The name and the file of an image that is a path, or bytes with or without a path; None where it is neither."""
+    """Return the name and the file of an image given as a path or as bytes; no file if it is neither."""
     if not isinstance(cell, dict):
         cell = {"path": cell}
     raw, path = cell.get("bytes"), cell.get("path")
@@ -232,107 +238,113 @@ def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
         return PurePath(path).name if path else digest, file
     if not isinstance(path, str) or not path:
         return "", None
-    # An absolute path is that of the machine which saved it.
+    # An absolute path is only valid on the machine that saved it.
     return PurePath(path).name if PurePath(path).is_absolute() else path, find_image(path, folder)
 
 
 # Comparing
 
 
-def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, LeftOut]:
-    """``steps`` (columns STEPS, sorted by image) with columns similarity and negative_similarity, and images left out.
+def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, Skipped]:
+    """Return ``steps`` (columns STEPS, sorted by image) with their similarities, and the images that are skipped.
 
-    Equal texts have equal similarities, whatever else is compared with them.
+    The added columns are similarity and negative_similarity. Equal texts have equal similarities, whatever else is
+    compared.
     """
-    done = []
-    left_out: LeftOut = {evaluation.MISSING: [], evaluation.UNREADABLE: []}
+    skipped: Skipped = {evaluation.MISSING: [], evaluation.UNREADABLE: []}
     paths = dict(zip(steps["image"], steps["path"], strict=True))
-    shown, fault = encode_images(embedder, list(paths.values()))
+    vectors, fault = encode_images(embedder, list(paths.values()))
     for name, reason in zip(paths, fault, strict=True):
         if reason:
-            left_out[reason].append(name)
+            skipped[reason].append(name)
     place = {name: number for number, (name, reason) in enumerate(zip(paths, fault, strict=True)) if not reason}
     steps = steps[steps["image"].isin(place)].reset_index(drop=True)
-    for start in range(0, len(steps), HELD):
-        part = steps.iloc[start : start + HELD].copy()
-        there = part["negative"].notna().to_numpy()
-        texts = embedder.texts([*part["text"], *part["negative"][there]])
-        images = shown[part["image"].map(place).to_numpy()]
-        part["similarity"] = np.einsum("nd,nd->n", images, texts[: len(part)])
-        part["negative_similarity"] = np.nan
-        part.loc[there, "negative_similarity"] = np.einsum("nd,nd->n", images[there], texts[len(part) :])
-        done.append(part)
-    return pd.concat(done, ignore_index=True), left_out
+    tables = []
+    for start in range(0, len(steps), TEXTS_IN_MEMORY):
+        table = steps.iloc[start : start + TEXTS_IN_MEMORY].copy()
+        has_negative = table["negative"].notna().to_numpy()
+        texts = embedder.texts([*table["text"], *table["negative"][has_negative]])
+        images = vectors[table["image"].map(place).to_numpy()]
+        table["similarity"] = np.einsum("nd,nd->n", images, texts[: len(table)])
+        table["negative_similarity"] = np.nan
+        negatives = np.einsum("nd,nd->n", images[has_negative], texts[len(table) :])
+        table.loc[has_negative, "negative_similarity"] = negatives
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True), skipped
 
 
 def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
-    """How many captions have as many texts, or more."""
+    """Return how many captions have at least ``texts`` texts."""
     return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
 
 
-def evaluate(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, pd.DataFrame, LeftOut, int]:
-    """By one model, the steps with their similarities, the captions' shares, what it could not see, and how many
-    captions it reads but in part."""
-    found, left_out = similarities(steps, embedder)
-    last = found.groupby(["image", "caption_id"])["text"].last()
-    columns = [found[name].to_numpy() for name in ("image", "caption_id", "similarity", "negative_similarity")]
-    return found, score_captions(*columns), left_out, evaluation.count_cut(embedder, last.tolist())
-
-
-def main(options: argparse.Namespace) -> None:
-    if options.data.is_dir():
-        steps, left_out = read_sdci(options.data, options.images, options.cache)
+def read_steps(step: Intrinsic) -> tuple[pd.DataFrame, Skipped]:
+    """Return the steps of the data; raises UserError if no caption can be measured."""
+    if step.data.is_dir():
+        steps, skipped = read_sdci(step.data, step.images, step.cache)
     else:
-        steps, left_out = read_table(options.data, options.images)
+        steps, skipped = read_table(step.data, step.images)
     if steps.empty:
-        raise UserError(f"{options.data}: no caption whose texts are all there")
-    captions = count_captions(steps)
+        raise UserError(f"{step.data}: no caption without an empty text; add some")
     if not count_captions(steps, 3):
-        raise UserError(f"{options.data}: none of {captions} captions {SHORT}")
-    log.info("%d images, %d captions, %d texts", steps["image"].nunique(), captions, len(steps))
-    judges: list[dict[str, Any]] = []
-    scored: list[pd.DataFrame] = []
-    compared_steps: list[pd.DataFrame] = []
-    for folder in [options.judge, *options.against]:
-        with open_embedder(argparse.Namespace(**{**vars(options), "judge": folder})) as embedder:
-            found_steps, table, unseen, cut = evaluate(steps, embedder)
-            seen = count_captions(found_steps)
-            if table.empty:
-                raise UserError(f"{options.data}: none of {seen} captions whose images can be read {SHORT}")
-            left_out |= unseen
-            found = summarize(table, options.bootstrap, options.seed)
-            judges.append(
-                {"folder": folder.resolve().name, **evaluation.judge_of(embedder), "captions_cut": cut, **found}
-            )
-        scored.append(table)
-        compared_steps.append(found_steps.drop(columns="path").assign(judge=judges[-1]["folder"]))
-        log.info("%s: %s", folder, ", ".join(f"{measure} {percent(found[measure])}" for measure in MEASURES))
-    compared = []
-    for other, table in zip(judges[1:], scored[1:], strict=True):
-        found = differences(scored[0], table, options.bootstrap, options.seed)
-        compared.append({"a": judges[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"], **found})
-        line = ", ".join(f"{measure} {percent(found[measure])}" for measure in MEASURES)
-        log.info("%s less %s: %s", compared[-1]["a"], compared[-1]["b"], line)
-    result = evaluation.head(options, DEFINITION) | {
-        "captions": captions,
-        "captions_with_one_increment_or_none": seen - len(table),
-        "left_out": evaluation.say_left_out(left_out, options.data),
+        raise UserError(f"{step.data}: none of {count_captions(steps)} captions {TOO_SHORT}")
+    return steps, skipped
+
+
+def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, pd.DataFrame, pd.DataFrame, Skipped]:
+    """Measure one judge.
+
+    Returns:
+        Its part of the result, the captions' measures, the steps with similarities, and the images that are skipped.
+    """
+    with open_embedder(step.model_copy(update={"judge": judge})) as embedder:
+        compared, skipped = similarities(steps, embedder)
+        columns = [compared[name].to_numpy() for name in ("image", "caption_id", "similarity", "negative_similarity")]
+        captions = score_captions(*columns)
+        if captions.empty:
+            readable = count_captions(compared)
+            raise UserError(f"{step.data}: none of {readable} captions with a readable image {TOO_SHORT}")
+        last = compared.groupby(["image", "caption_id"])["text"].last()
+        result = {
+            "folder": judge.resolve().name,
+            **evaluation.judge_of(embedder),
+            "captions_cut": evaluation.count_cut(embedder, last.tolist()),
+            **summarize(captions, step.bootstrap, step.seed),
+        }
+    log.info("%s: %s", judge, _summary(result))
+    return result, captions, compared.drop(columns="path").assign(judge=result["folder"]), skipped
+
+
+def _summary(result: dict[str, Any]) -> str:
+    return ", ".join(f"{measure} {percent(result[measure])}" for measure in MEASURES)
+
+
+def main(step: Intrinsic) -> None:
+    steps, skipped = read_steps(step)
+    log.info("%d images, %d captions, %d texts", steps["image"].nunique(), count_captions(steps), len(steps))
+    judges, captions, compared = [], [], []
+    for folder in [step.judge, *step.against]:
+        result, measured, table, unseen = evaluate(step, folder, steps)
+        skipped |= unseen
+        judges.append(result)
+        captions.append(measured)
+        compared.append(table)
+    gains = []
+    for other, measured in zip(judges[1:], captions[1:], strict=True):
+        gain = differences(captions[0], measured, step.bootstrap, step.seed)
+        gains.append({"a": judges[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"], **gain})
+        log.info("%s minus %s: %s", gains[-1]["a"], gains[-1]["b"], _summary(gain))
+    result = evaluation.head(step, step.data, DEFINITION) | {
+        "captions": count_captions(steps),
+        "captions_with_one_increment_or_none": count_captions(compared[-1]) - len(captions[-1]),
+        "left_out": evaluation.report_skipped(skipped, step.data),
         "judges": judges,
-        "differences": compared,
+        "differences": gains,
     }
-    write_json(result, options.output)
-    if options.similarities:
-        write_frame(pd.concat(compared_steps, ignore_index=True), options.similarities)
-
-
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    evaluation.add_arguments(parser, "a table of steps, or sDCI's folder")
-    parser.add_argument("--images", type=Path, help="folder of the images; default: where the data lie")
-    parser.add_argument("--against", type=Path, nargs="+", default=[], help="folders of judges to compare with")
-    parser.add_argument("--similarities", type=Path, help="Parquet to write: each step's similarity by each judge")
-    return parser
+    write_json(result, step.output)
+    if step.similarities:
+        write_frame(pd.concat(compared, ignore_index=True), step.similarities)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

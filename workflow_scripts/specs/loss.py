@@ -1,6 +1,6 @@
-"""The loss of SPECS: a caption finds its image, a right detail brings it nearer, a wrong one takes it farther.
+"""The loss of SPECS: a caption finds its image, a right detail raises the similarity, a wrong one lowers it.
 
-Chen, Salazar and Kementchedjhieva, EMNLP 2025 (arXiv 2509.03897), and the code that they released.
+Source: Chen, Salazar and Kementchedjhieva, EMNLP 2025 (arXiv 2509.03897), and its released code.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.specs.config import SPECS
+from workflow_scripts.specs.config import PUBLISHED_WEIGHTS
 
-# The contrastive term alone (``config.SPECS``).
-CONTRASTIVE = (1.0, 0.0, 0.0)
-
-# An adaptive margin stays between these, in logits.
-LOWEST, HIGHEST = 0.0, 1.5
+CONTRASTIVE_WEIGHTS = (1.0, 0.0, 0.0)  # the contrastive term alone
+MARGIN_RANGE = (0.0, 1.5)  # of an adaptive margin, in logits
 
 
 class Losses(NamedTuple):
-    """Scalars: ``total`` is the weighted sum of the other three, which are not weighted."""
+    """Scalars; ``total`` is the weighted sum of the other three, which are unweighted."""
 
     total: torch.Tensor
     contrastive: torch.Tensor
@@ -29,13 +26,11 @@ class Losses(NamedTuple):
 
 
 class Margin:
-    """How much nearer to the image, in logits, the better of two texts is to be: ``epsilon``.
+    """The margin of the hinges, in logits: ``epsilon``.
 
-    Each hinge uses it and then, unless it is fixed, sets it to the difference that it found itself, on the average:
-    it is at first 0; in a batch, details ask for what the negatives of the batch before achieved, and negatives for
-    what the details have just achieved.
-
-    fixed: a value other than 0 stays.
+    It is adaptive unless ``fixed`` is not 0: it starts at 0, and each hinge, after using it, sets it to the mean
+    difference that it found itself. Within a batch, details use what the negatives of the previous batch achieved, and
+    negatives what the details have just achieved.
     """
 
     def __init__(self, fixed: float = 0.0) -> None:
@@ -43,10 +38,10 @@ class Margin:
         self.epsilon: float | torch.Tensor = fixed
 
     def hinge(self, better: torch.Tensor, worse: torch.Tensor) -> torch.Tensor:
-        """The mean of ReLU(epsilon + worse - better), logits (n,); then epsilon adapts. Nothing flows through it."""
+        """Return the mean of ReLU(epsilon + worse - better), logits (n,), then adapt epsilon, which has no gradient."""
         loss = F.relu(self.epsilon + worse - better).mean()
         if not self.fixed:
-            self.epsilon = (better.mean() - worse.mean()).detach().clamp(LOWEST, HIGHEST)
+            self.epsilon = (better.mean() - worse.mean()).detach().clamp(*MARGIN_RANGE)
         return loss
 
 
@@ -58,14 +53,19 @@ def specs_loss(
     negative: torch.Tensor,
     scale: torch.Tensor,
     margin: Margin,
-    weights: tuple[float, float, float] = SPECS,
+    weights: tuple[float, float, float] = PUBLISHED_WEIGHTS,
 ) -> Losses:
-    """The contrastive term, the hinge of details, and behind it, with the margin that it left, that of negatives.
+    """Compute the contrastive term, the hinge of details and then, with the adapted margin, that of negatives.
 
-    images, and the caption of each in four forms: (n, d), rows of unit length that belong together. full: the whole
-    caption; base: its first chunks; detail: one chunk more; negative: base but for its last chunk, which is another
-    image's. scale: the inverse temperature; with it cosines are logits. The contrastive term goes one way only: each
-    whole caption among the images of the batch.
+    Args:
+        images: (n, d) embeddings of unit length; row i of each of the texts belongs to image i.
+        full: (n, d) the whole captions. The contrastive term has one direction only, text to image.
+        base: (n, d) the captions' first chunks.
+        detail: (n, d) one chunk more than base.
+        negative: (n, d) base with its last chunk replaced by another image's.
+        scale: the inverse temperature, which turns cosines into logits.
+        margin: of both hinges; it adapts.
+        weights: of the contrastive term, the details and the negatives.
     """
     logits = scale * full @ images.T
     contrastive = F.cross_entropy(logits, torch.arange(len(images), device=images.device))

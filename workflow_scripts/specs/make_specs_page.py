@@ -1,29 +1,20 @@
-"""Write specs.html: what training with long captions changed, in one file that fetches nothing."""
+"""Write specs.html: what training with long captions changed, in one self-contained file."""
 
 from __future__ import annotations
 
-import argparse
 import json
-from pathlib import Path
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.page import write_section_page
 from workflow_scripts.specs.section import section
+from workflow_scripts.specs.steps import MakeSpecsPage
 
 
-def main(options: argparse.Namespace) -> None:
-    found = section(Layout(options.results, options.dataset))
-    write_section_page(options.results / "specs.html", options.dataset, found, json.loads(options.settings))
-
-
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument("--results", type=Path, required=True, help="folder of the artifacts")
-    parser.add_argument("--dataset", required=True)
-    parser.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
-    return parser
+def main(step: MakeSpecsPage) -> None:
+    page_section = section(Layout(step.results, step.dataset))
+    write_section_page(step.page, step.dataset, page_section, json.loads(step.settings))
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

@@ -1,4 +1,4 @@
-"""SPECS: how well a long caption fits its image, from the embeddings of both.
+"""The SPECS score: how well a long caption fits its image, computed from the embeddings of both.
 
 Source: Chen, Salazar and Kementchedjhieva, "SPECS" (EMNLP 2025), and the README of its release.
 """
@@ -24,21 +24,28 @@ from torchmetrics import Metric  # noqa: E402
 
 
 def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
-    """(n,) the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d), of any length.
+    """Return the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d), (n,).
 
-    In float32, in float64 where both are; a row of zeros has the cosine 0. Raises ValueError for other shapes.
+    It is computed in float32, or in float64 if both are; the cosine of a row of zeros is 0.
+
+    Raises:
+        ValueError: other shapes.
     """
     if images.ndim != 2 or images.shape != texts.shape:
-        raise ValueError(f"a row of each makes a pair, not images {tuple(images.shape)} and texts {tuple(texts.shape)}")
+        raise ValueError(f"expected pairs of rows, got images {tuple(images.shape)} and texts {tuple(texts.shape)}")
     if not images.dtype == texts.dtype == torch.float64:
         images, texts = images.float(), texts.float()
     return F.cosine_similarity(images, texts, dim=-1)
 
 
 def specs(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
-    """(n,) the SPECS score of each pair of rows: the cosine moved to 0 … 1, ``max((cos + 1) / 2, 0)``.
+    """Return the SPECS score of each pair of rows, ``max((cos + 1) / 2, 0)``, between 0 and 1, (n,).
 
-    images, texts: (n, d) embeddings by one model, of any length. Raises ValueError for other shapes.
+    Args:
+        images, texts: (n, d) embeddings by one model, of any length.
+
+    Raises:
+        ValueError: other shapes.
     """
     return from_cosine(cosine(images, texts))
 
@@ -48,12 +55,13 @@ def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
 
 
 class SpecsScore(Metric):
-    """The mean SPECS score of all pairs seen, over batches and processes.
+    """The mean SPECS score of all pairs, over batches and processes.
 
-    judge: encodes what ``update`` is given, paths of images (or pairs of a path and a bounding box) and captions
-    (``judge.model.load_judge``). Without one ``update`` takes the embeddings, (n, d) each. With one, ``cut`` counts
-    captions longer than it reads, which are scored by their beginning; an image that cannot be read, or an empty text,
-    raises UserError, which names it, and nothing of that batch is counted.
+    Args:
+        judge: encodes what ``update`` gets (``clip.model.load_judge``): paths of images, or pairs of a path and a
+            bounding box, and captions. Captions longer than it reads are truncated and counted in ``cut``. An
+            unreadable image or an empty text raises UserError with its name, and its batch does not count. Without
+            a judge ``update`` takes embeddings, (n, d) each.
 
     >>> score = SpecsScore()
     >>> score.update(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
@@ -74,43 +82,43 @@ class SpecsScore(Metric):
     def __init__(self, judge: Encoder | None = None, batch: int = 32, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.judge, self.batch = judge, batch
-        # Sums of many pairs: float32 would stop counting.
+        # float64, because float32 would stop counting after many pairs.
         self.add_state("total", torch.tensor(0.0, dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("pairs", torch.tensor(0), dist_reduce_fx="sum")
         self.add_state("cut", torch.tensor(0), dist_reduce_fx="sum")
 
-    def update(self, images: torch.Tensor | Sequence[Item | Path | str], texts: torch.Tensor | Sequence[str]) -> None:
-        cut = 0
+    def update(self, images: Any, texts: Any) -> None:
+        truncated = 0
         if self.judge is not None:
-            images, texts, cut = self._encode(images, texts)
+            images, texts, truncated = self._encode(self.judge, images, texts)
         scores = specs(images, texts)
         self.total += scores.sum(dtype=torch.float64)
         self.pairs += len(scores)
-        self.cut += cut
+        self.cut += truncated
 
     def _encode(
-        self, images: Sequence[Item | Path | str], texts: Sequence[str]
+        self, judge: Encoder, images: Sequence[Item | Path | str], texts: Sequence[str]
     ) -> tuple[torch.Tensor, torch.Tensor, int]:
-        """The embeddings, and how many texts are cut."""
+        """Return the embeddings and the number of truncated texts."""
         if isinstance(texts, str) or len(images) != len(texts):
-            raise ValueError(f"a text for each image, not {len(images)} images and {len(texts)} texts")
+            raise ValueError(f"expected a text per image, got {len(images)} images and {len(texts)} texts")
         for number, text in enumerate(texts):
             if not text.strip():
-                raise UserError(f"text {number} of {len(texts)} is empty: leave the pair out")
+                raise UserError(f"text {number} of {len(texts)} is empty; remove the pair")
         items = [(Path(image), None) if isinstance(image, str | Path) else image for image in images]
         try:
-            shown = self.judge.encode_images(items, self.batch)
+            pictures = judge.encode_images(items, self.batch)
         except Exception as error:
-            faults = image_faults(self.judge, list(dict.fromkeys(path for path, _ in items)))
+            faults = image_faults(judge, list(dict.fromkeys(path for path, _ in items)))
             if not faults:
                 raise
             path, fault = next(iter(faults.items()))
-            more = f" ({len(faults) - 1} more are bad)" if len(faults) > 1 else ""
-            raise UserError(f"{path}: {fault}{more}: leave the pair out") from error
-        longer = cut_texts(self.judge.tokenizer, texts)
-        said = self.judge.encode_texts(texts, self.batch)
-        pair = (torch.from_numpy(part).to(self.device) for part in (shown, said))
-        return (*pair, sum(text in longer for text in texts))
+            more = f" ({len(faults) - 1} more unreadable)" if len(faults) > 1 else ""
+            raise UserError(f"{path}: {fault}{more}; remove the pair") from error
+        truncated = cut_texts(judge.tokenizer, texts)
+        captions = judge.encode_texts(texts, self.batch)
+        vectors = [torch.from_numpy(array).to(self.device) for array in (pictures, captions)]
+        return vectors[0], vectors[1], sum(text in truncated for text in texts)
 
     def compute(self) -> torch.Tensor:
         return (self.total / self.pairs).float()

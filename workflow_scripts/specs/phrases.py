@@ -1,30 +1,29 @@
-"""Where a caption may stop and still read as one: the ends of its phrases and clauses, by the dependency parse.
+"""Find where a caption can stop and still be complete: the ends of its phrases and clauses, by the dependency parse.
 
-A place between two words is an end where no relation across it is one that the words before need: a noun is not
-parted from its adjectives nor from its `of`, a verb not from its object, a preposition not from its noun. Parted are
-a subject from its verb, and what follows a phrase as a further detail: prepositional phrases, participles, relative
-and adverbial clauses, appositions, what `and` joins.
+A place between two words is an end if the words before it need no relation across it. A noun is not separated from its
+adjectives or its `of`, a verb not from its object, a preposition not from its noun. A subject is separated from its
+verb, and a phrase from further details: prepositional phrases, participles, relative and adverbial clauses,
+appositions, and what `and` joins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-# Characters of a text that are parsed, some 4,000 words: no model reads a tenth of it.
-PARSED = 20_000
+PARSED = 20_000  # characters of a text that are parsed, some 4,000 words; models read less than a tenth of that
 
 Close = Callable[[int, int], None]
 
-# Relations (spaCy's labels) to a head before it of a word that adds to what is complete without it.
+# Relations (spaCy's labels) to a preceding head that is complete without the word.
 FOLLOWS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split())
-# Relations to a head behind it of a word that can be read before that comes.
+# Relations to a following head of a word that is complete without the head.
 PRECEDES = frozenset("prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split())
-# These belong to the words beside them, and to no others: `is located centrally`, `Overall, the image`.
+# Relations of words that belong only to their neighbors: `is located centrally`, `Overall, the image`.
 ADVERBS = frozenset("advmod npadvmod".split())
 SUBJECTS = frozenset("nsubj nsubjpass".split())
 COMPLEMENTS = frozenset("attr acomp oprd dobj xcomp ccomp prt".split())
@@ -34,7 +33,7 @@ CLAUSES = frozenset("acl relcl advcl pcomp".split())
 RESPECTS = frozenset("color colour size shape length appearance tone hue texture style nature height width".split())
 
 BE = frozenset("is are was were be been being am 's 're".split())
-# Words that say nothing without the preposition behind them.
+# Words that are incomplete without the preposition after them.
 UNFINISHED = frozenset(
     "accented accompanied according adhere adheres adorned appear appearing appears attached based belong"
     " belonging belongs carved characteristic characterized clad compared composed comprised consist consisting"
@@ -43,41 +42,41 @@ UNFINISHED = frozenset(
     " made marked named point pointing points positioned range ranges ranging refer refers reminiscent seem seems"
     " serve serves serving situated suggestive surrounded titled topped typical".split()
 )
-# Words that announce a second one: `both … and`, `between … and`.
+# Words that announce a second part: `both … and`, `between … and`.
 PAIRED = frozenset("both either neither between".split())
 # Tags of words that no phrase ends with: conjunctions, articles, prepositions, `to`, modals, `who`, `whose`.
 OPEN_TAGS = frozenset("CC DT PDT IN TO MD WDT WP WP$ WRB PRP$ EX POS".split())
 TERMINAL = frozenset(". ! ? … 。 ！ ？ ...".split())
 CLOSING = frozenset(") ] } ” ’ » ''".split())
 OPENING = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''"}
-# Punctuation that a word has behind it without a space.
+# Punctuation that follows a word without a space.
 SEPARATORS = frozenset(", ; : — – --".split())
 
 
 def chunk_ends(doc: Doc) -> list[int]:
-    """The character offset behind each chunk of a parsed text: increasing, the last ``len(text.rstrip())``.
+    """Return the character offset of the end of each chunk: increasing, the last one ``len(text.rstrip())``.
 
-    A chunk is a noun phrase with what stands before it, a verb with what it needs, a prepositional phrase or a
-    clause; it has a word with a letter of its own, as far as the text has. Punctuation that ends a sentence or closes
-    a bracket belongs to the chunk before it, any other to the one behind it. A blank text has none.
+    A chunk is a noun phrase with what precedes it, a verb with what it needs, a prepositional phrase or a clause. It
+    has a word with a letter, if the text has one. Punctuation that ends a sentence or closes a bracket belongs to the
+    chunk before it, other punctuation to the chunk after it. A blank text has no chunk.
     """
     words = [token for token in doc if not token.is_space]
     if not words:
         return []
-    closed = _closed(doc)
-    ends, spoken = [], False
+    inside = _inside(doc)
+    ends, has_word = [], False
     for last, first in pairwise(words):
-        spoken = spoken or _has_letter(last)
-        if spoken and not closed[first.i] and _stops(last, first):
+        has_word = has_word or _has_letter(last)
+        if has_word and not inside[first.i] and _can_stop(last, first):
             ends.append(last.idx + len(last))
-            spoken = False
-    if ends and not spoken and not _has_letter(words[-1]):
+            has_word = False
+    if ends and not has_word and not _has_letter(words[-1]):
         ends.pop()
     return [*ends, words[-1].idx + len(words[-1])]
 
 
 def with_rest(ends: list[int], parsed: str, text: str) -> list[int]:
-    """The ends in a text of which ``parsed`` is the beginning; what is behind its last end but one is one chunk."""
+    """Extend the ends of ``parsed``, the beginning of ``text``: the rest belongs to the last chunk."""
     if len(parsed) == len(text):
         return ends
     return [*ends[:-1], len(text.rstrip())] if text.strip() else []
@@ -87,12 +86,12 @@ def _has_letter(token: Token) -> bool:
     return any(c.isalpha() for c in token.text)
 
 
-def _closed(doc: Doc) -> list[bool]:
-    """For each token whether the place before it lies inside of something that is not to be parted."""
+def _inside(doc: Doc) -> list[bool]:
+    """Return for each token whether the place before it is inside something that must not be separated."""
     steps = [0] * (len(doc) + 1)
 
     def close(first: int, last: int) -> None:
-        """No end before any of the tokens ``first`` to ``last``."""
+        """Allow no end before any of the tokens ``first`` to ``last``."""
         if first <= last:
             steps[first] += 1
             steps[last + 1] -= 1
@@ -102,7 +101,7 @@ def _closed(doc: Doc) -> list[bool]:
         if token.i < head.i:
             if token.dep_ in ADVERBS and token.tag_ != "WRB":
                 close(token.right_edge.i + 1, token.right_edge.i + 1)
-            elif not (token.dep_ in PRECEDES or (token.dep_ in SUBJECTS and _names(token) and _main(head))):
+            elif not (token.dep_ in PRECEDES or (token.dep_ in SUBJECTS and _is_descriptive(token) and _is_main(head))):
                 close(token.i + 1, head.i)
         elif token.i > head.i:
             if token.dep_ in ADVERBS and head.tag_ not in ("IN", "TO"):
@@ -112,75 +111,83 @@ def _closed(doc: Doc) -> list[bool]:
             elif token.dep_ == "prep" and token.lower_ == "to":
                 _close_span(token, close)
     _close_brackets(doc, close)
-    closed, depth = [], 0
-    for step in steps[:-1]:
-        depth += step
-        closed.append(depth > 0)
-    return closed
+    return [depth > 0 for depth in accumulate(steps[:-1])]
 
 
-def _names(subject: Token) -> bool:
-    """Whether a subject says something by itself: `the bird`, `one of them`, not `it` or `which`."""
+def _is_descriptive(subject: Token) -> bool:
+    """Return whether a subject describes something: `the bird`, `one of them`, not `it` or `which`."""
     if subject.tag_.startswith("N"):
         return True
     return subject.tag_ not in ("WP", "WDT", "EX", "PRP") and subject.right_edge.i - subject.left_edge.i >= 2
 
 
-def _main(verb: Token) -> bool:
-    """Whether ``verb`` heads a main clause: the sentence's own, one joined to it, one before a comma splice."""
+def _is_main(verb: Token) -> bool:
+    """Return whether ``verb`` heads a main clause: the sentence's, a coordinated one, or one before a comma splice."""
     while verb.dep_ == "conj" or (verb.dep_ in ("ccomp", "parataxis") and verb.i < verb.head.i):
         verb = verb.head
     return verb.dep_ == "ROOT"
 
 
 def _needed(token: Token, head: Token) -> bool:
-    """Whether ``head``, which stands before ``token``, reads as broken off without it."""
+    """Return whether the text up to ``head`` is incomplete without ``token``, which follows it."""
     if token.dep_ == "punct":
         return False
     if token.dep_ in ("conj", "cc"):
-        if token.dep_ == "conj" and _in_respect(token.doc, token.i + 1):
-            return True
-        return head.head.lower_ in PAIRED or any(child.lower_ in PAIRED for child in head.lefts)
-    if head.tag_ in ("IN", "TO") or token.tag_ == "PRP":
+        return _completes_pair(token, head)
+    if head.tag_ in ("IN", "TO") or token.tag_ == "PRP" or _is_bound(token, head):
         return True
     complete = any(child.dep_ in COMPLEMENTS and child.i < token.i for child in head.rights)
-    if token.left_edge.lower_ == "as" and (head.lower_ == "as" or any(child.lower_ == "as" for child in head.lefts)):
-        return True
-    if token.dep_ == "appos" and token.tag_ == head.tag_ == "NNP":  # `Venice, Italy`
-        return True
-    if token.dep_ == "acl" and token.left_edge.tag_ == "TO":  # `an attempt to block it`
-        return True
+    unfinished = BE
     if token.dep_ in ("prep", "agent"):
-        if token.lower_ in ("of", "than") or not any(token.rights):
+        if _is_bound_preposition(token, head, complete):
             return True
-        # Nothing between: `next to it`, `is caked with mud`, `that rests on her knees`.
-        if head.i + 1 == token.left_edge.i and (
-            head.tag_.startswith("RB")
-            or (head.tag_ == "VBN" and token.lower_ == "with")
-            or (head.dep_ in CLAUSES and not complete)
-        ):
-            return True
-        if _in_respect(token.doc, token.i):
-            return True
-        if head.lower_ in UNFINISHED:
-            return not complete
-    return head.lower_ in BE and not complete
+        unfinished = BE | UNFINISHED
+    return head.lower_ in unfinished and not complete
+
+
+def _completes_pair(token: Token, head: Token) -> bool:
+    """Return whether a conjunct belongs to ``both``, ``between`` or the like, or to ``in color``."""
+    if token.dep_ == "conj" and _in_respect(token.doc, token.i + 1):
+        return True
+    return head.head.lower_ in PAIRED or any(child.lower_ in PAIRED for child in head.lefts)
+
+
+def _is_bound(token: Token, head: Token) -> bool:
+    """Return whether ``token`` belongs to ``head`` in ``as … as``, ``Venice, Italy`` or ``an attempt to block it``."""
+    first = token.left_edge
+    if first.lower_ == "as" and (head.lower_ == "as" or any(child.lower_ == "as" for child in head.lefts)):
+        return True
+    if token.dep_ == "appos":
+        return token.tag_ == head.tag_ == "NNP"
+    return token.dep_ == "acl" and first.tag_ == "TO"
+
+
+def _is_bound_preposition(token: Token, head: Token, complete: bool) -> bool:
+    """Return whether a preposition belongs to the word before it, which is ``complete`` if it has a complement."""
+    if token.lower_ in ("of", "than") or not any(token.rights) or _in_respect(token.doc, token.i):
+        return True
+    # Directly behind it: `next to it`, `is caked with mud`, `that rests on her knees`.
+    return head.i + 1 == token.left_edge.i and (
+        head.tag_.startswith("RB")
+        or (head.tag_ == "VBN" and token.lower_ == "with")
+        or (head.dep_ in CLAUSES and not complete)
+    )
 
 
 def _in_respect(doc: Doc, at: int) -> bool:
-    """Whether `in color` or the like stands at a place."""
+    """Return whether `in color` or the like is at token ``at``."""
     return at + 1 < len(doc) and doc[at].lower_ == "in" and doc[at + 1].lower_ in RESPECTS
 
 
 def _close_span(to: Token, close: Close) -> None:
-    """`from left to right` stays together."""
+    """Keep `from left to right` together."""
     for sibling in to.head.rights:
         if sibling.lower_ == "from" and sibling.dep_ == "prep" and sibling.right_edge.i + 1 == to.i:
             close(to.i, to.i)
 
 
 def _close_brackets(doc: Doc, close: Close) -> None:
-    """What stands in brackets or quotation marks stays together, within a sentence and where they are closed."""
+    """Keep brackets and quotations that are closed within their sentence together."""
     for sentence in doc.sents:
         opened: list[tuple[str, int]] = []
         for token in sentence:
@@ -194,8 +201,8 @@ def _close_brackets(doc: Doc, close: Close) -> None:
                 opened.append((mark, token.i))
 
 
-def _stops(last: Token, first: Token) -> bool:
-    """Whether a text may end with ``last`` and go on with ``first``, as far as these two tell."""
+def _can_stop(last: Token, first: Token) -> bool:
+    """Return whether a text may end with ``last`` and continue with ``first``, as far as these two words decide."""
     separated = last.idx + len(last) < first.idx
     if first.is_sent_start and last.text[-1] in TERMINAL | CLOSING | {'"', "'"}:
         return separated
@@ -205,15 +212,20 @@ def _stops(last: Token, first: Token) -> bool:
         return False
     if last.text in CLOSING or (last.is_punct and last.text == '"'):
         return True
-    if last.is_punct or last.is_quote or last.is_bracket:
-        return False
-    # However it was parsed: an adjective or a noun goes with the noun behind it, `black and white birds` and `side by
-    # side` stay together, and `s` has lost its apostrophe.
-    behind = [token.tag_[:2] for token in first.doc[first.i : first.i + 3]]
-    if last.tag_[:2] in ("JJ", "NN") and behind[0] == "NN" or first.lower_ == "s":
-        return False
-    if first.tag_ == "IN" and first.i + 1 < len(first.doc) and first.nbor().lower_ == last.lower_:
-        return False
-    if last.tag_[:2] == "JJ" and behind in (["CC", "JJ", "NN"], ["CC", "VB", "NN"]):
+    if last.is_punct or last.is_quote or last.is_bracket or _belongs_together(last, first):
         return False
     return last.tag_ not in OPEN_TAGS and not (last.lower_ in BE and last.dep_ in ("aux", "auxpass"))
+
+
+def _belongs_together(last: Token, first: Token) -> bool:
+    """Return whether two words are one phrase, however they were parsed.
+
+    An adjective or noun belongs to the noun after it, `black and white birds` and `side by side` are one phrase, and
+    `s` is a possessive without its apostrophe.
+    """
+    tags = [token.tag_[:2] for token in first.doc[first.i : first.i + 3]]
+    if (last.tag_[:2] in ("JJ", "NN") and tags[0] == "NN") or first.lower_ == "s":
+        return True
+    if first.tag_ == "IN" and first.i + 1 < len(first.doc) and first.nbor().lower_ == last.lower_:
+        return True
+    return last.tag_[:2] == "JJ" and tags in (["CC", "JJ", "NN"], ["CC", "VB", "NN"])

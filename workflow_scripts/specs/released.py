@@ -1,13 +1,11 @@
-"""Released checkpoints of Long-CLIP and SPECS as a judge: their state dicts to open_clip's names.
+"""Convert released checkpoints of Long-CLIP and SPECS to a judge.
 
-Reads a file, or a model of huggingface.co by its name (``Xiaohud/SPECS``, ``BeichenZhang/LongCLIP-B``, or
-``owner/model/file``), and writes a judge's folder. The names are those of OpenAI's CLIP, which open_clip shares, but
-for the positions: two tables of 248, of which the model adds the first 20 of one and the rest of the other.
+Their tensors have the names of OpenAI's CLIP, which are open_clip's too, except for the positions: two tables of 248,
+of which the model uses the first 20 of one and the rest of the other.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -16,15 +14,19 @@ from typing import Any
 
 import torch
 from huggingface_hub import hf_hub_download
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 
 from workflow_scripts.clip.model import PreprocessCfg, assemble, construct
 from workflow_scripts.clip.weights import read_weights
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.specs.stretch import KEEP, check_output, write_judge
+from workflow_scripts.core.step import Output, Step
+from workflow_scripts.specs.config import KEEP
+from workflow_scripts.specs.stretch import check_output, write_judge
 
-# The file that a model's name alone stands for.
+# The default file of a model on huggingface.co.
 HUB = {
     "Xiaohud/SPECS": "spec.pt",
     "BeichenZhang/LongCLIP-B": "longclip-B.pt",
@@ -34,51 +36,64 @@ HUB = {
 
 FIRST, REST = "positional_embedding", "positional_embedding_res"
 
-# What a config is read from.
+# The tensors whose shapes give the config.
 SHAPES = (
     FIRST, "token_embedding.weight", "ln_final.weight", "text_projection", "visual.conv1.weight",
     "visual.positional_embedding", "visual.proj",
 )  # fmt: skip
 
-# Numbers, not weights, that OpenAI's files hold beside them.
+# Numbers in OpenAI's files that are not weights.
 SETTINGS = ("input_resolution", "context_length", "vocab_size")
+HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
 
-# Of every attention in OpenAI's transformers.
-HEAD = 64
+
+class Released(Step):
+    """Convert a released checkpoint of Long-CLIP or SPECS to a judge's folder."""
+
+    checkpoint: CliPositionalArg[str] = Field(
+        description="a file, or a model on huggingface.co: Xiaohud/SPECS, BeichenZhang/LongCLIP-B, owner/model/file"
+    )
+    output: Output = Field(description="folder of the judge")
 
 
 def read_released(name: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """The open_clip model config and the state dict, float32, of a released checkpoint by path or hub name.
+    """Return the open_clip model config and the state dict, float32, of a checkpoint by path or name on the Hub.
 
-    Raises UserError where there is none, and where a tensor is missing, is left over, or has a shape that does not
-    fit the others.
+    Raises:
+        UserError: no such checkpoint, or a tensor is missing, is unknown, or has a shape that does not fit the others.
     """
     weights = read_weights(str(find_released(name)))
     state = {key: tensor.float() for key, tensor in weights.items() if key not in SETTINGS}
     rest = state.pop(REST, None)
     missing = [key for key in SHAPES if key not in state]
     if missing:
-        raise UserError(f"{name}: not a CLIP of OpenAI's names with a ViT: it has no {_some(missing)}")
+        raise UserError(f"{name}: not a CLIP with a ViT under OpenAI's names; tensors missing: {_first(missing)}")
     if rest is not None:
         if rest.shape != state[FIRST].shape:
-            raise UserError(f"{name}: {FIRST} is {_shape(state[FIRST])}, {REST} {_shape(rest)}: they must be alike")
+            raise UserError(
+                f"{name}: {FIRST} is {_shape(state[FIRST])}, but {REST} is {_shape(rest)}; expected equal shapes"
+            )
         state[FIRST] = torch.cat([state[FIRST][:KEEP], rest[KEEP:]])
     cfg = _config(state, name)
     with torch.device("meta"):
         expected = construct(cfg).state_dict()
     if absent := sorted(expected.keys() - state.keys()):
-        raise UserError(f"{name}: {len(absent)} tensors are not in it: {_some(absent)}")
+        raise UserError(f"{name}: {len(absent)} tensors missing: {_first(absent)}")
     if unused := sorted(state.keys() - expected.keys()):
-        raise UserError(f"{name}: {len(unused)} tensors that a CLIP has no place for: {_some(unused)}")
+        raise UserError(f"{name}: {len(unused)} unknown tensors: {_first(unused)}")
     if wrong := [key for key in expected if state[key].shape != expected[key].shape]:
-        found, wanted = _shape(state[wrong[0]]), _shape(expected[wrong[0]])
-        more = f" ({len(wrong) - 1} more are like it)" if len(wrong) > 1 else ""
-        raise UserError(f"{name}: {wrong[0]} is {found}, not {wanted}{more}: of another width than the rest")
+        shape, fitting = _shape(state[wrong[0]]), _shape(expected[wrong[0]])
+        more = f" ({len(wrong) - 1} more do not fit)" if len(wrong) > 1 else ""
+        raise UserError(f"{name}: {wrong[0]} is {shape}, but {fitting} fits the other tensors{more}")
     return cfg, state
 
 
 def find_released(name: str) -> Path:
-    """A path as it is, or the file that huggingface_hub has or fetches; UserError where neither can be had."""
+    """Return the file of a path, or of a model on huggingface.co, downloaded unless it is cached.
+
+    Raises:
+        UserError: there is no such file or model, or it could not be downloaded.
+    """
     path = Path(name)
     if path.is_file():
         return path
@@ -89,23 +104,23 @@ def find_released(name: str) -> Path:
     known = ", ".join(HUB)
     is_path = not file and path.suffix in (".pt", ".pth", ".bin", ".safetensors")
     if is_path or not re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", repository):
-        raise UserError(f"{name}: no such file, and no model of huggingface.co (such as {known})")
+        raise UserError(f"{name}: neither a file nor a model on huggingface.co; use a path or, for example, {known}")
     if not file:
-        raise UserError(f"{name}: which of its files? Name it as {name}/weights.pt; by themselves are known {known}")
-    log.info("%s: %s from huggingface.co, unless it is there already", repository, file)
+        raise UserError(f"{name}: no file given; append one, as {name}/weights.pt (models with a default: {known})")
+    log.info("%s: downloading %s from huggingface.co, unless it is cached", repository, file)
     try:
         return Path(hf_hub_download(repository, file))
-    except Exception as error:  # a dozen kinds, of two libraries
+    except Exception as error:  # two libraries raise a dozen kinds
         raise UserError(
-            f"{name}: {file} could not be fetched ({type(error).__name__}): go online, or get it from"
-            f" https://huggingface.co/{repository} on another machine and give its path"
+            f"{name}: {file} could not be downloaded from the Hub ({type(error).__name__}); go online, or download it"
+            f" from https://huggingface.co/{repository} on another machine and give its path"
         ) from error
 
 
 def _config(state: Mapping[str, torch.Tensor], name: str) -> dict[str, Any]:
     width, vision = state["ln_final.weight"].shape[0], state["visual.conv1.weight"].shape[0]
-    if width % HEAD or vision % HEAD:
-        raise UserError(f"{name}: towers of width {vision} and {width}: OpenAI's have a multiple of {HEAD}")
+    if width % HEAD_WIDTH or vision % HEAD_WIDTH:
+        raise UserError(f"{name}: towers of width {vision} and {width}; expected multiples of {HEAD_WIDTH}")
     patch = state["visual.conv1.weight"].shape[-1]
     grid = round((len(state["visual.positional_embedding"]) - 1) ** 0.5)
     return {
@@ -113,11 +128,11 @@ def _config(state: Mapping[str, torch.Tensor], name: str) -> dict[str, Any]:
         "quick_gelu": True,
         "vision_cfg": {
             "image_size": patch * grid, "patch_size": patch, "width": vision,
-            "layers": _layers(state, "visual.transformer"), "head_width": HEAD,
+            "layers": _layers(state, "visual.transformer"), "head_width": HEAD_WIDTH,
         },
         "text_cfg": {
             "context_length": len(state[FIRST]), "vocab_size": len(state["token_embedding.weight"]),
-            "width": width, "heads": width // HEAD, "layers": _layers(state, "transformer"),
+            "width": width, "heads": width // HEAD_WIDTH, "layers": _layers(state, "transformer"),
         },
     }  # fmt: skip
 
@@ -130,25 +145,19 @@ def _shape(tensor: torch.Tensor) -> str:
     return "×".join(map(str, tensor.shape)) or "a number"
 
 
-def _some(names: list[str]) -> str:
+def _first(names: list[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def main(options: argparse.Namespace) -> None:
-    check_output(options.output, options.checkpoint)
-    cfg, state = read_released(options.checkpoint)
+def main(step: Released) -> None:
+    check_output(step.output, step.checkpoint)
+    cfg, state = read_released(step.checkpoint)
     preprocess_cfg = asdict(PreprocessCfg(size=cfg["vision_cfg"]["image_size"]))
-    built = assemble(cfg, state, preprocess_cfg, None, options.checkpoint)
-    name = options.checkpoint if not Path(options.checkpoint).exists() else Path(options.checkpoint).stem
-    write_judge(built, name, None, {"pretrained": name}, options.output)
-
-
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument("checkpoint", help="a file, or a model's name on huggingface.co")
-    parser.add_argument("--output", type=Path, required=True, help="folder of the judge")
-    return parser
+    built = assemble(cfg, state, preprocess_cfg, None, step.checkpoint)
+    path = Path(step.checkpoint)
+    name = path.stem if path.exists() else step.checkpoint
+    write_judge(built, name, None, {"pretrained": name}, step.output)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

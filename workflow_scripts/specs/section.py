@@ -1,8 +1,8 @@
-"""What stage specs found, as figure, table and page tell it: each judge by each measure, and how far apart they are."""
+"""The results of stage specs for figures, table and page: each judge's measures, and the differences between judges."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,65 +13,67 @@ from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.labels import interval, percent
 from workflow_scripts.plot.page import PageSection, show_figures
 
-# What a reader is told of each judge and each measure, in their order.
+# The names of judges and measures that readers see, in their order.
 JUDGES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
 MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
-# Of a table that has a row a measurement: against is the judge whose value is taken off, or nothing.
 FIGURES = ("measures", "gains", "growing")
+# A row per measurement; ``against`` is the judge whose value is subtracted, or empty.
 COLUMNS = ["seed", "judge", "against", "measure", "value", "low", "high", "n", "images"]
 
 
 def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
-    """The table (COLUMNS) of intrinsic.json of each seed, as the rule ``intrinsic`` writes it."""
+    """Return the table (COLUMNS) of the results of rule ``intrinsic``, a file per seed."""
     rows: list[dict[str, Any]] = []
     for file in files:
-        found = read_json(file)
-        of_judges = [(judge["folder"], "", judge) for judge in found["judges"]]
-        between = [(one["a"], one["b"], one) for one in found["differences"]]
-        for judge, against, values in [*of_judges, *between]:
-            for measure in MEASURES:
-                rows.append(
-                    {"seed": found["seed"], "judge": judge, "against": against, "measure": measure, **values[measure]}
-                )
-    # Of one image there is no interval.
+        result = read_json(file)
+        values = [(judge["folder"], "", judge) for judge in result["judges"]]
+        values += [(difference["a"], difference["b"], difference) for difference in result["differences"]]
+        for judge, against, measures in values:
+            about = {"seed": result["seed"], "judge": judge, "against": against}
+            rows += [{**about, "measure": measure, **measures[measure]} for measure in MEASURES]
+    # float, because there may be no interval at all.
     return pd.DataFrame(rows)[COLUMNS].astype({"value": float, "low": float, "high": float})
 
 
-def pick(table: pd.DataFrame, **wanted: Any) -> dict[str, Any] | None:
-    """The one row with these values; None where there is none."""
-    chosen = table
-    for column, value in wanted.items():
-        chosen = chosen[chosen[column] == value]
+def pick(table: pd.DataFrame, **values: Any) -> dict[str, Any] | None:
+    """Return the row with these values; None if there is none."""
+    chosen = table[(table[list(values)] == pd.Series(values)).all(axis=1)]
     return None if chosen.empty else chosen.iloc[0].to_dict()
 
 
+def is_certain(difference: Mapping[str, Any]) -> bool:
+    """Return whether the interval of a difference excludes 0."""
+    return bool(difference["low"] > 0 or difference["high"] < 0)
+
+
 def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """Of one seed, a line a judge, then a line a difference: a cell for each measure, bold where 0 is left out."""
-    own = table[table["seed"] == seed]
-    found = []
-    for judge, against in own[["judge", "against"]].drop_duplicates().itertuples(index=False):
-        cells = []
-        for measure in MEASURES:
-            row = pick(own, judge=judge, against=against, measure=measure)
-            sure = bool(against) and (row["low"] > 0 or row["high"] < 0)
-            cells.append(
-                {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]), "bold": bool(sure)}
-            )
+    """Return a seed's lines of the table: one per judge, then one per difference, bold if its interval excludes 0."""
+    result = []
+    for (judge, against), rows in table[table["seed"] == seed].groupby(["judge", "against"], sort=False):
+        by_measure = {row["measure"]: row for row in rows.to_dict("records")}
+        cells = [
+            {
+                "value": percent(row["value"]),
+                "interval": interval(row["low"], row["high"]),
+                "bold": bool(against) and is_certain(row),
+            }
+            for row in (by_measure[measure] for measure in MEASURES)
+        ]
         name = JUDGES.get(judge, judge)
-        found.append({"name": f"{name} − {JUDGES.get(against, against)}" if against else name, "cells": cells})
-    return sorted(found, key=lambda line: " − " in line["name"])
+        result.append({"name": f"{name} − {JUDGES.get(against, against)}" if against else name, "cells": cells})
+    return sorted(result, key=lambda line: " − " in line["name"])
 
 
 def text_table(table: pd.DataFrame) -> str:
-    """All seeds as a Markdown table, in per cent and points, a star where the interval of a difference leaves out 0."""
-    head = ["seed", "judge", *MEASURES.values()]
-    rows = [head, ["---"] * len(head)]
+    """Return all seeds as a Markdown table, with a star at each difference whose interval excludes 0."""
+    columns = ["seed", "judge", *MEASURES.values()]
+    rows = [columns, ["---"] * len(columns)]
     for seed in dict.fromkeys(table["seed"]):
         for line in lines(table, seed):
             cells = [f"{c['value']} {c['interval']}{' *' if c['bold'] else ''}" for c in line["cells"]]
             rows.append([str(seed), line["name"], *cells])
-    said = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{said}\n\nIn per cent, with 95 % intervals over images. A star: the interval leaves out 0.\n"
+    text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"{text}\n\nIn per cent, with 95 % intervals over images. A star: the interval leaves out 0.\n"
 
 
 def section(layout: Layout) -> PageSection:
@@ -79,19 +81,19 @@ def section(layout: Layout) -> PageSection:
     table = pd.read_csv(layout.results / "specs.csv", keep_default_na=False, na_values=[""])
     table["against"] = table["against"].fillna("")
     seeds = list(dict.fromkeys(table["seed"]))
-    place = layout.data / "specs" / str(seeds[0])
-    trained, stretched = (read_json(place / name / "manifest.json") for name in ("specs", "stretched"))
-    found = read_json(place / "intrinsic.json")
+    folder = layout.data / "specs" / str(seeds[0])
+    trained, stretched = (read_json(folder / name / "manifest.json") for name in ("specs", "stretched"))
+    result = read_json(folder / "intrinsic.json")
     context = {
-        "drawn": (place / "splits.parquet").is_file(),
+        "drawn": (folder / "splits.parquet").is_file(),
         "stretched": stretched,
         "trained": trained,
         "seeds": [(seed, lines(table, seed)) for seed in seeds],
         "measures": list(MEASURES.values()),
-        "resamples": found["resamples"],
-        "captions": found["captions"],
+        "resamples": result["resamples"],
+        "captions": result["captions"],
         "images": int(table["images"].max()),
-        "left_out": found["left_out"],
+        "left_out": result["left_out"],
         "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
         "figures": show_figures(layout.figure(f"specs_{name}") for name in FIGURES),
     }

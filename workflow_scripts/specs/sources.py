@@ -1,13 +1,13 @@
-"""What others' data sets say of images and their captions, and whether the images can be read.
+"""Read other people's data sets of images with captions, and check whether each image can be read.
 
-A source is a file, or a folder of such files, which are read in the order of their names:
+A source is a file, or a folder of files of one kind, which are read in the order of their names:
 
-- ``.json``, as ShareGPT4V's: a list of ``{"image": path, "conversations": [{"from": "human", …}, {"from": "gpt",
+- ``.json``, as ShareGPT4V: a list of ``{"image": path, "conversations": [{"from": "human", …}, {"from": "gpt",
   "value": caption}]}``;
-- ``.parquet``: columns ``image``, a path, and ``text``;
-- ``.tar``, as WebDataset's: of each sample an image and a caption, ``000017.jpg`` and ``000017.txt``.
+- ``.parquet``: columns ``image`` (a path) and ``text``;
+- ``.tar``, as WebDataset: each sample is an image and a caption, ``000017.jpg`` and ``000017.txt``.
 
-Paths are relative to the folder of images. A few entries are held in memory at once, however many there are.
+Paths are relative to the folder of images. Memory does not grow with the number of entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import stat
 import tarfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,31 +31,29 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
 
-# Rows of Parquet that are read together.
-BATCH = 1024
-# Images that are held at once; as many threads as half of it look at them.
-HELD = 16
-WHOLE = -1  # the offset of an image that is a file of its own
+PARQUET_ROWS = 1024  # read together
+IMAGES_IN_MEMORY = 16  # checked by half as many threads
+OWN_FILE = -1  # the offset of an image that is a file of its own
 
 
 class Entry(NamedTuple):
-    """What a source says of an example.
+    """What a source says about an example.
 
     Attributes:
-        name: the image's, or the place in the source where it states none (``record 3``)
-        text: the caption; "" where there is none
-        file: the image's below the folder of images, or the shard's below that of the source
-        offset: of the image's bytes in a shard; ``WHOLE`` for a file of its own
-        size: of the image in bytes; -1 where there is none
-        fault: why it cannot be used, the particulars in brackets; "" where it can
-        digest: of the image's bytes, of an example that can be used
-        modified: the time at which the image's file was written, in ns: of this machine alone; -1 where there is none
+        name: the image's name, or the place in the source if it gives none (``record 3``).
+        text: the caption; "" if there is none.
+        file: path below the folder of images, or of the shard below the folder of the source.
+        offset: of the image's bytes in a shard; ``OWN_FILE`` for a file of its own.
+        size: of the image in bytes; -1 if there is no image.
+        fault: why the example cannot be used, details in parentheses; "" if it can.
+        digest: of the image's bytes, for usable examples.
+        modified: modification time of the image's file in ns, which only this machine knows; -1 if there is none.
     """
 
     name: str
     text: str
     file: str = ""
-    offset: int = WHOLE
+    offset: int = OWN_FILE
     size: int = -1
     fault: str = ""
     digest: str = ""
@@ -63,38 +61,38 @@ class Entry(NamedTuple):
 
 
 def read_entries(source: Path) -> Iterator[Entry]:
-    """What the files of a source say, without a look at the images."""
+    """Yield the entries of a source's files, without opening the images."""
     for file in source_files(source):
         yield from _READERS[file.suffix](file)
 
 
 def source_files(source: Path) -> list[Path]:
+    """Return the files of a source, sorted by name; raises UserError if there are none or several kinds."""
     if source.is_file() and source.suffix in _READERS:
         return [source]
-    found = sorted(p for p in source.glob("*") if p.suffix in _READERS and p.is_file()) if source.is_dir() else []
-    kinds = sorted({p.suffix for p in found})
+    files = sorted(p for p in source.glob("*") if p.suffix in _READERS and p.is_file()) if source.is_dir() else []
+    kinds = sorted({file.suffix for file in files})
     if len(kinds) > 1:
-        raise UserError(f"{source}: holds {' and '.join(kinds)} files: name one of them, or a folder of one kind")
-    if not found:
-        known = ", ".join(_READERS)
+        raise UserError(f"{source}: has {' and '.join(kinds)} files; choose one file, or a folder of one kind")
+    if not files:
         packed = ".tar." in source.name or any(source.glob("*.tar.*"))
-        hint = "; a shard that is compressed must be unpacked: gunzip" if packed else ""
-        raise UserError(f"{source}: no file, nor a folder with files, of {known}{hint}")
-    return found
+        hint = "; decompress compressed shards with gunzip" if packed else ""
+        raise UserError(f"{source}: neither a file nor a folder of files of a known kind: {', '.join(_READERS)}{hint}")
+    return files
 
 
 def folder_of(source: Path, images: Path | None) -> Path:
-    """Where the files are that entries name."""
-    own = source if source.is_dir() else source.parent
+    """Return the folder that the files of entries are relative to."""
+    folder = source if source.is_dir() else source.parent
     if images is None or source_files(source)[0].suffix == ".tar":
-        return own
+        return folder
     if not images.is_dir():
         raise UserError(f"{images}: no such folder of images")
     return images
 
 
 def _entry(source: Path, number: int, image: Any, text: Any) -> Entry:
-    """Of a record that states a path and a caption. Raises UserError for a path that leaves its folder."""
+    """Return the entry of a record with a path and a caption; raises UserError for a path outside its folder."""
     where = f"{source.name}: record {number}"
     if not isinstance(image, str) or not image:
         return Entry(where, "", fault="names no image")
@@ -102,11 +100,15 @@ def _entry(source: Path, number: int, image: Any, text: Any) -> Entry:
         file = safe_id(image.removeprefix("./"))
     except UserError as error:
         raise UserError(
-            f"{source}: record {number}: the image's path {image!r} leaves the folder of images: correct it"
+            f"{source}: record {number}: image path {image!r} is outside the folder of images; correct it"
         ) from error
     if not isinstance(text, str) or not text.strip():
         return Entry(image, "", file, fault=f"no caption ({where})")
     return Entry(image, text.strip(), file)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _json(file: Path) -> Iterator[Entry]:
@@ -115,21 +117,20 @@ def _json(file: Path) -> Iterator[Entry]:
     number = 0
     try:
         with file.open("rb") as stream:
-            marked = stream.read(3) == codecs.BOM_UTF8
-            stream.seek(3 if marked else 0)
+            start = 3 if stream.read(3) == codecs.BOM_UTF8 else 0
+            stream.seek(start)
             if stream.read(1024).lstrip()[:1] != b"[":
-                raise UserError(f"{file}: no list of objects, as ShareGPT4V's files are")
-            stream.seek(3 if marked else 0)
+                raise UserError(f"{file}: expected a list of objects, as in ShareGPT4V's files")
+            stream.seek(start)
             for number, record in enumerate(ijson.items(stream, "item", use_float=True), 1):
-                image, text = _said(record) if isinstance(record, dict) else (None, None)
+                image, text = _sharegpt4v(record) if isinstance(record, dict) else (None, None)
                 yield _entry(file, number, image, text)
     except ijson.JSONError as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{file}: not JSON behind record {number} ({reason}): get it again") from error
+        raise UserError(f"{file}: invalid JSON after record {number} ({_reason(error)}); download it again") from error
 
 
-def _said(record: dict[str, Any]) -> tuple[Any, Any]:
-    """Image and caption of ShareGPT4V; the caption is the first thing that the model says."""
+def _sharegpt4v(record: dict[str, Any]) -> tuple[Any, Any]:
+    """Return image and caption of a record; the caption is the model's first turn."""
     turns = record.get("conversations")
     turns = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
     return record.get("image"), next((turn.get("value") for turn in turns if turn.get("from") == "gpt"), None)
@@ -138,61 +139,61 @@ def _said(record: dict[str, Any]) -> tuple[Any, Any]:
 def _parquet(file: Path) -> Iterator[Entry]:
     try:
         with pq.ParquetFile(file) as table:
+            columns = table.schema_arrow.names
             for column in ("image", "text"):
-                if column not in table.schema_arrow.names:
-                    names = ", ".join(map(repr, table.schema_arrow.names)) or "none"
-                    raise UserError(f"{file}: no column {column!r}; its columns: {names}")
-            batches = table.iter_batches(BATCH, columns=["image", "text"])
+                if column not in columns:
+                    raise UserError(f"{file}: no column {column!r}; columns: {', '.join(map(repr, columns)) or 'none'}")
+            batches = table.iter_batches(PARQUET_ROWS, columns=["image", "text"])
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
                 yield _entry(file, number, row["image"], row["text"])
     except arrow.ArrowException as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{file}: not a readable Parquet file ({reason}): get it again") from error
+        raise UserError(f"{file}: not a readable Parquet file ({_reason(error)}); download it again") from error
 
 
 def _tar(file: Path) -> Iterator[Entry]:
     try:
-        # Without compression, since images are read from where they lie.
+        # Only uncompressed, because images are read at their offset.
         with tarfile.open(file, "r:") as archive:
             sample: dict[str, Any] = {}
             while (member := archive.next()) is not None:
-                archive.members.clear()  # else it keeps them all
-                name = _member(file, member)
+                archive.members.clear()  # type: ignore[attr-defined]  # otherwise all members stay in memory
+                name = _member_name(file, member)
                 if not member.isreg() or member.sparse is not None:
                     continue
                 folder, _, base = name.rpartition("/")
-                stem, _, ending = base.partition(".")
-                stem, ending = f"{folder}/{stem}".lstrip("/"), f".{ending.lower()}"
+                stem, _, suffix = base.partition(".")
+                stem, suffix = f"{folder}/{stem}".lstrip("/"), f".{suffix.lower()}"
                 if sample and stem != sample["name"]:
                     yield _sample(file, sample)
                     sample = {}
                 sample["name"] = stem
-                if ending == ".txt":
-                    sample["text"] = archive.extractfile(member).read()
-                elif ending in SUFFIXES:
+                if suffix == ".txt" and (content := archive.extractfile(member)):
+                    sample["text"] = content.read()
+                elif suffix in SUFFIXES:
                     sample |= {"offset": member.offset_data, "size": member.size}
             if sample:
                 yield _sample(file, sample)
-            # tarfile takes a damaged header for the end, at which there must be zeros.
-            archive.fileobj.seek(archive.offset)
+            # tarfile takes a damaged header for the end of the archive, which must be zeros.
+            assert archive.fileobj is not None
+            archive.fileobj.seek(archive.offset)  # type: ignore[attr-defined]
             if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
-                raise tarfile.ReadError("no end of the archive where its last member ends")
+                raise tarfile.ReadError("no end-of-archive marker after the last member")
     except tarfile.TarError as error:
-        raise UserError(f"{file}: truncated, damaged or no tar ({error}): get it again") from error
+        raise UserError(f"{file}: truncated, damaged or not a tar file ({error}); download it again") from error
 
 
-def _member(file: Path, member: tarfile.TarInfo) -> str:
+def _member_name(file: Path, member: tarfile.TarInfo) -> str:
     name = member.name
     while name.startswith("./"):
         name = name[2:]
     try:
         return name if name in ("", ".") and member.isdir() else safe_id(name)
     except UserError as error:
-        raise UserError(f"{file}: holds {member.name!r}, which is no path inside a folder: do not trust it") from error
+        raise UserError(f"{file}: unsafe member path {member.name!r}; do not use this file") from error
 
 
 def _sample(file: Path, sample: dict[str, Any]) -> Entry:
-    name = f"{file.stem}/{sample['name']}"  # another shard may count from the beginning again
+    name = f"{file.stem}/{sample['name']}"  # each shard may have the same names
     if "offset" not in sample:
         return Entry(name, "", file.name, fault="no image")
     place = file.name, sample["offset"], sample["size"]
@@ -205,46 +206,48 @@ def _sample(file: Path, sample: dict[str, Any]) -> Entry:
 
 _READERS: dict[str, Callable[[Path], Iterator[Entry]]] = {".json": _json, ".parquet": _parquet, ".tar": _tar}
 
+Checked = tuple[Entry, Path | bytes]
 
-def look(entries: Iterable[Entry], folder: Path) -> Iterator[tuple[Entry, Path | bytes]]:
-    """The entries with what was found of their images, and the images, in order; a few are held at once."""
-    coming: deque[Any] = deque()
-    with ThreadPoolExecutor(HELD // 2) as pool:
+
+def check_images(entries: Iterable[Entry], folder: Path) -> Iterator[Checked]:
+    """Yield the entries, completed by what their images' files say, and the images, in order."""
+    pending: deque[Future[Checked]] = deque()
+    with ThreadPoolExecutor(IMAGES_IN_MEMORY // 2) as pool:
         try:
             for entry in entries:
-                coming.append(pool.submit(_look_at, entry, folder))
-                if len(coming) == HELD:
-                    yield coming.popleft().result()
-            while coming:
-                yield coming.popleft().result()
+                pending.append(pool.submit(_check, entry, folder))
+                if len(pending) == IMAGES_IN_MEMORY:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _look_at(entry: Entry, folder: Path) -> tuple[Entry, Path | bytes]:
+def _check(entry: Entry, folder: Path) -> Checked:
     if not entry.file:
         return entry, b""
     image = read_image(entry, folder)
     if isinstance(image, bytes):
         entry = entry._replace(size=len(image))
     else:
-        size, modified = file_state(image)  # before it is read: what is written meanwhile is seen the next time
+        size, modified = file_state(image)  # before reading, so that a later change is noticed the next time
         entry = entry._replace(size=size, modified=modified)
     if entry.fault:
         return entry, image
     try:
         if entry.size < 0:
             raise BrokenImage("no such file")
-        raw, name = (image, entry.name) if isinstance(image, bytes) else (image.read_bytes(), image.name)
-        image_size(_Named(raw, name))
+        raw = _Named(image, entry.name) if isinstance(image, bytes) else _Named(image.read_bytes(), image.name)
+        image_size(raw)
     except (BrokenImage, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         return entry._replace(fault=f"not a readable image ({reason})"), image
-    return entry._replace(digest=hashlib.blake2b(raw, digest_size=16).hexdigest()), image
+    return entry._replace(digest=hashlib.blake2b(raw.getbuffer(), digest_size=16).hexdigest()), image
 
 
 def file_state(path: str | Path) -> tuple[int, int]:
-    """A file's size in bytes and the time at which it was written, in ns; -1 and -1 where there is none."""
+    """Return a file's size in bytes and its modification time in ns; -1 and -1 if it is not a file."""
     try:
         state = os.stat(path)
     except OSError:
@@ -253,7 +256,7 @@ def file_state(path: str | Path) -> tuple[int, int]:
 
 
 class _Named(io.BytesIO):
-    """Bytes that say whose they are, as a file does."""
+    """Bytes with a name, as a file has."""
 
     def __init__(self, raw: bytes, name: str) -> None:
         super().__init__(raw)
@@ -261,8 +264,8 @@ class _Named(io.BytesIO):
 
 
 def read_image(entry: Entry, folder: Path) -> Path | bytes:
-    """The image's file or, of a shard, its bytes."""
-    if entry.offset == WHOLE:
+    """Return the path of the image or, from a shard, its bytes."""
+    if entry.offset == OWN_FILE:
         return folder / entry.file
     with (folder / entry.file).open("rb", buffering=0) as stream:
         return os.pread(stream.fileno(), entry.size, entry.offset)

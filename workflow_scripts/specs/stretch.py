@@ -1,16 +1,14 @@
 """Stretch a CLIP's text tower from 77 positions to 248, as Long-CLIP does.
 
-Reads a judge's folder, or builds an open_clip model, and writes a judge's folder whose captions may have 248 tokens:
-training by SPECS starts from it, and stage ``score`` reads it as any other. Source: Zhang et al., "Long-CLIP"
-(ECCV 2024), section 3.2.
+Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
 """
 
 from __future__ import annotations
 
-import argparse
 import weakref
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,130 +35,140 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, read_json, write_json
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.specs.config import KEEP, LENGTH
+from workflow_scripts.specs.steps import Stretch
 
-# Of open_clip's CLIP, and of its CustomTextCLIP and CoCa.
+# In open_clip's CLIP, and in its CustomTextCLIP and CoCa.
 POSITIONS = ("positional_embedding", "text.positional_embedding")
-
-# All that a judge's folder holds; another judge may take its place.
-JUDGES_FILES = {WEIGHTS, MODEL, VOCABULARY, MANIFEST, "log.csv", "loss.png"}
+CONTEXT_LENGTH = 77  # of an open_clip model whose config has none
+# A folder with only these files may be replaced by another judge.
+JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, MANIFEST, "log.csv", "loss.png"}
 
 
 def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int = KEEP) -> torch.Tensor:
-    """(n, d) positional embeddings to (length, d), of the same dtype.
+    """Stretch positional embeddings (n, d) to (length, d), of the same dtype.
 
-    The first ``keep`` stay, for they are well trained. Each of the others becomes k = (length - keep) / (n - keep)
-    positions, on the way to the next one in steps of 1/k (¾ and ¼, ½ and ½, ¼ and ¾); the last one's, which has no
-    next, go on by the step before it.
+    The first ``keep`` stay, because they are well trained. Each of the others becomes k = (length - keep) / (n - keep)
+    positions by linear interpolation towards the next one (¾ and ¼, ½ and ½, ¼ and ¾). The last one, which has no
+    next, is extrapolated by the difference before it.
 
-    Raises UserError where k is no whole number.
+    Raises:
+        UserError: k is not a whole number.
     """
     n = len(positions)
-    factor, rest = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
-    if n < 2 or factor < 1 or rest:
+    factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
+    if n < 2 or factor < 1 or remainder:
         raise UserError(
-            f"{n} positions, the first {keep} kept, cannot be stretched to {length}: each of the others becomes one"
-            f" whole number of positions" + (f", as with --length {keep + 4 * (n - keep)}" if 0 <= keep < n else "")
+            f"{n} positions with the first {keep} kept cannot be stretched to {length}: each of the others must become"
+            f" the same number of positions" + (f"; try --length {keep + 4 * (n - keep)}" if 0 <= keep < n else "")
         )
     rows = positions.double()
     steps = rows.diff(dim=0)
     steps = torch.cat([steps, steps[-1:]])[keep:]
-    way = torch.arange(factor, dtype=rows.dtype, device=rows.device) / factor
-    stretched = rows[keep:, None] + steps[:, None] * way[:, None]
+    fractions = torch.arange(factor, dtype=rows.dtype, device=rows.device) / factor
+    stretched = rows[keep:, None] + steps[:, None] * fractions[:, None]
     return torch.cat([rows[:keep], stretched.flatten(0, 1)]).to(positions.dtype)
 
 
 def stretch(
     model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = LENGTH, keep: int = KEEP
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """An open_clip model's config and state dict, stretched to captions of ``length`` tokens; neither is changed.
+    """Return an open_clip model's config and state dict, stretched to captions of ``length`` tokens.
 
-    Raises UserError for a text tower without positional embeddings of open_clip's names, or of another length than
-    its config says.
+    The arguments are not changed.
+
+    Raises:
+        UserError: the text tower has no positional embeddings under open_clip's names, or another number of them than
+            its config says.
     """
     name = next((name for name in POSITIONS if name in state), None)
     if name is None:
         tower = model_cfg["text_cfg"].get("tower") or model_cfg["text_cfg"].get("hf_model_name") or "this"
-        raise UserError(f"text tower {tower}: no positional_embedding to stretch; take an open_clip transformer")
+        raise UserError(f"text tower {tower}: no positional_embedding to stretch; use an open_clip transformer")
     cfg = deepcopy(model_cfg)
-    context = cfg["text_cfg"].get("context_length", 77)
+    context = context_length(cfg)
     positions = state[name]
-    # Behind the words' positions CoCa has one of its class token.
+    # CoCa has one more position, for its class token.
     if len(positions) != context + bool(cfg["text_cfg"].get("embed_cls")):
-        raise UserError(f"{name}: {len(positions)} positions, where the model's config says {context}")
+        raise UserError(f"{name}: {len(positions)} positions, but the model's config says {context}")
     cfg["text_cfg"]["context_length"] = length
     stretched = torch.cat([stretch_positions(positions[:context], length, keep), positions[context:]])
     return cfg, {**state, name: stretched}
 
 
-def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
-    """Keep the first ``keep`` positional embeddings of an open_clip model as they are, whatever trains it.
+def context_length(model_cfg: Mapping[str, Any]) -> int:
+    """Return the number of tokens of a caption that an open_clip model reads."""
+    return model_cfg["text_cfg"].get("context_length", CONTEXT_LENGTH)
 
-    They get no gradient, and an optimizer's step leaves them their very bytes, where it decays the others too. A
-    mask, and no parameter of its own, so that state dicts and checkpoints stay as they are. It holds this model's
-    parameter, not a copy's. Raises UserError for a text tower without positional embeddings of open_clip's names, or
-    with fewer than ``keep``.
+
+def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
+    """Freeze the first ``keep`` positional embeddings of an open_clip model, whichever optimizer trains it.
+
+    They get no gradient, and hooks restore their bytes after each optimizer step, since weight decay would change
+    them. State dicts and checkpoints keep their form. Only this model is affected, not its copies.
+
+    Raises:
+        UserError: the text tower has no positional embeddings under open_clip's names, or fewer than ``keep``.
     """
     parameters = dict(model.named_parameters())
     parameter = next((parameters[name] for name in POSITIONS if name in parameters), None)
     if parameter is None:
-        raise UserError("this text tower has no positional_embedding to hold; take an open_clip transformer")
-
+        raise UserError("this text tower has no positional_embedding to freeze; use an open_clip transformer")
     if keep > len(parameter):
-        raise UserError(f"keep {keep}: the model has {len(parameter)} positions: lower it")
+        raise UserError(f"keep {keep}: the model has only {len(parameter)} positions; lower it")
 
     def mask(gradient: torch.Tensor) -> torch.Tensor:
         masked = gradient.clone()
-        masked[:keep] = 0  # not a product: nan times 0 is nan
+        masked[:keep] = 0  # not a product, since NaN times 0 is NaN
         return masked
 
-    # Without a strong reference: the hooks below outlive the model otherwise.
-    held = weakref.ref(parameter)
-    before: list[torch.Tensor] = []
+    # A weak reference: otherwise the global hooks below would keep the model alive.
+    reference = weakref.ref(parameter)
+    saved: list[torch.Tensor] = []
 
     def trained_by(optimizer: torch.optim.Optimizer) -> nn.Parameter | None:
-        own = held()
-        return own if any(own is other for part in optimizer.param_groups for other in part["params"]) else None
+        positions = reference()
+        trained = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        return positions if any(positions is parameter for parameter in trained) else None
 
     def remember(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if (own := trained_by(optimizer)) is not None:
-            before.append(own.detach()[:keep].clone())
+        if (positions := trained_by(optimizer)) is not None:
+            saved.append(positions.detach()[:keep].clone())
 
     def restore(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if (own := trained_by(optimizer)) is not None:
-            own.detach()[:keep] = before.pop()
+        if (positions := trained_by(optimizer)) is not None:
+            positions.detach()[:keep] = saved.pop()
 
     if parameter.requires_grad:
         parameter.register_hook(mask)
-    # Of any optimizer, for weight decay moves what has no gradient too.
     for hook in (register_optimizer_step_pre_hook(remember), register_optimizer_step_post_hook(restore)):
         weakref.finalize(parameter, hook.remove)
 
 
 def check_output(folder: Path, *sources: str | Path | None) -> None:
-    """Raises UserError where writing a judge to ``folder`` would cost anything but another judge.
+    """Check that writing a judge to ``folder`` overwrites nothing but another judge.
 
-    It may be new, empty or a judge's; not a file, a folder with other files, or one with a source that is there.
+    Raises:
+        UserError: ``folder`` is a file, has other files than a judge's, or contains a source or the working directory.
     """
-    whole = folder.resolve()
-    for source in filter(None, sources):
-        if Path(source).exists() and Path(source).resolve().is_relative_to(whole):
-            raise UserError(f"--output {folder}: {source} would be lost: name another folder")
-    if whole.exists() and not whole.is_dir():
-        raise UserError(f"--output {folder}: is a file: name a folder")
-    if Path.cwd().is_relative_to(whole):
-        raise UserError(f"--output {folder}: the folder that this runs in would be lost: name another one")
-    there = {path.name for path in whole.iterdir()} - {".snakemake_timestamp"} if whole.exists() else set()
-    foreign = sorted(there - JUDGES_FILES) or sorted(there if not {MODEL, MANIFEST} <= there else ())
+    target = folder.resolve()
+    for source in (Path(source) for source in sources if source):
+        if source.exists() and source.resolve().is_relative_to(target):
+            raise UserError(f"--output {folder}: would overwrite {source}; choose another folder")
+    if target.exists() and not target.is_dir():
+        raise UserError(f"--output {folder}: is a file; choose a folder")
+    if Path.cwd().is_relative_to(target):
+        raise UserError(f"--output {folder}: would overwrite the current working directory; choose another folder")
+    files = {path.name for path in target.iterdir()} - {".snakemake_timestamp"} if target.exists() else set()
+    foreign = sorted(files - JUDGE_FILES) or sorted(files if not {MODEL, MANIFEST} <= files else ())
     if foreign:
-        raise UserError(
-            f"--output {folder}: holds {foreign[0]}, which would be lost: name a new folder, or an empty one"
-        )
+        raise UserError(f"--output {folder}: would overwrite {foreign[0]}; choose a new or an empty folder")
 
 
 def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
-    """A judge's folder, whole or not at all, with a manifest of what it was made from.
+    """Write a judge's folder atomically, with a manifest that says what it was made from.
 
-    Raises UserError as ``check_output``, which a long work asks before it begins.
+    Raises:
+        UserError: as ``check_output``, which a long step calls before it starts.
     """
     check_output(folder)
     with atomic_folder(folder.resolve()) as temporary:
@@ -170,58 +178,67 @@ def write_judge(built: Built, name: str, crop: float | None, about: dict[str, An
     log.info("%s: %s, captions of up to %d tokens", folder, name, length)
 
 
-def main(options: argparse.Namespace) -> None:
-    source = Path(options.judge)
-    check_output(options.output, options.judge, options.pretrained)
-    if (source / MODEL).is_file():
-        if options.pretrained is not None:
-            raise UserError(f"--pretrained {options.pretrained}: {source} is a judge with weights of its own")
-        settings = read_json(source / MODEL)
-        name, crop, model_cfg = settings["name"], settings["crop"], settings["model_cfg"]
-        preprocess_cfg, vocabulary = settings["preprocess_cfg"], read_json(source / VOCABULARY)
-        if model_cfg["text_cfg"].get("context_length", 77) == options.length:
-            raise UserError(f"{source}: reads {options.length} tokens already: nothing is left to stretch")
-        state = read_weights(str(source / WEIGHTS))
-        about = {"stretched_from": judge_hash(source)}
-    else:
-        if source.is_dir():
-            raise UserError(f"{source}: not a judge's folder: it has no {MODEL}")
-        if options.pretrained is None:
-            log.warning("%s: without --pretrained its weights are random", options.judge)
-        built = _build(options)
-        name, crop, model_cfg = model_name(options.judge), None, built.model_cfg
-        preprocess_cfg, vocabulary, state = built.preprocess_cfg, built.vocabulary, built.model.state_dict()
-        about = {"pretrained": options.pretrained and Path(options.pretrained).name}
-    cfg, stretched = stretch(model_cfg, state, options.length, options.keep)
-    before = model_cfg["text_cfg"].get("context_length", 77)
-    positions = {"positions_before": before, "positions_kept": options.keep}
-    built = assemble(cfg, stretched, preprocess_cfg, vocabulary, options.judge)
-    # Of one that was stretched before, or copied, the length stands once.
-    name = f"{name.removesuffix(f'-{before}')}-{options.length}"
-    write_judge(built, name, crop, {**about, **positions}, options.output)
+@dataclass(frozen=True)
+class Source:
+    """A CLIP to stretch; ``about`` is what the manifest says of it."""
+
+    name: str
+    crop: float | None
+    model_cfg: dict[str, Any]
+    preprocess_cfg: dict[str, Any]
+    vocabulary: list[str] | None
+    state: Mapping[str, torch.Tensor]
+    about: dict[str, Any]
 
 
-def _build(options: argparse.Namespace) -> Built:
-    """The open_clip model; an error names the command's options, where it names the config's keys."""
+def read_folder(folder: Path) -> Source:
+    """Return the judge of a folder."""
+    settings = read_json(folder / MODEL)
+    return Source(
+        settings["name"], settings["crop"], settings["model_cfg"], settings["preprocess_cfg"],
+        read_json(folder / VOCABULARY), read_weights(str(folder / WEIGHTS)), {"stretched_from": judge_hash(folder)},
+    )  # fmt: skip
+
+
+def build_model(model: str, pretrained: str | None, seed: int) -> Source:
+    """Return an open_clip model; an error names the options of the command, not the keys of the config."""
+    if pretrained is None:
+        log.warning("%s: random weights, because --pretrained is not given", model)
     try:
-        return build(JudgeConfig(model=options.judge, pretrained=options.pretrained), [], options.seed)
+        built = build(JudgeConfig(model=model, pretrained=pretrained), [], seed)
     except UserError as error:
-        said = str(error).replace("judge.model:", "--judge:").replace("judge.pretrained:", "--pretrained:")
-        raise UserError(said) from error
+        message = str(error).replace("judge.model:", "--judge:").replace("judge.pretrained:", "--pretrained:")
+        raise UserError(message) from error
+    about = {"pretrained": pretrained and Path(pretrained).name}
+    state = built.model.state_dict()
+    return Source(model_name(model), None, built.model_cfg, built.preprocess_cfg, built.vocabulary, state, about)
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument(
-        "--judge", required=True, help="a judge's folder, an open_clip model, or a model config (.json)"
-    )
-    parser.add_argument("--pretrained", help="open_clip's tag or a weights file, for a model that is no judge's folder")
-    parser.add_argument("--length", type=int, default=LENGTH, help="positions afterwards")
-    parser.add_argument("--keep", type=int, default=KEEP, help="first positions that stay as they are")
-    parser.add_argument("--seed", type=int, default=0, help="of random weights, where nothing pretrained is named")
-    parser.add_argument("--output", type=Path, required=True, help="folder of the stretched judge")
-    return parser
+def read_source(judge: str, pretrained: str | None, length: int, seed: int) -> Source:
+    """Return the CLIP of a judge's folder, or of a model's name and its pretrained weights."""
+    folder = Path(judge)
+    if not (folder / MODEL).is_file():
+        if folder.is_dir():
+            raise UserError(f"{folder}: not a judge's folder; it has no {MODEL}")
+        return build_model(judge, pretrained, seed)
+    if pretrained is not None:
+        raise UserError(f"--pretrained {pretrained}: {folder} is a judge with its own weights; omit this option")
+    if context_length(read_json(folder / MODEL)["model_cfg"]) == length:
+        raise UserError(f"{folder}: already reads {length} tokens; choose another --length")
+    return read_folder(folder)
+
+
+def main(step: Stretch) -> None:
+    check_output(step.output, step.judge, step.pretrained)
+    source = read_source(step.judge, step.pretrained, step.length, step.seed)
+    model_cfg, state = stretch(source.model_cfg, source.state, step.length, step.keep)
+    built = assemble(model_cfg, state, source.preprocess_cfg, source.vocabulary, step.judge)
+    before = context_length(source.model_cfg)
+    # A judge that is already stretched has its length in its name.
+    name = f"{source.name.removesuffix(f'-{before}')}-{step.length}"
+    about = {**source.about, "positions_before": before, "positions_kept": step.keep}
+    write_judge(built, name, source.crop, about, step.output)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

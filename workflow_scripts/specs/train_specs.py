@@ -1,17 +1,10 @@
-"""Train a stretched judge by the loss of SPECS, or, to compare, by its contrastive term alone.
+"""Train a stretched judge by the loss of SPECS or, for comparison, by its contrastive term alone.
 
-Reads a judge's folder (workflow_scripts.specs.stretch makes one) and images with long captions; writes a judge's
-folder, which stage score reads as any other, with log.csv, a row for each step, and loss.png. A training that was
-killed goes on where it was, to the same weights, from what it keeps below --cache, where the ends of the captions'
-chunks are kept too. Images are read and decoded anew in every epoch.
-
-On several GPUs, of several hosts:
-python -m workflow_scripts.judge.launch --hosts H --gpus N -- workflow_scripts.specs.train_specs ...
+On several GPUs: python -m workflow_scripts.judge.launch --hosts H --gpus N -- workflow_scripts.specs.train_specs ...
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 from typing import Any
@@ -28,30 +21,47 @@ from workflow_scripts.core import cache, cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.io import atomic
-from workflow_scripts.core.section import read_settings
 from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
 from workflow_scripts.judge.training import training_mode
+from workflow_scripts.specs.config import Training
 from workflow_scripts.specs.data import Examples, open_examples
+from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.stretch import check_output, write_judge
-from workflow_scripts.specs.training import TERMS, Training, train
+from workflow_scripts.specs.training import LOSSES, train
 
-# What errors of several processes name: the options of ``judge.launch``.
+# The options of ``judge.launch`` that errors of several processes name.
 PROCESSES, HOSTS = "--gpus", "--hosts"
 
 
-def read_captions(options: argparse.Namespace, group: Group) -> Examples:
-    """The source's examples; the first process makes their index, and the others find it."""
+def read_captions(step: TrainSpecs, group: Group) -> Examples:
+    """Return the examples of the source; the first process indexes them, and the others read the index."""
 
     def read() -> Examples:
-        return open_examples(options.examples, options.images, options.model, options.cache, options.processes)
+        return open_examples(step.examples, step.images, step.parsing.model, step.cache, step.processes)
 
     examples = read() if group.first else None
     group.wait()
     return examples or read()
 
 
+def work_key(step: TrainSpecs, settings: Training, device: torch.device, processes: int, examples: Examples) -> str:
+    """Return 32 hex digits over everything that decides the trained weights."""
+    code = code_hash(
+        "workflow_scripts.specs.training:train",
+        "workflow_scripts.specs.data:Examples",
+        "workflow_scripts.clip.model:Judge",
+        "workflow_scripts.clip.model:read_judge",
+        "workflow_scripts.clip.pixels:Preprocess",
+        "workflow_scripts.clip.tokens:get_tokenizer",
+    )
+    return cache.key(
+        code, settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__, device.type,
+        processes, judge_hash(step.judge), examples.identity,
+    ).hex()  # fmt: skip
+
+
 def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
-    """log.csv, a row for each step, and loss.png, its curves."""
+    """Write log.csv, a row per step, and loss.png, its curves."""
     from matplotlib.figure import Figure
 
     table = pd.DataFrame(rows)
@@ -59,7 +69,7 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
         table.to_csv(temporary, index=False, float_format="%.8g", lineterminator="\n")
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
-    for name, color in zip(TERMS, ("black", "tab:blue", "tab:green", "tab:red"), strict=True):
+    for name, color in zip(LOSSES, ("black", "tab:blue", "tab:green", "tab:red"), strict=True):
         axes.plot(table["step"], table[name], color=color, linewidth=1, label=name)
     axes.plot(table["step"], table["margin"], color="gray", linewidth=1, linestyle="--", label="margin")
     axes.set_xlabel("step")
@@ -69,87 +79,67 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
         figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
 
 
-def main(options: argparse.Namespace) -> None:
-    settings = read_settings(Training, options.settings)
-    check_output(options.output, options.judge)
-    settle(options.threads)
-    gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # as torchrun says
-    hosts = int(os.environ.get("WORLD_SIZE", 1)) // gpus
-    device = own_device(find_device(options.device, "--device"), gpus, options.device, PROCESSES)
-    if settings.precision == "auto":
-        settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
-    check_precision(settings.precision, device, "--settings: precision")
-    with joined(gpus, device, PROCESSES, "workflow_scripts.specs.train_specs", hosts) as group:
-        check_shared(options.cache / "specs", group, hosts, HOSTS)
-        train_specs(options, settings, device, group)
-
-
-def train_specs(options: argparse.Namespace, settings: Training, device: torch.device, group: Group) -> None:
-    """The step, in one of ``group``'s processes."""
-    built, name, crop = read_judge(options.judge)
-    judge = Judge(
-        built.model, get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop),
-        device, options.threads,
-    )  # fmt: skip
+def train_judge(step: TrainSpecs, settings: Training, device: torch.device, group: Group) -> None:
+    """Run the step in one of ``group``'s processes."""
+    built, name, crop = read_judge(step.judge)
+    tokenizer, preprocess = get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop)
+    judge = Judge(built.model, tokenizer, preprocess, device, step.threads)
     training_mode(judge.model)
     synchronise_norms(judge.model, group, device, PROCESSES)
-    examples = read_captions(options, group)
-    started_from = judge_hash(options.judge)
-    work = cache.key(
-        code_hash("workflow_scripts.specs.train_specs"), settings.model_dump_json(), options.loss, options.seed,
-        options.threads, torch.__version__, device.type, group.count, started_from, examples.identity,
-    ).hex()  # fmt: skip
+    examples = read_captions(step, group)
     log.info(
         "training %s by %s on %d captions, %d epochs of batches of %d, on %s",
-        name, options.loss, len(examples), settings.epochs, settings.batch * group.count, device,
+        name, step.loss, len(examples), settings.epochs, settings.batch * group.count, device,
     )  # fmt: skip
-    each = settings.batch * settings.accumulation * group.count
-    steps = len(examples) // each * settings.epochs
+    steps = len(examples) // (settings.batch * settings.accumulation * group.count) * settings.epochs
     if 0 < steps < settings.warmup:
         log.warning(
-            "warning: the training has %d steps, in all of which its rate climbs, to %.0f %% of lr: lower warmup (%g)",
+            "warning: warm-up ends after the last of %d steps, at %.0f %% of lr; lower specs.training.warmup (now %g)",
             steps, 100 * steps / settings.warmup, settings.warmup,
         )  # fmt: skip
+    checkpoint = step.cache / "specs" / work_key(step, settings, device, group.count, examples) / "checkpoint.pt"
     rows = train(
-        judge, lambda epoch, start: examples.stream(options.seed, epoch, start), len(examples), settings,
-        options.loss, options.seed, options.cache / "specs" / work / "checkpoint.pt", group,
+        judge, lambda epoch, start: examples.stream(step.seed, epoch, start), len(examples), settings, step.loss,
+        step.seed, checkpoint, group,
     )  # fmt: skip
     if not group.first:
         return
-    cut, bare = (sum(row[key] for row in rows) for key in ("cut", "without_negative"))
+    truncated, without = (sum(row[column] for row in rows) for column in ("cut", "without_negative"))
     read = len(rows) * settings.accumulation * settings.batch * group.count
-    say_cut(cut, read)
-    if bare:
-        log.warning("%d of %d captions read had no negative in their batch", bare, read)
+    say_cut(truncated, read)
+    if without:
+        log.warning("%d of %d captions read had no negative in their batch", without, read)
     about = {
-        "started_from": started_from,
-        "loss": options.loss,
+        "started_from": judge_hash(step.judge),
+        "loss": step.loss,
         "settings": settings.model_dump(mode="json"),
         "processes": group.count,
         "examples": len(examples),
-        "left_out": examples.summary["left_out"]["count"],
+        "left_out": examples.skipped,
         "steps": len(rows),
         "captions_read": read,
-        "cut": cut,
-        "without_negative": bare,
-        "seed": options.seed,
+        "cut": truncated,
+        "without_negative": without,
+        "seed": step.seed,
     }
-    write_judge(built, f"{name}-{options.loss}", crop, about, options.output)
-    write_log(rows, options.output)
+    write_judge(built, f"{name}-{step.loss}", crop, about, step.output)
+    write_log(rows, step.output)
+
+
+def main(step: TrainSpecs) -> None:
+    check_output(step.output, step.judge)
+    settle(step.threads)
+    gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # set by torchrun
+    hosts = int(os.environ.get("WORLD_SIZE", 1)) // gpus
+    device = own_device(find_device(step.device, "--device"), gpus, step.device, PROCESSES)
+    settings = step.training
+    if settings.precision == "auto":
+        settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
+    check_precision(settings.precision, device, "specs.training.precision")
+    with joined(gpus, device, PROCESSES, "workflow_scripts.specs.train_specs", hosts) as group:
+        check_shared(step.cache / "specs", group, hosts, HOSTS)
+        train_judge(step, settings, device, group)
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--judge", type=Path, required=True, help="folder of the stretched judge")
-    parser.add_argument("--examples", type=Path, required=True, help="JSON, Parquet or tar file, or a folder of them")
-    parser.add_argument("--images", type=Path, help="folder that the images' paths are relative to")
-    parser.add_argument("--loss", choices=("specs", "contrastive"), default="specs")
-    parser.add_argument("--settings", default="{}", help="of the training, as JSON; by default as published")
-    parser.add_argument("--model", default="en_core_web_sm", help="spaCy pipeline that cuts captions into chunks")
-    parser.add_argument("--processes", type=cli.positive, default=2, help="that parse at once; the result is the same")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=cli.positive, default=2, help="other counts give other bytes")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="for checkpoints and the ends of chunks")
-    parser.add_argument("--output", type=Path, required=True, help="folder of the trained judge")
-    cli.run(main, parser)
+    cli.run(main)

@@ -34,69 +34,71 @@ from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, training_
 from workflow_scripts.specs.chunks import triple
 from workflow_scripts.specs.config import Training
 from workflow_scripts.specs.data import Example
-from workflow_scripts.specs.loss import CONTRASTIVE, Margin, specs_loss
+from workflow_scripts.specs.loss import CONTRASTIVE_WEIGHTS, Losses, Margin, specs_loss
 from workflow_scripts.specs.stretch import hold_positions
 
-# Of the log: the loss and its terms.
-TERMS = ("loss", "contrastive", "detail", "negative")
-
-# Words that no image shows or contradicts. Not all that are called stop words: `no`, `two`, `above` tell images apart.
-SAY_NOTHING = frozenset(
+# Words that no image shows or contradicts. Not all stop words: `no`, `two`, `above` tell images apart.
+UNSEEN_WORDS = frozenset(
     "a an the this that these those it its he his she her they their there here who which one you we i is are was were"
     " be been being has have had having can see sees seen also and".split()
 )
+LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
+CHECKPOINT_FRACTION = 0.05  # of the training's time, at most
 
-# The share of a training's time that checkpoints may take.
-KEEPING = 0.05
-
-
-# An image with a caption, and where the caption's chunks end (``chunks.chunk_ends``).
+# An image with a caption, and where the caption's chunks end (``phrases.chunk_ends``).
 Sample = tuple[Example, list[int]]
 
-# The samples of an epoch, by its number, behind the first so many; each epoch has an order of its own.
+# The samples of an epoch, by its number, after the first so many; each epoch has an order of its own.
 Stream = Callable[[int, int], Iterator[Sample]]
 
 
 def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
-    """(n, c) int: equal numbers where chunks say the same, but for words that say nothing; -1 for no chunk.
+    """Number the chunks by their content words: (n, c) int, -1 for no chunk.
 
-    `It has a red bill` and `There is a red bill` do, and are no negatives of each other: what tells them apart is not
-    in the image. A chunk of such words alone is its words.
+    `It has a red bill` and `There is a red bill` have equal numbers and are no negatives of each other, because the
+    difference is not visible. A chunk without content words counts with all its words.
     """
     numbers: dict[tuple[str, ...], int] = {}
 
     def number(chunk: str) -> int:
         words = re.findall(r"\w+", chunk.lower())
-        said = tuple(word for word in words if word not in SAY_NOTHING) or tuple(words)
-        return numbers.setdefault(said, len(numbers))
+        content = tuple(word for word in words if word not in UNSEEN_WORDS) or tuple(words)
+        return numbers.setdefault(content, len(numbers))
 
-    rows = [[number(example.text[a:b]) for a, b in pairwise([0, *ends])] for example, ends in samples]
-    result = np.full((len(rows), max(map(len, rows))), -1)
-    for row, some in zip(result, rows, strict=True):
-        row[: len(some)] = some
+    captions = [[number(example.text[a:b]) for a, b in pairwise([0, *ends])] for example, ends in samples]
+    result = np.full((len(captions), max(map(len, captions))), -1)
+    for row, caption in zip(result, captions, strict=True):
+        row[: len(caption)] = caption
     return result
 
 
 def draw_triples(
-    samples: Sequence[Sample], fitting: Sequence[int], own: slice, draw: np.random.Generator
+    samples: Sequence[Sample], fitting: Sequence[int], rows: slice, draw: np.random.Generator
 ) -> tuple[list[tuple[str, str, str]], int]:
-    """Base, detail and negative of each sample of ``own``, and how many have no negative.
+    """Draw base, detail and negative of each sample in ``rows``.
 
-    samples: the batch of all processes. fitting: for each of ``own``, how many of its chunks the model can read
-    together. i is uniform among the numbers of chunks for which there is a detail behind them, and in the batch
-    another image whose i-th chunk says something else; that image is uniform among these. Without any such i the
-    negative is the base: nothing is learned from it. Without a second chunk that fits all three are.
+    i is uniform among the numbers of chunks for which the caption has a next chunk and another image of the batch has
+    an i-th chunk with other content; that image is uniform among these. Without any such i the negative is the base
+    and teaches nothing. Without a second chunk that fits, all three texts are the caption.
+
+    Args:
+        samples: the batch of all processes.
+        fitting: for each sample in ``rows``, how many of its chunks the model can read together.
+        rows: those of this process.
+
+    Returns:
+        The triples, and the number of samples without a negative.
     """
     chunks = chunk_numbers(samples)
     _, images = np.unique([example.name for example, _ in samples], return_inverse=True)
-    # Drawn for the whole batch, so that the share of a process does not depend on how many there are.
+    # Drawn for the whole batch, so that the triples do not depend on the number of processes.
     lots = draw.random((len(samples), 2))
-    result, bare = [], 0
-    for row, fit in zip(range(len(samples))[own], fitting, strict=True):
+    triples, without = [], 0
+    for row, fit in zip(range(len(samples))[rows], fitting, strict=True):
         example, ends = samples[row]
         if fit < 2:
-            result.append((example.text,) * 3)
-            bare += 1
+            triples.append((example.text,) * 3)
+            without += 1
             continue
         wrong = (chunks >= 0) & (chunks != chunks[row]) & (images != images[row])[:, None]
         places = np.flatnonzero(wrong[:, : fit - 1].any(axis=0))
@@ -104,21 +106,21 @@ def draw_triples(
             place = places[int(lots[row, 0] * len(places))]
             others = np.flatnonzero(wrong[:, place])
             other, other_ends = samples[others[int(lots[row, 1] * len(others))]]
-            result.append(triple(example.text, ends, other.text, other_ends, int(place) + 1))
+            triples.append(triple(example.text, ends, other.text, other_ends, int(place) + 1))
         else:
             place = int(lots[row, 0] * (fit - 1))
             base, detail = (example.text[: ends[k]] for k in (place, place + 1))
-            result.append((base, detail, base))
-            bare += 1
-    return result, bare
+            triples.append((base, detail, base))
+            without += 1
+    return triples, without
 
 
 def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
-    """How many chunks of a caption that is too long can be read together."""
+    """Return how many chunks of a caption that is too long can be read together."""
 
     def too_long(chunks: int) -> bool:
-        part = [text[: ends[chunks - 1]]]
-        return bool(find_cut(tokenizer, part, tokenize(tokenizer, part)))
+        beginning = [text[: ends[chunks - 1]]]
+        return bool(find_cut(tokenizer, beginning, tokenize(tokenizer, beginning)))
 
     return bisect_left(range(1, len(ends) + 1), True, key=too_long)
 
@@ -127,34 +129,42 @@ def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
 class Batch:
     """What one process encodes at once.
 
-    pixels: (n, height, width, 3) bytes. ids: (1, n, length) of the whole captions, or, for the loss of SPECS, (4, n,
-    length), with bases, details and negatives. cut: captions longer than the model reads; bare: those without negative.
+    Attributes:
+        pixels: (n, height, width, 3) bytes.
+        ids: (1, n, length) of the whole captions; for the loss of SPECS (4, n, length), with bases, details and
+            negatives.
+        truncated: number of captions longer than the model reads.
+        without_negative: number of captions without a negative.
     """
 
     pixels: np.ndarray
     ids: torch.Tensor
-    cut: int
-    bare: int
+    truncated: int
+    without_negative: int
 
 
-def make_batch(judge: Judge, samples: Sequence[Sample], own: slice, draw: np.random.Generator, hinges: bool) -> Batch:
-    """The share ``own`` of the batch of all processes, ``samples``; images are read from their files.
+def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.random.Generator, hinges: bool) -> Batch:
+    """Return the ``rows`` of this process of the batch of all processes, ``samples``; images are read from their files.
 
-    hinges: whether bases, details and negatives are wanted. Raises UserError for an image that cannot be read.
+    Args:
+        hinges: whether bases, details and negatives are needed.
+
+    Raises:
+        UserError: an image cannot be read.
     """
-    mine = samples[own]
-    (pixels,) = judge.read_ahead([(_image(example), None) for example, _ in mine], len(mine))
-    texts = [example.text for example, _ in mine]
+    own = samples[rows]
+    (pixels,) = judge.read_ahead([(_image(example), None) for example, _ in own], len(own))
+    texts = [example.text for example, _ in own]
     ids = tokenize(judge.tokenizer, texts)
-    cut = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
+    truncated = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
     if not hinges:
-        return Batch(pixels, ids[None], len(cut), 0)
-    fitting = [len(ends) for _, ends in mine]
-    for row in cut:
-        fitting[row] = count_fitting(judge.tokenizer, texts[row], mine[row][1])
-    triples, bare = draw_triples(samples, fitting, own, draw)
-    parts = [tokenize(judge.tokenizer, part) for part in zip(*triples, strict=True)]
-    return Batch(pixels, torch.stack([ids, *parts]), len(cut), bare)
+        return Batch(pixels, ids[None], len(truncated), 0)
+    fitting = [len(ends) for _, ends in own]
+    for row in truncated:
+        fitting[row] = count_fitting(judge.tokenizer, texts[row], own[row][1])
+    triples, without = draw_triples(samples, fitting, rows, draw)
+    forms = [tokenize(judge.tokenizer, form) for form in zip(*triples, strict=True)]
+    return Batch(pixels, torch.stack([ids, *forms]), len(truncated), without)
 
 
 def _image(example: Example) -> Path | Content:
@@ -162,12 +172,103 @@ def _image(example: Example) -> Path | Content:
 
 
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """The same, the next one made while this one is used."""
+    """Yield the batches; the next one is made while this one is used."""
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = pool.submit(next, batches, None)
+        pending = pool.submit(next, batches, None)
+        while (batch := pending.result()) is not None:
+            pending = pool.submit(next, batches, None)
             yield batch
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sizes of a training.
+
+    Attributes:
+        batch: images of a batch, of all processes.
+        accumulation: batches of a step.
+        each: steps of an epoch.
+        steps: of the training.
+    """
+
+    batch: int
+    accumulation: int
+    each: int
+    steps: int
+
+
+def make_plan(count: int, settings: Training, processes: int) -> Plan:
+    """Return the sizes of a training on ``count`` captions; raises UserError if they do not fill one step."""
+    batch = settings.batch * processes
+    each = count // (batch * settings.accumulation)
+    if not each:
+        raise UserError(
+            f"specs.training: {count} captions, but one step takes {batch * settings.accumulation}; lower batch or"
+            " accumulation"
+        )
+    return Plan(batch, settings.accumulation, each, each * settings.epochs)
+
+
+def make_batches(
+    judge: Judge, stream: Stream, plan: Plan, done: int, rows: slice, seed: int, hinges: bool
+) -> Iterator[Batch]:
+    """Yield this process's batches of the steps after the first ``done``, with randomness by seed and step alone."""
+    first, skipped = divmod(done, plan.each)
+    for epoch in range(first, plan.steps // plan.each):
+        samples = stream(epoch, skipped * plan.batch * plan.accumulation)
+        for step in range(epoch * plan.each + skipped, (epoch + 1) * plan.each):
+            for number in range(plan.accumulation):
+                batch = list(islice(samples, plan.batch))
+                yield make_batch(judge, batch, rows, rng(seed, "train_specs", step, number), hinges)
+        skipped = 0
+
+
+class Trainer:
+    """A model, its optimizer and the loss's margin."""
+
+    def __init__(self, judge: Judge, settings: Training, hinges: bool, group: Group) -> None:
+        self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
+        training_mode(self.model)
+        hold_positions(self.model, settings.keep)
+        self.optimizer = make_optimizer(self.model, settings)
+        self.scaler = scaler(settings.precision, judge.device)
+        self.margin = Margin(settings.margin)
+
+    def losses(self, batch: Batch) -> Losses:
+        """Return the losses of the batch of all processes."""
+        with autocast(self.settings.precision, self.judge.device):
+            images = self.model.encode_image(self.judge.preprocess.floats(batch.pixels, self.judge.device))
+            texts = encode_families(self.model, batch.ids.to(self.judge.device))
+        forms = [F.normalize(form.float(), dim=-1) for form in (images, *texts)]
+        if not self.hinges:
+            forms = [forms[0], *forms[1:] * 4]
+        gathered = self.group.gather(torch.cat(forms, dim=1))
+        images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
+        weights = self.settings.weights if self.hinges else CONTRASTIVE_WEIGHTS
+        return specs_loss(images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights)
+
+    def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
+        """Make one step; returns its row of the log."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.zero_grad()
+        values, counts = [], np.zeros((1, 2), np.int64)
+        for _ in range(self.settings.accumulation):
+            batch = next(batches)
+            losses = self.losses(batch)
+            self.scaler.scale(losses.total / self.settings.accumulation).backward()
+            values.append(torch.stack(losses).detach())
+            counts += [batch.truncated, batch.without_negative]
+        self.group.average(p for p in self.model.parameters() if p.requires_grad)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        with torch.no_grad():
+            self.model.logit_scale.clamp_(0, MAX_SCALE)
+        truncated, without = self.group.gather(torch.from_numpy(counts).to(self.judge.device)).sum(0).tolist()
+        return {
+            **dict(zip(LOSSES, torch.stack(values).mean(0).tolist(), strict=True)),
+            "margin": float(self.margin.epsilon), "lr": lr, "cut": truncated, "without_negative": without,
+        }  # fmt: skip
 
 
 def train(
@@ -180,100 +281,58 @@ def train(
     checkpoint: Path,
     group: Group = ALONE,
 ) -> list[dict[str, Any]]:
-    """Train ``judge.model`` in place; returns a row for each step: its losses, the margin behind it, the rate.
+    """Train ``judge.model`` in place.
 
-    stream: the samples, of which an epoch has ``count``; those that fill no step are left for another epoch, whose
-    order is another. loss: contrastive leaves the hinges out, on the same images, captions and steps.
+    A step is ``settings.accumulation`` batches, each of ``settings.batch`` images per process. The loss is that of the
+    batch of all processes: a caption has to find its image among all of theirs. As published, the loss of a step is
+    the mean over its batches, and an adaptive margin goes from batch to batch.
 
-    A step is ``settings.accumulation`` batches, each of ``settings.batch`` images a process. A batch is that of all
-    processes: a caption is to find its image among all of theirs, and the hinges' means and margin are over all. The
-    contrastive term is not that of the step's images together, but the mean over its batches, as published; so are
-    the hinges, which with a fixed margin is the same as together. An adaptive one goes from batch to batch.
+    The randomness of a step depends on the seed and its number alone, so that a killed training resumes from its
+    checkpoint and ends with the same weights. The first positions keep their values.
 
-    A step draws its randomness from the seed and its own number: a training that was killed goes on from the last
-    checkpoint to the very weights it would have had. The first positions keep their very values.
+    Args:
+        stream: the samples, ``count`` in each epoch; those that do not fill a step are skipped.
+        loss: contrastive omits the hinges, on the same images, captions and steps.
+        checkpoint: the file that a killed training resumes from.
+
+    Returns:
+        A row per step: its losses, the margin after it, the learning rate and counts of captions.
+
+    Raises:
+        UserError: too few captions for a step, an unreadable image, or a loss that is NaN or infinite.
     """
-    model, device = judge.model, judge.device
-    together = settings.batch * group.count
-    each = count // (together * settings.accumulation)
-    steps = each * settings.epochs
-    if not each:
-        raise UserError(
-            f"{count} captions to train on, and a step takes {together * settings.accumulation}: lower batch or"
-            " accumulation in --settings"
-        )
-    warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
+    plan = make_plan(count, settings, group.count)
     hinges = loss == "specs"
-    weights = settings.weights if hinges else CONTRASTIVE
-    own = group.share(together)
-    training_mode(model)
-    hold_positions(model, settings.keep)
-    optimizer = make_optimizer(model, settings)
-    scale = scaler(settings.precision, device)
-    margin = Margin(settings.margin)
-    kept = Checkpoint(checkpoint, model, optimizer, scale, "step")
+    trainer = Trainer(judge, settings, hinges, group)
+    kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step")
     rows = kept.resume()
     done = len(rows)
     if done:
-        log.info("%d of %d steps are done", done, steps)
-        margin.epsilon = rows[-1]["margin"]
-
-    def make_batches() -> Iterator[Batch]:
-        first, skipped = divmod(done, each)
-        for epoch in range(first, settings.epochs):
-            samples = stream(epoch, skipped * together * settings.accumulation)
-            for step in range(epoch * each + skipped, (epoch + 1) * each):
-                for part in range(settings.accumulation):
-                    some = list(islice(samples, together))
-                    yield make_batch(judge, some, own, rng(seed, "train_specs", step, part), hinges)
-            skipped = 0
-
-    batches = ahead(make_batches()) if is_gpu(device) else make_batches()
-    cost = 0.0
-    with Progress(steps, "steps") as progress:
+        log.info("%d of %d steps are done", done, plan.steps)
+        trainer.margin.epsilon = rows[-1]["margin"]
+    warmup = settings.warmup if settings.warmup < 1 else settings.warmup / plan.steps
+    batches = make_batches(judge, stream, plan, done, group.share(plan.batch), seed, hinges)
+    if is_gpu(judge.device):
+        batches = ahead(batches)
+    cost = 0.0  # seconds of the last checkpoint
+    with Progress(plan.steps, "steps") as progress:
         progress.add(done)
-        for step in range(done, steps):
+        for step in range(done, plan.steps):
             torch.manual_seed(derive_seed(seed, "train_specs", step))
-            for part in optimizer.param_groups:
-                part["lr"] = rate(step, steps, settings.lr, warmup)
-            optimizer.zero_grad()
-            values, cut, bare = [], 0, 0
-            for _ in range(settings.accumulation):
-                batch = next(batches)
-                with autocast(settings.precision, device):
-                    images = model.encode_image(judge.preprocess.floats(batch.pixels, device))
-                    texts = encode_families(model, batch.ids.to(device))
-                forms = [F.normalize(part.float(), dim=-1) for part in (images, *texts)]
-                if not hinges:
-                    forms = [forms[0], *forms[1:] * 4]
-                everyones = group.gather(torch.cat(forms, dim=1)).tensor_split(5, dim=1)
-                losses = specs_loss(*everyones, model.logit_scale.exp(), margin, weights)
-                scale.scale(losses.total / settings.accumulation).backward()
-                values.append(torch.stack(losses).detach())
-                cut, bare = cut + batch.cut, bare + batch.bare
-            group.average(p for p in model.parameters() if p.requires_grad)
-            scale.step(optimizer)
-            scale.update()
-            with torch.no_grad():
-                model.logit_scale.clamp_(0, MAX_SCALE)
-            terms = dict(zip(TERMS, torch.stack(values).mean(0).tolist(), strict=True))
-            if not math.isfinite(terms["loss"]):
-                raise UserError(f"the loss is no number in step {step + 1}: lower lr (it is {settings.lr})")
-            counts = group.gather(torch.tensor([[cut, bare]], device=device)).sum(0).tolist()
-            rows.append(
-                {
-                    "step": step + 1, "epoch": step // each + 1, **terms, "margin": float(margin.epsilon),
-                    "lr": optimizer.param_groups[0]["lr"], "cut": counts[0], "without_negative": counts[1],
-                }
-            )  # fmt: skip
-            progress.add(1, f"loss {terms['loss']:.3f}")
-            last = step + 1 == steps
-            if group.first and (last or time.monotonic() - kept.kept > cost / KEEPING):
+            row = trainer.step(batches, rate(step, plan.steps, settings.lr, warmup))
+            if not math.isfinite(row["loss"]):
+                raise UserError(
+                    f"the loss is NaN or infinite in step {step + 1}; lower specs.training.lr (now {settings.lr})"
+                )
+            rows.append({"step": step + 1, "epoch": step // plan.each + 1, **row})
+            progress.add(1, f"loss {row['loss']:.3f}")
+            last = step + 1 == plan.steps
+            if group.first and (last or time.monotonic() - kept.kept > cost / CHECKPOINT_FRACTION):
                 begun = time.monotonic()
                 kept.keep(rows, last)
                 if kept.kept > begun:
                     cost = time.monotonic() - begun
-            if (step + 1) % each == 0:
-                mean = np.mean([row["loss"] for row in rows[-each:]])
-                log.info("epoch %d of %d: loss %.4f", step // each + 1, settings.epochs, mean)
+            if (step + 1) % plan.each == 0:
+                mean = np.mean([row["loss"] for row in rows[-plan.each :]])
+                log.info("epoch %d of %d: loss %.4f", rows[-1]["epoch"], settings.epochs, mean)
     return rows

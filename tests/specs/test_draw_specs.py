@@ -1,4 +1,4 @@
-"""What is told of long captions: the table's rows, the figures' numbers, the page's words."""
+"""The table, figures and page of long captions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.report.pages import Page
 from workflow_scripts.plot.page import described
 from workflow_scripts.specs import draw_specs, make_specs_page
 from workflow_scripts.specs.section import COLUMNS, lines, read_intrinsic
+from workflow_scripts.specs.steps import DrawSpecs, MakeSpecsPage
 
 VALUES = {"specs": 0.9, "stretched": 0.6, "contrastive": 0.65}
 
@@ -60,10 +61,10 @@ def draw(results: Path) -> dict[str, Path]:
     place = results / "birds" / "specs"
     made = {name: results / "figures" / f"birds_specs_{name}.svg" for name in ("measures", "gains", "growing")}
     made["table"] = results / "specs.csv"
-    given = ["--intrinsic", *(place / s / "intrinsic.json" for s in "01"), "--similarities"]
-    given += [place / "0" / "similarities.parquet", "--images", results]
-    given += [part for name, path in made.items() for part in (f"--{name}", path)]
-    draw_specs.main(draw_specs.arguments().parse_args([*map(str, given)]))
+    made["text"] = results / "specs.md"
+    intrinsic = [place / seed / "intrinsic.json" for seed in "01"]
+    similarities = place / "0" / "similarities.parquet"
+    draw_specs.main(DrawSpecs(intrinsic=intrinsic, similarities=similarities, images=results, **made))
     return made
 
 
@@ -108,8 +109,8 @@ def test_an_image_that_is_no_file_is_left_out_of_the_figure(results: Path) -> No
 
 def test_page(results: Path) -> None:
     draw(results)
-    given = ["--results", str(results), "--dataset", "birds", "--settings", '{"specs": "</pre><script>"}']
-    make_specs_page.main(make_specs_page.arguments().parse_args(given))
+    settings, page = '{"specs": "</pre><script>"}', results / "specs.html"
+    make_specs_page.main(MakeSpecsPage(results=results, dataset="birds", settings=settings, page=page))
     page = Page((results / "specs.html").read_text())
     assert {"Seed 0", "Seed 1"} <= {word.strip() for word in page.words}
     assert "small<248> was stretched from 77 to 248 positions" in page.text and "1,234 long captions" in page.text

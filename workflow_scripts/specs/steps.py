@@ -1,0 +1,138 @@
+"""The steps of stage specs: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.pairs.config import Parsing
+from workflow_scripts.specs.config import KEEP, LENGTH, Resamples, TestImages, Training
+
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"], Key("specs.base.device"), Field("auto", description="auto: a GPU if there is one")
+]
+ImageFolder = Annotated[Input | None, Field(None, description="folder of the images; default: the folder of the data")]
+
+
+class DescribeImages(Step):
+    """Describe the sketches at length, and divide them into training and test images.
+
+    Training images get one description each, test images growing ones with wrong details. All images also get short
+    captions, from which a CLIP learns before it is stretched.
+    """
+
+    scenes: Input = Field(description="scenes.parquet of the sketches")
+    images: Input = Field(description="images.parquet")
+    test: Annotated[TestImages, Key("specs.test")]
+    seed: Seed
+    examples: Output = Field(description="examples.parquet: image, text")
+    steps: Output = Field(description="steps.parquet: image, caption_id, step, text, negative")
+    captions: Output = Field(description="captions.parquet: the short captions")
+    splits: Output = Field(description="splits.parquet: train and test_seen")
+
+
+class Stretch(Step):
+    """Stretch a CLIP's text tower from 77 positions to 248, as Long-CLIP does.
+
+    The result is a judge's folder whose captions may have 248 tokens. Training by SPECS starts from it, and stage
+    score reads it as any other. Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
+    """
+
+    judge: str = Field(description="a judge's folder, an open_clip model, or a model config (.json)")
+    pretrained: str | None = Field(
+        None,
+        description="open_clip tag or weights file, if --judge is not a judge's folder; without it: random weights",
+    )
+    length: int = Field(LENGTH, description="positions after stretching")
+    keep: int = Field(KEEP, description="number of first positions that stay as they are")
+    seed: Seed
+    output: Output = Field(description="folder of the stretched judge")
+
+
+class CutCaptions(Step):
+    """Index a source of long captions: which examples are usable, and where the chunks of each caption end.
+
+    The index is kept in the cache, where each training on these captions reads it.
+    """
+
+    examples: Input = Field(description="JSON, Parquet or tar file, or a folder of them")
+    images: Input | None = Field(None, description="folder that the images' paths are relative to")
+    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
+    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
+    cache: Cache
+    summary: Output = Field(description="JSON: numbers of usable and skipped examples")
+
+
+class TrainSpecs(Step):
+    """Train a stretched judge by the loss of SPECS or, for comparison, by its contrastive term alone.
+
+    The result is a judge's folder, with log.csv (a row per step) and loss.png. A killed training resumes from a
+    checkpoint in the cache and ends with the same weights. Images are decoded anew in every epoch. On several GPUs
+    each process takes its part of every batch; batch is the number of images per GPU.
+    """
+
+    judge: Input = Field(description="folder of the stretched judge")
+    examples: Input = Field(description="JSON, Parquet or tar file, or a folder of them")
+    images: Input | None = Field(None, description="folder that the images' paths are relative to")
+    loss: Literal["specs", "contrastive"] = "specs"
+    training: Annotated[Training, Key("specs.training")] = Training()
+    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
+    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
+    seed: Seed
+    threads: Threads
+    device: Device
+    cache: Cache
+    output: Output = Field(description="folder of the trained judge")
+
+
+class Evaluation(Step):
+    """The options of every evaluation of a judge."""
+
+    judge: Input = Field(description="folder of the judge")
+    bootstrap: Annotated[Resamples, Key("specs.bootstrap")]
+    seed: Seed
+    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    threads: Threads
+    device: Device
+    cache: Cache
+    output: Output = Field(description="the result (JSON)")
+
+
+class Intrinsic(Evaluation):
+    """Measure how often the similarity rises with a correct detail and falls with a wrong one (SPECS).
+
+    The data are captions of growing detail: a table (CSV, TSV, JSON, JSON lines, Parquet) with columns image,
+    caption_id, step, text and, optionally, negative (the text with its newest part replaced by a wrong one); or sDCI
+    as published, a folder saved by Hugging Face's datasets with columns image, captions and neg_captions. With
+    --against, each measure is also compared with other judges, paired over the same images.
+    """
+
+    data: Input = Field(description="a table of steps, or sDCI's folder")
+    images: ImageFolder
+    against: list[Input] = Field([], description="folders of judges to compare with")
+    similarities: Output | None = Field(None, description="Parquet: each step's similarity by each judge")
+
+
+class DrawSpecs(Step):
+    """Draw each judge's measures for each seed, their differences, and one caption that grows."""
+
+    intrinsic: list[Input] = Field(min_length=1, description="intrinsic.json of each seed")
+    similarities: Input = Field(description="similarities.parquet of the first seed")
+    images: Input = Field(description="folder of the images")
+    table: Output = Field(description="CSV: a row per measurement")
+    text: Output = Field(description="Markdown table")
+    measures: Output = Field(description="SVG: measures")
+    gains: Output = Field(description="SVG: differences")
+    growing: Output = Field(description="SVG: a caption that grows")
+
+
+class MakeSpecsPage(Step):
+    """Write specs.html: what training with long captions changed, in one self-contained file."""
+
+    results: Path = Field(description="folder of the artifacts")
+    dataset: str
+    settings: str = Field("{}", description="the config's sections that the page shows, as JSON")
+    page: Output = Field(description="specs.html")
