@@ -3,62 +3,74 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, check_without, endpoint
-from workflow_scripts.compun.drawn.world import TRAININGS
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import SECRET, Section
 from workflow_scripts.dataset.origins import SHA256, Names
 from workflow_scripts.judge.config import JudgeConfig
 
-# Example captions of a compound, at most: the paper's table 2 goes so far.
-MOST = 7
+# The small CLIPs trained on drawn pictures: without the tested compounds, and with them.
+TRAININGS = ("untaught", "taught")
+# Example captions of a compound; the paper's table 2 has up to seven.
+MAX_CAPTIONS = 7
+Bootstrap = Annotated[int, Field(2000, ge=100, description="resamples of the intervals, over compounds")]
 
 
 class Compounds(Section):
-    """Which compounds, and their images; by default the benchmark's own."""
+    """The compounds and their images; by default the benchmark's."""
 
     file: str | None = Field(
-        "lexicons/compounds/compun.csv", min_length=1, description="text or table; null: the images' names are the list"
+        "lexicons/compounds/compun.csv",
+        min_length=1,
+        description="list of compounds, a text file or a table; null: the image names are the list",
     )
     images: Names = Field(
         "compun",
-        description="folder, archive or address, or several, the first that is there; compun: the benchmark's own",
+        description="folder, archive or address of the images, or several, of which the first that exists is used;"
+        " compun: the benchmark's own",
     )
-    sha256: str | None = Field(None, pattern=SHA256, description="of the archive; null: that of the first download")
+    sha256: str | None = Field(
+        None, pattern=SHA256, description="SHA-256 of the archive; null: that of the first download"
+    )
 
 
 class Drawn(Section):
-    """Compounds that the project draws, and what the two small CLIPs learn from."""
+    """Drawn compounds, and the pictures that the two small CLIPs learn from."""
 
     tested: int = Field(120, ge=6, description="compounds that are tested, a third of each kind")
-    others: int = Field(60, ge=0, description="compounds that both have pictures of")
+    others: int = Field(60, ge=0, description="compounds that both CLIPs train on")
     things: int = Field(3000, ge=20, description="training pictures of one thing")
     pairs: int = Field(1000, ge=0, description="training pictures of two things")
     each: int = Field(8, ge=1, description="training pictures of a compound")
 
 
-class Texts(Section):
-    """Texts of each compound: from a file, and what it lacks asked of a language model; as published but for these."""
+class Asking(Section):
+    """How a language model is asked for texts of compounds; the defaults are as published."""
 
-    file: str | None = Field(None, min_length=1, description="JSON, from a compound to its texts, or a table")
-    count: int = Field(5, ge=1, le=20, description="of a compound, asked for")
+    count: int = Field(5, ge=1, le=20, description="texts of each compound")
     address: str | None = Field(
-        None, description="of any server that speaks as OpenAI's does, as http://127.0.0.1:8080/v1"
+        None, description="server with OpenAI's interface, such as http://127.0.0.1:8080/v1; null: no model is asked"
     )
-    model: str | None = Field(None, min_length=1, description="its name there")
-    key: str = Field("OPENAI_API_KEY", description="name of the environment variable that holds the key")
+    model: str | None = Field(None, min_length=1, description="the model's name on the server")
+    key: str = Field("OPENAI_API_KEY", description="name of the environment variable that holds the API key")
     temperature: float | None = Field(0.1, ge=0, description="null: not sent")
     top_p: float | None = Field(1.0, gt=0, le=1, description="null: not sent")
-    tries: int = Field(3, ge=1, description="answers to a question, until one is as it must be")
-    at_once: int = Field(4, ge=1, description="requests at a time")
-    per_minute: float | None = Field(None, gt=0, description="requests, at most; null: as fast as they are answered")
-    timeout: float = Field(120, gt=0, description="seconds of an answer")
+    tries: int = Field(3, ge=1, description="how often a compound is asked for until the answer is valid")
+    at_once: int = Field(4, ge=1, description="concurrent requests")
+    per_minute: float | None = Field(None, gt=0, description="maximum rate of requests; null: unlimited")
+    timeout: float = Field(120, gt=0, description="seconds to wait for an answer")
+
+    @property
+    def sampling(self) -> dict[str, float]:
+        """The settings that are sent with each request."""
+        sent = {"temperature": self.temperature, "top_p": self.top_p}
+        return {name: value for name, value in sent.items() if value is not None}
 
     @field_validator("key", mode="before")
     @classmethod
@@ -78,12 +90,10 @@ class Texts(Section):
         return value
 
     @model_validator(mode="after")
-    def _from_somewhere(self) -> Texts:
-        # SECRET: what is wrong is all of it, and an address may hold a key.
-        if self.file is None and self.address is None:
-            raise PydanticCustomError(SECRET, "give file, address, or both")
+    def _can_be_asked(self) -> Asking:
+        # SECRET, since the error's input is the whole section, and an address may hold a key.
         if (self.address is None) != (self.model is None):
-            raise PydanticCustomError(SECRET, "address and model go together")
+            raise PydanticCustomError(SECRET, "give address and model together")
         try:
             check_without(self.address or "", os.environ.get(self.key))
         except UserError as error:
@@ -91,64 +101,96 @@ class Texts(Section):
         return self
 
 
+class Texts(Asking):
+    """Texts of each compound: from a file, and from a language model for compounds that the file lacks."""
+
+    file: str | None = Field(None, min_length=1, description="JSON from compounds to their texts, or a table")
+
+    @model_validator(mode="after")
+    def _from_somewhere(self) -> Texts:
+        if self.file is None and self.address is None:
+            raise PydanticCustomError(SECRET, "give file, address, or both")
+        return self
+
+
 class Captions(Texts):
     """Example captions."""
 
-    count: int = Field(5, ge=1, le=MOST, description="of a compound, asked for")
+    count: int = Field(5, ge=1, le=MAX_CAPTIONS, description="texts of each compound")
 
 
 class People(Section):
-    """People are asked what models are asked, by stage human's pages."""
+    """Ask people what the models are asked, with the pages of stage human."""
 
     kinds: list[Literal["compound", "confusing"]] = Field(
-        ["compound"], min_length=1, description="which picture shows it; are the three hard to tell apart"
+        ["compound"],
+        min_length=1,
+        description="compound: which picture shows it; confusing: are the three hard to tell apart",
     )
     workers: int = Field(3, ge=1, description="people who answer each task")
-    batch: int = Field(40, ge=1, description="compounds of a page, without the checks")
+    batch: int = Field(40, ge=1, description="compounds on a page, without the checks")
     gold: int = Field(2, ge=0, description="tasks with a known answer added to each page")
     repeats: int = Field(2, ge=0, description="tasks of a page that are asked twice")
     pay: float = Field(0.02, ge=0, description="dollars for an answer")
-    seconds: float = Field(6, gt=0, description="that an answer is expected to take")
+    seconds: float = Field(6, gt=0, description="expected time of an answer")
     keep: float = Field(
-        0.75, ge=0, le=1, description="share of a worker's gold tasks that must be right for the answers to count"
+        0.75, ge=0, le=1, description="fraction of a worker's gold tasks that must be right for the answers to count"
     )
     answers: list[str] = Field([], description="files of collected answers: JSON lines or the site's results CSV")
 
 
-class CompunConfig(Section):
-    """Does a model know that a cricket bat is neither? Without this section nobody asks."""
+class Asked(Section):
+    """What models are asked, and how."""
 
-    compounds: Compounds | None = Field(None, description="null: drawn ones")
-    drawn: Drawn = Field(default_factory=Drawn, description="of drawn ones alone")
+    examples: int = Field(MAX_CAPTIONS, ge=1, le=MAX_CAPTIONS, description="maximum number of example captions")
+    templates: str = Field(
+        "imagenet",
+        min_length=1,
+        description="templates of the ensembles: imagenet (80), simple (7), a file with {} in each line, or none",
+    )
+    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
+def check_titles(models: list[NamedModel], others: tuple[str, ...] = ()) -> list[NamedModel]:
+    """Raise ValueError if two models have the same title."""
+    titles = [*others, *(model.title for model in models)]
+    duplicates = [title for title in titles if titles.count(title) > 1]
+    if duplicates:
+        raise ValueError(f"two models are called {duplicates[0]!r}; give each a name of its own")
+    return models
+
+
+class CompunConfig(Asked):
+    """Whether models understand compound nouns; the stage runs only with this section."""
+
+    compounds: Compounds | None = Field(None, description="null: drawn compounds")
+    drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")
     judge: JudgeConfig = Field(
         JudgeConfig(epochs=8, batch=128, captions=2, lr=0.005),
-        description="of drawn ones alone: the small CLIP that learns from them, twice",
+        description="the small CLIP that is trained twice if the compounds are drawn",
     )
-    models: list[NamedModel] = Field([], description="that are asked, beside those that learn from drawn ones")
-    captions: Captions | None = Field(None, description="example captions; null: of drawn ones theirs, or none")
-    descriptions: Texts | None = Field(None, description="phrases to tell it by; null: of drawn ones theirs, or none")
-    examples: int = Field(MOST, ge=1, le=MOST, description="example captions of a prompt, at most")
-    templates: str = Field("imagenet", description="of the ensembles: imagenet (80), simple (7), a file, or none")
-    bootstrap: int = Field(2000, ge=100, description="resamples of the intervals, over compounds")
-    batch: int = Field(256, ge=1, description="items encoded at once; another number, other last bits")
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    human: People | None = Field(None, description="null: nobody is asked")
+    models: list[NamedModel] = Field([], description="models to ask besides those trained on drawn compounds")
+    captions: Captions | None = Field(
+        None, description="example captions; null: those of drawn compounds, otherwise none"
+    )
+    descriptions: Texts | None = Field(
+        None, description="phrases that describe a compound; null: those of drawn compounds, otherwise none"
+    )
+    bootstrap: Bootstrap
+    human: People | None = Field(None, description="null: no people are asked")
 
     @field_validator("models")
     @classmethod
-    def _told_apart(cls, models: list[NamedModel]) -> list[NamedModel]:
-        titles = [*TRAININGS, *(model.title for model in models)]
-        twice = [title for title in titles if titles.count(title) > 1]
-        if twice:
-            raise ValueError(f"two are called {twice[0]!r}: give each a name of its own")
-        return models
+    def _titles_differ(cls, models: list[NamedModel]) -> list[NamedModel]:
+        return check_titles(models, TRAININGS)
 
     @model_validator(mode="after")
     def _has_models(self) -> CompunConfig:
         if self.compounds and not self.models:
-            raise PydanticCustomError(SECRET, "compounds of one's own, and no models to ask: name some")
+            raise PydanticCustomError(SECRET, "compounds without models to ask; add models")
         if not self.compounds and not self.judge.epochs:
             raise PydanticCustomError(
-                SECRET, "judge.epochs must be at least 1: a model that is not trained stands in models"
+                SECRET, "judge.epochs must be at least 1; list a model that is not trained under models"
             )
         return self

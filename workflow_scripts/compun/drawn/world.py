@@ -15,8 +15,6 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.tables import NOUNS_SEEN
 from workflow_scripts.dataset.sketch.world import Dice
 
-# What the two small CLIPs are called that learn from drawn pictures: without the tested compounds, and with them.
-TRAININGS = ("untaught", "taught")
 NOUNS = tuple(THINGS)
 COLORS = ("black", "blue", "brown", "green", "orange", "pink", "purple", "red", "yellow")
 PLAIN = "plain"
