@@ -1,7 +1,6 @@
 # compun: compound nouns.
-# Needs a list of compounds with three images of each, of one's own or drawn here. Gives which of the three each model
-# chooses, by every prompt, what that amounts to, and pages to ask people the same. Included where the config has a
-# section compun.
+# Needs a list of compounds with three images of each, the user's or drawn here. Gives which of the three each model
+# chooses, by every prompt, accuracies and tests, and pages to ask people the same. Included if the config has compun.
 
 COMPUN = "<dataset>/compun"
 
@@ -14,7 +13,7 @@ wildcard_constraints:
 if drawn_compounds():
 
     rule draw_compounds:
-        """Draw compounds, their images and what is said of them, and pictures to train small CLIPs on."""
+        """Draw compounds, their images and texts about them, and pictures to train small CLIPs on."""
         output:
             listed=f"{COMPUN}/drawn/list.csv",
             images=directory(f"{COMPUN}/drawn/images"),
@@ -29,19 +28,10 @@ if drawn_compounds():
             "<logs>/compun/draw_compounds.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        resources:
-            mem_mb=growing(1000),
-            runtime=growing(30),
         params:
-            code=code_hash("workflow_scripts.compun.draw_compounds"),
-            drawn=CONFIG.compun.drawn.model_dump(),
-            seed=CONFIG.seed,
-            results=results_folder,
-            folder=lambda wildcards: on_disk(f"{compun_folder()}/drawn"),
+            **step("compun.draw_compounds", folder=lambda wildcards: on_disk(f"{compun_folder()}/drawn")),
         shell:
-            "python -m workflow_scripts.compun.draw_compounds --tested {params.drawn[tested]} --others {params.drawn[others]}"
-            " --things {params.drawn[things]} --pairs {params.drawn[pairs]} --each {params.drawn[each]} --seed {params.seed}"
-            " --results {params.results:q} --output {params.folder:q} --log {log:q}"
+            "python -m {params.step} --log {log:q}"
 
     rule train_small_clip:
         """Train a small CLIP on drawn pictures, with the tested compounds or without, as stage judge does."""
@@ -80,7 +70,7 @@ if drawn_compounds():
 
 
 rule load_compounds:
-    """Read the compounds and the three images of each, and count those that are not complete."""
+    """Read the compounds and the three images of each; count the incomplete ones."""
     input:
         compound_files,
     output:
@@ -95,24 +85,19 @@ rule load_compounds:
     conda:
         "../envs/compun.yaml"
     resources:
-        mem_mb=growing(2000),
         runtime=growing(60),
     params:
-        code=code_hash("workflow_scripts.compun.load_compounds"),
-        options=compound_options,
+        **step("compun.load_compounds", origin=compound_origin),
         contents=compound_contents,
-        cache=CONFIG.cache,
-        folder=lambda wildcards: on_disk(compun_folder()),
     shell:
-        "python -m workflow_scripts.compun.load_compounds {params.options:q} --cache {params.cache:q}"
-        " --output {params.folder:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule ask_captions:
-    """Gather example captions or descriptions: from a file, and what it lacks of a language model."""
+    """Collect example captions or descriptions: from a file, and from a language model for what it lacks."""
     input:
         compounds=f"{COMPUN}/compounds.parquet",
-        file=text_files,
+        file=text_file,
     output:
         texts=f"{COMPUN}/{{kind}}.json",
         summary=f"{COMPUN}/{{kind}}_summary.json",
@@ -123,15 +108,11 @@ rule ask_captions:
     conda:
         "../envs/compun.yaml"
     resources:
-        mem_mb=growing(1000),
         runtime=growing(240),
     params:
-        code=code_hash("workflow_scripts.compun.ask_captions"),
-        options=text_options,
-        cache=CONFIG.cache,
+        **step("compun.ask_captions", ask=asking),
     shell:
-        "python -m workflow_scripts.compun.ask_captions --kind {wildcards.kind} --compounds {input.compounds:q}"
-        " {params.options:q} --cache {params.cache:q} --output {output.texts:q} --summary {output.summary:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule classify:
@@ -140,8 +121,9 @@ rule classify:
         compounds=f"{COMPUN}/compounds.parquet",
         images=f"{COMPUN}/images.parquet",
         folder=f"{COMPUN}/images",
-        texts=text_tables,
-        models=model_files,
+        captions=text_table("captions"),
+        descriptions=text_table("descriptions"),
+        files=model_files,
     output:
         choices=directory(f"{COMPUN}/choices"),
     log:
@@ -157,24 +139,13 @@ rule classify:
         torch=torch_slots(),
         gpu=compun_gpus(),
     params:
-        code=code_hash("workflow_scripts.compun.classify"),
-        texts=text_table_options,
-        models=asked_models,
-        examples=CONFIG.compun.examples,
-        templates=CONFIG.compun.templates,
-        batch=CONFIG.compun.batch,
-        device=CONFIG.compun.device,
-        cache=CONFIG.cache,
-        torch_threads=CONFIG.threads,
+        **step("compun.classify", models=asked_models),
     shell:
-        "python -m workflow_scripts.compun.classify --compounds {input.compounds:q} --images {input.images:q}"
-        " --folder {input.folder:q} {params.texts:q} --examples {params.examples} --templates {params.templates:q}"
-        " --models {params.models:q} --batch {params.batch} --threads {params.torch_threads} --device {params.device}"
-        " --cache {params.cache:q} --output {output.choices:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule analyze_choices:
-    """Say how often each model is right, by which prompt, and test the differences."""
+    """Compute how often each model is right, by prompt, and test the differences."""
     input:
         compounds=f"{COMPUN}/compounds.parquet",
         choices=f"{COMPUN}/choices",
@@ -188,15 +159,9 @@ rule analyze_choices:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.compun.analyze_choices"),
-        people=["--people", *map(on_disk, people_answered())] if people_answered() else [],
-        bootstrap=CONFIG.compun.bootstrap,
-        seed=CONFIG.seed,
+        **step("compun.analyze_choices"),
     shell:
-        "python -m workflow_scripts.compun.analyze_choices --compounds {input.compounds:q}"
-        " --choices {input.choices:q}/choices.parquet --retrieval {input.choices:q}/retrieval.parquet"
-        " --models {input.choices:q}/models.json {params.people:q} --bootstrap {params.bootstrap} --seed {params.seed}"
-        " --output {output.analysis:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 if CONFIG.compun.human:
@@ -282,7 +247,7 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
 
 
 rule draw_compun:
-    """Draw how often each model is right of compound nouns, by prompt and by kind, beside the paper's figures."""
+    """Draw how often each model is right about compound nouns, by prompt and by kind, next to the paper's figures."""
     input:
         analysis=f"{compun_folder()}/analysis",
     output:
@@ -295,20 +260,18 @@ rule draw_compun:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.compun.draw_compun"),
+        **step("compun.draw_compun"),
     shell:
-        "python -m workflow_scripts.compun.draw_compun --analysis {input.analysis:q} --text {output.text:q}"
-        " --accuracy {output.accuracy:q} --examples {output.examples:q} --gains {output.gains:q}"
-        " --kinds {output.kinds:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule make_compun_page:
-    """Write the page of compound nouns alone: one file."""
+    """Write the page about compound nouns: one file."""
     input:
         compun_page_reads(),
         templates=page_templates("compun"),
     output:
-        report(
+        page=report(
             "<results>/compun.html",
             caption="../workflow_scripts/report/captions/compun.rst",
             category="Compound nouns",
@@ -321,10 +284,6 @@ rule make_compun_page:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.compun.make_compun_page"),
-        dataset=DATASET,
-        settings=CONFIG.model_dump_json(include={"seed", "dataset", "compun"}),
-        results=results_folder,
+        **step("compun.make_compun_page", settings=compun_settings),
     shell:
-        "python -m workflow_scripts.compun.make_compun_page --results {params.results:q}"
-        " --dataset {params.dataset:q} --settings {params.settings:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

@@ -1,132 +1,89 @@
-# compun: its compounds, texts and models, what is shown.
-from workflow_scripts.compun.drawn.world import TRAININGS
+# compun: its compounds, texts and models, and what pages show.
+from workflow_scripts.compun.config import TRAININGS, Asking
 
 COMPUN_FIGURES = ("accuracy", "examples", "gains", "kinds")
 
 
 def compun_folder():
-    """Where all of it goes."""
+    """Return the folder of the stage's artifacts."""
     return f"{RESULTS}/{DATASET}/compun"
 
 
 def drawn_compounds():
-    """Whether the compounds are drawn, and small CLIPs learn from pictures."""
+    """Return whether the compounds are drawn, and small CLIPs trained on pictures of them."""
     return CONFIG.compun.compounds is None
 
 
 def compound_files(wildcards):
-    """The list of compounds; of drawn ones the images too."""
+    """Return the list of compounds and, if they are drawn, their images."""
     if drawn_compounds():
         return [f"{compun_folder()}/drawn/{name}" for name in ("list.csv", "images")]
     return of_project(CONFIG.compun.compounds.file) if CONFIG.compun.compounds.file else []
 
 
-def compound_options(wildcards):
-    """The list of compounds and the places of their images."""
+def compound_origin(wildcards):
+    """Return where the list of compounds and their images are."""
     if drawn_compounds():
-        listed, images = map(on_disk, compound_files(wildcards))
-        return ["--file", listed, "--images", images]
-    wanted = CONFIG.compun.compounds
-    images = [wanted.images] if isinstance(wanted.images, str) else wanted.images
-    return [
-        *(["--file", wanted.file] if wanted.file else []),
-        *("--images", *images),
-        # The names in the benchmark's own archive are the authority; of any other, the list selects.
-        *(["--take-unlisted"] if "compun" in images else []),
-        *(["--sha256", wanted.sha256] if wanted.sha256 else []),
-    ]
+        return dict(zip(("file", "images"), map(on_disk, compound_files(wildcards))))
+    return CONFIG.compun.compounds.model_dump(mode="json")
 
 
 def compound_contents(wildcards):
-    """A text that changes when the user's list or images do."""
+    """Return a fingerprint of the user's list and images."""
     from workflow_scripts.compun.load_compounds import fingerprint
 
-    wanted = CONFIG.compun.compounds
-    return fingerprint(wanted.file, wanted.images) if wanted else ""
+    return "" if drawn_compounds() else fingerprint(CONFIG.compun.compounds)
 
 
-def compun_texts():
-    """The kinds of texts of compounds that there are."""
-    wanted = {"captions": CONFIG.compun.captions, "descriptions": CONFIG.compun.descriptions}
-    return [kind for kind, texts in wanted.items() if texts or drawn_compounds()]
-
-
-def texts_wanted(kind):
-    """Where the texts of one kind come from; None: from the drawing."""
-    return CONFIG.compun.captions if kind == "captions" else CONFIG.compun.descriptions
-
-
-def text_files(wildcards):
-    """The file that holds such texts."""
-    wanted = texts_wanted(wildcards.kind)
-    if wanted is None:
+def text_file(wildcards):
+    """Return the file of captions or descriptions that exist already."""
+    texts = getattr(CONFIG.compun, wildcards.kind)
+    if texts is None:
         return [f"{compun_folder()}/drawn/{wildcards.kind}.json"]
-    return of_project(wanted.file) if wanted.file else []
+    return of_project(texts.file) if texts.file else []
 
 
-def text_options(wildcards):
-    """Where a kind of texts comes from: a file, a language model. Of its key, the variable's name alone."""
-    wanted = texts_wanted(wildcards.kind)
-    if wanted is None:
-        return ["--file", *map(on_disk, text_files(wildcards)), "--count", 1]
-    file = [part for file in text_files(wildcards) for part in ("--file", file)]
-    if wanted.address is None:
-        return [*file, "--count", wanted.count]
-    asked = {
-        "address": wanted.address, "model": wanted.model, "key": wanted.key, "tries": wanted.tries,
-        "at-once": wanted.at_once, "per-minute": wanted.per_minute, "timeout": wanted.timeout,
-    }  # fmt: skip
-    sent = {"temperature": wanted.temperature, "top-p": wanted.top_p}
-    options = [*file, "--count", wanted.count]
-    options += [part for name, value in asked.items() if value is not None for part in (f"--{name}", value)]
-    return options + [
-        part for name, value in sent.items() for part in (f"--{name}", *([] if value is None else [value]))
-    ]
+def asking(wildcards):
+    """Return how a language model is asked for captions or descriptions."""
+    texts = getattr(CONFIG.compun, wildcards.kind)
+    return {"count": 1} if texts is None else texts.model_dump(mode="json", include=set(Asking.model_fields))
 
 
-def small_clips(wildcards):
-    """The folders of the CLIPs that learn from drawn pictures, by what they are called."""
-    names = TRAININGS if drawn_compounds() else ()
-    return {name: f"{compun_folder()}/judges/{name}" for name in names}
+def text_table(kind):
+    """Return the file of all captions or descriptions, if there are any."""
+    return [f"{compun_folder()}/{kind}.json"] if drawn_compounds() or getattr(CONFIG.compun, kind) else []
+
+
+def small_clips():
+    """Return the folders of the CLIPs trained on drawn pictures, by name."""
+    return {name: f"{compun_folder()}/judges/{name}" for name in TRAININGS if drawn_compounds()}
 
 
 def asked_models(wildcards):
-    """All models, as the JSON that their step reads."""
-    own = [{"name": name, "judge": on_disk(folder)} for name, folder in small_clips(wildcards).items()]
-    return json.dumps(own + [model.model_dump(exclude_none=True) for model in CONFIG.compun.models])
+    """Return all models to ask."""
+    small = [{"name": name, "judge": on_disk(folder)} for name, folder in small_clips().items()]
+    return small + [model.model_dump(mode="json", exclude_none=True) for model in CONFIG.compun.models]
 
 
 def model_files(wildcards):
-    """What models are made of here: the CLIPs that learn from drawn pictures, files and folders of the user's."""
-    return [
-        *small_clips(wildcards).values(),
-        *of_project(*(str(path) for model in CONFIG.compun.models for path in model.places())),
-    ]
-
-
-def text_tables(wildcards):
-    """The files of all texts."""
-    return [f"{compun_folder()}/{kind}.json" for kind in compun_texts()]
-
-
-def text_table_options(wildcards):
-    """The options that name them."""
-    return [part for kind in compun_texts() for part in (f"--{kind}", on_disk(f"{compun_folder()}/{kind}.json"))]
+    """Return the files and folders of models: the CLIPs trained here, and the user's."""
+    places = (str(path) for model in CONFIG.compun.models for path in model.places())
+    return [*small_clips().values(), *of_project(*places)]
 
 
 def compun_gpus():
-    """How many GPUs a scheduler is asked for; a machine without one does all the same."""
+    """Return the number of GPUs to request from a scheduler; they are optional on a machine without a scheduler."""
     return 0 if CONFIG.compun.device == "cpu" else 1
 
 
 def people_answered():
-    """What people say of the compounds, where the config names their answers."""
+    """Return the results of asking people, if the config names their answers."""
     asked = CONFIG.compun.human
     return [f"{compun_folder()}/human/people.json"] if asked and asked.answers else []
 
 
 def people_options(wildcards):
-    """The options of a sample of tasks for people."""
+    """Return the options of a sample of tasks for people."""
     asked = CONFIG.compun.human
     return [
         *("--kinds", *asked.kinds, "--batch", asked.batch, "--gold", asked.gold, "--repeats", asked.repeats),
@@ -135,7 +92,7 @@ def people_options(wildcards):
 
 
 def compun_figures():
-    """The figures of compound nouns, by the names that their rule gives them."""
+    """Return the figures of compound nouns, by name."""
     return {
         name: report(
             f"{RESULTS}/figures/{DATASET}_compun_{name}.svg",
@@ -148,7 +105,7 @@ def compun_figures():
 
 
 def compun_page_reads():
-    """What a page that tells of compound nouns reads."""
+    """Return the inputs of pages with a section on compound nouns."""
     if CONFIG.compun is None:
         return []
     figures = [f"{RESULTS}/figures/{DATASET}_compun_{name}.svg" for name in COMPUN_FIGURES]
@@ -157,8 +114,13 @@ def compun_page_reads():
     return [*figures, *(f"{compun_folder()}/{name}" for name in read)]
 
 
+def compun_settings(wildcards):
+    """Return the settings that the page shows."""
+    return CONFIG.model_dump(mode="json", include={"seed", "dataset", "compun"})
+
+
 def compun_outputs():
-    """What asking models of compound nouns is for, and pages to ask people where the config has them."""
+    """Return the targets of the stage."""
     if CONFIG.compun is None:
         return []
     asked = [f"{compun_folder()}/human/pages"] if CONFIG.compun.human else []

@@ -1,17 +1,10 @@
-"""How often is the compound's image chosen, by which model and prompt, and what do the wrong answers have in common?
-
-Writes tables (CSV): accuracy, a row a model and prompt, with a bootstrap interval over compounds; comparisons, of
-two prompts of a model and of two models under a prompt, on the compounds that both have (McNemar; Holm's correction
-within each model for prompts, over all prompts for models); kinds, by what the compound's picture shows of its nouns,
-if the list says so; retrieval, among all images; and beside, the paper's figures and ours, each line saying whose it
-is.
+"""Compute how often each model chooses the compound's image, by prompt, and test the differences.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3, 5, 6, A.1.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from itertools import combinations
@@ -24,6 +17,7 @@ import pandas as pd
 from workflow_scripts.compun import published
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.retrieval import found
+from workflow_scripts.compun.steps import AnalyzeChoices
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
@@ -37,13 +31,22 @@ from workflow_scripts.stats.paired import holm, mcnemar
 
 BASES = ("template", "reversed", "descriptions", "examples")
 PROMPT = re.compile(rf"({'|'.join(BASES)})(?:_(\d+))?(_ensemble)?")
-# Captions a compound, in the paper's table 1.
-USUAL = 5
+PUBLISHED_CAPTIONS = 5  # of a compound, in the paper's table 1
 PAPER, OURS = "paper", "ours"
+
+# The columns of the tables.
+COMPARED = [
+    "between", "model", "prompt", "a", "b", "difference", "low", "high", "n", "both", "a_only", "b_only", "neither",
+    "p_exact", "chi_square", "p_chi_square", "p_holm",
+]  # fmt: skip
+OF_KINDS = ["model", "prompt", "kind", "n", "wrong", "wrong_share", "wrong_low", "wrong_high", "right", "similarity",
+            "similarity_low", "similarity_high"]  # fmt: skip
+RETRIEVED = ["model", "prompt", "found", "low", "high", "n", "images", "ties", "median_rank"]
+BESIDE = ["table", "whose", "model", "prompt", "value", "low", "high", "n", "note"]
 
 
 class Prompt(NamedTuple):
-    """A prompt's name taken apart. captions: how many examples; None where the prompt has none."""
+    """The parts of a prompt's name; ``captions`` is the number of examples, None for prompts without."""
 
     base: str
     captions: int | None
@@ -51,15 +54,17 @@ class Prompt(NamedTuple):
 
 
 def read_prompt(name: str) -> Prompt:
-    """``examples_5_ensemble`` as its parts. Raises UserError for a name of another form."""
+    """Return the parts of a name such as ``examples_5_ensemble``; raise UserError for a name of another form."""
     parts = PROMPT.fullmatch(name)
     if parts is None or (parts[1] == "examples") != (parts[2] is not None):
-        raise UserError(f"prompt {name!r}: must be template, reversed, descriptions or examples_N, perhaps _ensemble")
+        raise UserError(
+            f"prompt {name!r}: expected template, reversed, descriptions or examples_N, with or without _ensemble"
+        )
     return Prompt(parts[1], int(parts[2]) if parts[2] else None, parts[3] is not None)
 
 
 def in_order(choices: pd.DataFrame) -> pd.DataFrame:
-    """Models as they come; of each the prompts in the order of BASES and of captions, those of ensembles last."""
+    """Sort prompts within each model by BASES and number of captions, ensembles last; models keep their order."""
 
     def place(name: str) -> tuple[bool, int, int]:
         base, captions, ensemble = read_prompt(name)
@@ -71,191 +76,171 @@ def in_order(choices: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual_prompts(prompts: Sequence[str]) -> list[str]:
-    """``prompts`` with examples by one number of captions alone: the paper's, or else the greatest there is."""
+    """Return ``prompts`` with only one number of example captions: the paper's, or otherwise the largest."""
     counts = [count for _, count, _ in map(read_prompt, prompts) if count is not None]
-    usual = USUAL if USUAL in counts else max(counts, default=None)
+    usual = PUBLISHED_CAPTIONS if PUBLISHED_CAPTIONS in counts else max(counts, default=None)
     return [name for name in prompts if read_prompt(name).captions in (None, usual)]
 
 
-def estimate(
-    table: pd.DataFrame, values: np.ndarray, resamples: int, seed: int, *keys: str | int
-) -> dict[str, float | None]:
-    """``value``, ``low``, ``high`` of the mean of ``values`` (n >= 1), its compounds resampled.
+class Estimator(NamedTuple):
+    """Means with bootstrap intervals over compounds."""
 
-    Of truths it is the share that is true. No ends where all values are the same numbers.
-    """
-    of = interval.share if values.dtype == bool else interval.mean
-    own = of(table["compound"].to_numpy(str), values, np.ones(len(table)), resamples, rng(seed, *keys))
-    if values.dtype != bool and len(np.unique(values)) == 1:
-        return {"value": own.value, "low": None, "high": None}
-    return {"value": own.value, "low": own.low, "high": own.high}
+    resamples: int
+    seed: int
+
+    def __call__(
+        self, table: pd.DataFrame, values: np.ndarray, names: Sequence[str], *keys: str | int
+    ) -> dict[str, float | None]:
+        """Return the mean of ``values`` (n >= 1) and the ends of its interval, under three ``names``.
+
+        The mean of booleans is the fraction that is true. If all other values are equal, there is no interval.
+
+        Args:
+            keys: what the random numbers derive from, besides the seed.
+        """
+        of = interval.share if values.dtype == bool else interval.mean
+        mean = of(table["compound"].to_numpy(str), values, np.ones(len(table)), self.resamples, rng(self.seed, *keys))
+        constant = values.dtype != bool and len(np.unique(values)) == 1
+        ends = (None, None) if constant else (mean.low, mean.high)
+        return dict(zip(names, (mean.value, *ends), strict=True))
 
 
-def accuracies(choices: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """A row a model and prompt, in their order: accuracy with low and high, n, similarity (mean of the right ones).
+def accuracies(choices: pd.DataFrame, estimate: Estimator) -> pd.DataFrame:
+    """Return accuracy by model and prompt, in their order, and the mean similarity of the right answers.
 
-    Of n are right, n1 and n2 (wrong, by the distractor that was chosen), and ties, which are not right either.
+    Of n answers, count those that are right, wrong (n1 and n2, by the distractor that was chosen), and ties.
     """
     rows = []
-    for (model, prompt), own in choices.groupby(["model", "prompt"], sort=False):
-        right = own["right"].to_numpy(bool)
-        about = estimate(own, right, resamples, seed, "accuracy", model, prompt)
-        tied = is_tied(own)
-        wrong = own.loc[~right & ~tied, "answer"].value_counts()
+    for (model, prompt), answers in choices.groupby(["model", "prompt"], sort=False):
+        right, tied = answers["right"].to_numpy(bool), is_tied(answers)
+        wrong = answers.loc[~right & ~tied, "answer"].value_counts()
         rows.append(
-            {
-                "model": model, "prompt": prompt, "accuracy": about["value"], "low": about["low"],
-                "high": about["high"], "n": len(own), "right": int(right.sum()), "n1": int(wrong.get("n1", 0)),
-                "n2": int(wrong.get("n2", 0)), "ties": int(tied.sum()),
-                "similarity": own.loc[right, "similarity_compound"].mean(),
-            }
-        )  # fmt: skip
+            {"model": model, "prompt": prompt}
+            | estimate(answers, right, ("accuracy", "low", "high"), "accuracy", model, prompt)
+            | {"n": len(answers), "right": int(right.sum())}
+            | {role: int(wrong.get(role, 0)) for role in ("n1", "n2")}
+            | {"ties": int(tied.sum()), "similarity": answers.loc[right, "similarity_compound"].mean()}
+        )
     return pd.DataFrame(rows)
 
 
-COMPARED = [
-    "between", "model", "prompt", "a", "b", "difference", "low", "high", "n", "both", "a_only", "b_only", "neither",
-    "p_exact", "chi_square", "p_chi_square", "p_holm",
-]  # fmt: skip
+def compare(choices: pd.DataFrame, between: str, estimate: Estimator) -> pd.DataFrame:
+    """Compare every two prompts of each model, or every two models under each prompt, on common compounds.
 
+    Args:
+        between: ``prompt`` or ``model``.
 
-def compare(choices: pd.DataFrame, between: str, resamples: int, seed: int) -> pd.DataFrame:
-    """Every two prompts of each model (between: prompt), or every two models under each prompt (model): COMPARED.
-
-    A row is a minus b on the compounds that both answered, with the paired interval. p_holm corrects p_exact: of two
-    prompts, for all tests of the same model; of two models, for all tests under all prompts. a is the later of the two:
-    against the template, what one gains. Two that have no compound in common are left out.
+    Returns:
+        COMPARED: a minus b, with the paired interval. ``p_holm`` corrects ``p_exact``: of prompts, for all tests of
+        the same model; of models, for all tests under all prompts. ``a`` is the later of the two, so that differences
+        from the template are gains. Pairs without a common compound are skipped.
     """
     within = {"prompt": "model", "model": "prompt"}[between]
     rows = []
-    for fixed, part in choices.groupby(within, sort=False):
-        of = {name: rows.set_index("compound")["right"] for name, rows in part.groupby(between, sort=False)}
+    for fixed, answers in choices.groupby(within, sort=False):
+        of = {name: rows.set_index("compound")["right"] for name, rows in answers.groupby(between, sort=False)}
         for b, a in combinations(of, 2):
             both = pd.concat([of[a], of[b]], axis=1, join="inner", keys=["a", "b"]).reset_index()
             if both.empty:
                 continue
-            values = both["a"].astype(float) - both["b"].astype(float)
-            about = estimate(both, values.to_numpy(), resamples, seed, "comparison", between, fixed, a, b)
-            test = vars(mcnemar(both["a"].to_numpy(), both["b"].to_numpy()))
-            row = {"between": between, "model": None, "prompt": None, within: fixed, "a": a, "b": b, "n": len(both)}
-            rows.append(row | {"difference": about["value"], "low": about["low"], "high": about["high"]} | test)
+            difference = (both["a"].astype(float) - both["b"].astype(float)).to_numpy()
+            row = {"between": between, within: fixed, "a": a, "b": b, "n": len(both)}
+            names = ("difference", "low", "high")
+            row |= estimate(both, difference, names, "comparison", between, fixed, a, b)
+            rows.append(row | vars(mcnemar(both["a"].to_numpy(), both["b"].to_numpy())))
     table = pd.DataFrame(rows, columns=COMPARED)
-    if between == "prompt":
-        table["p_holm"] = table.groupby("model")["p_exact"].transform(holm)
-    else:
-        table["p_holm"] = holm(table["p_exact"])
+    groups = table.groupby("model")["p_exact"] if between == "prompt" else None
+    table["p_holm"] = holm(table["p_exact"]) if groups is None else groups.transform(holm)
     return table
 
 
-OF_KINDS = ["model", "prompt", "kind", "n", "wrong", "wrong_share", "wrong_low", "wrong_high", "right", "similarity",
-            "similarity_low", "similarity_high"]  # fmt: skip
+def by_kind(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> pd.DataFrame:
+    """Return OF_KINDS: wrong answers (the paper's figure 3) and the mean similarity of right ones (figure 4).
 
+    The paper counts wrong answers; their fraction does not grow with the size of the kind.
 
-def by_kind(choices: pd.DataFrame, kinds: pd.Series, resamples: int, seed: int) -> pd.DataFrame:
-    """OF_KINDS: the wrong answers (the paper's figure 3), and the mean similarity of the right ones (figure 4).
-
-    kinds: of each compound; those without one are in no row. The paper counts the wrong ones: their share, beside,
-    does not grow with the size of the kind.
+    Args:
+        kinds: by compound; compounds without a kind are skipped.
     """
-    table = choices.assign(kind=choices["compound"].map(kinds))
+    table = choices.assign(kind=pd.Categorical(choices["compound"].map(kinds), NOUNS_SEEN))
     rows = []
-    for (model, prompt), own in table.groupby(["model", "prompt"], sort=False):
-        for kind in NOUNS_SEEN:
-            part = own[own["kind"] == kind]
-            if part.empty:
-                continue
-            right = part[part["right"]]
-            share = estimate(part, (~part["right"]).to_numpy(bool), resamples, seed, "wrong", model, prompt, kind)
-            mean: dict[str, float | None] = {"value": None, "low": None, "high": None}
+    for (model, prompt), answers in table.groupby(["model", "prompt"], sort=False):
+        for kind, part in answers.groupby("kind", observed=True):
+            wrong, right = (~part["right"]).to_numpy(bool), part[part["right"]]
+            row = {"model": model, "prompt": prompt, "kind": kind, "n": len(part), "wrong": int(wrong.sum())}
+            row |= estimate(part, wrong, ("wrong_share", "wrong_low", "wrong_high"), "wrong", model, prompt, kind)
+            row["right"] = len(right)
             if len(right):
-                values = right["similarity_compound"].to_numpy(float)
-                mean = estimate(right, values, resamples, seed, "similarity", model, prompt, kind)
-            rows.append(
-                {
-                    "model": model, "prompt": prompt, "kind": kind, "n": len(part), "wrong": len(part) - len(right),
-                    "wrong_share": share["value"], "wrong_low": share["low"], "wrong_high": share["high"],
-                    "right": len(right), "similarity": mean["value"], "similarity_low": mean["low"],
-                    "similarity_high": mean["high"],
-                }
-            )  # fmt: skip
+                values, names = right["similarity_compound"].to_numpy(float), OF_KINDS[-3:]
+                row |= estimate(right, values, names, "similarity", model, prompt, kind)
+            rows.append(row)
     return pd.DataFrame(rows, columns=OF_KINDS)
 
 
-RETRIEVED = ["model", "prompt", "found", "low", "high", "n", "images", "ties", "median_rank"]
-
-
-def retrieved(table: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """RETRIEVED: how often the compound's image is the first of all images. table: columns of ``RETRIEVAL``."""
+def retrieved(table: pd.DataFrame, estimate: Estimator) -> pd.DataFrame:
+    """Return RETRIEVED: how often the compound's image is the first of all; ``table`` has columns of ``RETRIEVAL``."""
     rows = []
-    for (model, prompt), own in table.groupby(["model", "prompt"], sort=False):
-        about = estimate(own, found(own), resamples, seed, "retrieval", model, prompt)
+    for (model, prompt), ranks in table.groupby(["model", "prompt"], sort=False):
         rows.append(
-            {
-                "model": model, "prompt": prompt, "found": about["value"], "low": about["low"], "high": about["high"],
-                "n": len(own), "images": int(own["images"].max()), "ties": int((own["tied"] > 0).sum()),
-                "median_rank": float((own["above"] + own["tied"] + 1).median()),
-            }
-        )  # fmt: skip
+            {"model": model, "prompt": prompt, "n": len(ranks), "images": int(ranks["images"].max())}
+            | estimate(ranks, found(ranks), ("found", "low", "high"), "retrieval", model, prompt)
+            | {"ties": int((ranks["tied"] > 0).sum())}
+            | {"median_rank": float((ranks["above"] + ranks["tied"] + 1).median())}
+        )
     return pd.DataFrame(rows, columns=RETRIEVED)
 
 
-BESIDE = ["table", "whose", "model", "prompt", "value", "low", "high", "n", "note"]
-
-
 def beside(
-    accuracy: pd.DataFrame,
-    retrieval: pd.DataFrame | None,
-    people: dict[str, Any] | None,
-    failed: dict[str, str],
+    accuracy: pd.DataFrame, retrieval: pd.DataFrame, people: dict[str, Any] | None, failed: dict[str, str]
 ) -> pd.DataFrame:
-    """BESIDE: the lines of the paper's tables 1 and 2 and of its retrieval, then ours; whose: PAPER or OURS.
+    """Return BESIDE: the lines of the paper's tables 1 and 2 and of its retrieval, each followed by ours.
 
-    people: ``value``, ``low``, ``high``, ``n`` and ``note`` of human accuracy here. failed: why a model could not be
-    loaded.
+    Args:
+        people: ``value``, ``low``, ``high``, ``n`` and ``note`` of human accuracy here.
+        failed: by model, why it could not be loaded.
     """
-    rows: list[dict[str, Any]] = []
 
-    def add(table: str, whose: str, model: str, prompt: str | None, note: str | None = None, **values: Any) -> None:
-        rows.append({"table": table, "whose": whose, "model": model, "prompt": prompt, "note": note} | values)
+    def theirs(table: str, lines: Sequence[published.Result]) -> pd.DataFrame:
+        rows = [(table, PAPER, line.model, line.prompt, line.accuracy, published.COMPOUNDS) for line in lines]
+        return pd.DataFrame(rows, columns=["table", "whose", "model", "prompt", "value", "n"])
 
-    def of(row: Any, name: str) -> dict[str, Any]:
-        return {"value": getattr(row, name), "low": row.low, "high": row.high, "n": row.n}
+    def ours(table: str, rows: pd.DataFrame, value: str) -> pd.DataFrame:
+        return rows.rename(columns={value: "value"}).assign(table=table, whose=OURS)
 
-    for line in published.TABLE_1:
-        add("1", PAPER, line.model, line.prompt, value=line.accuracy, n=published.COMPOUNDS)
-    if people is not None:
-        add("1", OURS, published.PEOPLE, None, **people)
-    usual = usual_prompts(list(accuracy["prompt"].drop_duplicates()))
-    for row in accuracy[accuracy["prompt"].isin(usual)].itertuples():
-        add("1", OURS, row.model, row.prompt, **of(row, "accuracy"))
-    for model, reason in failed.items():
-        add("1", OURS, model, None, f"not loaded: {reason}")
-    for count, value in published.TABLE_2.items():
-        add("2", PAPER, "CLIP", f"examples_{count}", value=value, n=published.COMPOUNDS)
-    for row in accuracy[accuracy["prompt"].str.startswith("examples_")].itertuples():
-        add("2", OURS, row.model, row.prompt, **of(row, "accuracy"))
-    line = published.RETRIEVAL
-    add("retrieval", PAPER, line.model, line.prompt, value=line.accuracy, n=published.COMPOUNDS)
-    ranks = pd.DataFrame(columns=RETRIEVED) if retrieval is None else retrieval
-    for row in ranks[ranks["prompt"].isin(usual)].itertuples():
-        add("retrieval", OURS, row.model, row.prompt, **of(row, "found"))
+    def usual(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows[rows["prompt"].isin(usual_prompts(list(accuracy["prompt"].drop_duplicates())))]
+
+    asked = [{"model": published.PEOPLE} | people] if people else []
+    notes = [{"model": model, "note": f"not loaded: {reason}"} for model, reason in failed.items()]
+    counts = [published.Result("CLIP", f"examples_{n}", value) for n, value in published.TABLE_2.items()]
+    tables = [
+        theirs("1", published.TABLE_1),
+        ours("1", pd.DataFrame(asked), "value"),
+        ours("1", usual(accuracy), "accuracy"),
+        ours("1", pd.DataFrame(notes), "value"),
+        theirs("2", counts),
+        ours("2", accuracy[accuracy["prompt"].str.startswith("examples_")], "accuracy"),
+        theirs("retrieval", [published.RETRIEVAL]),
+        ours("retrieval", usual(retrieval), "found"),
+    ]
+    rows = [row for table in tables for row in table.to_dict("records")]
     return pd.DataFrame(rows, columns=BESIDE).astype({"n": "Int64"})
 
 
-def people_of(found: dict[str, Any]) -> dict[str, Any] | None:
-    """Of what ``analyze_people`` found, accuracy and how many people it is of; None where nobody chose a picture."""
-    workers = found["workers"]
+def people_of(result: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the accuracy in people.json and the number of workers; None if nobody chose a picture."""
+    workers = result["workers"]
     kept = workers["answered"] - workers["left_out"]
-    return found["accuracy"] and found["accuracy"] | {"note": f"{kept} kept, {workers['left_out']} left out"}
+    return result["accuracy"] and result["accuracy"] | {"note": f"{kept} kept, {workers['left_out']} left out"}
 
 
 def check_choices(choices: pd.DataFrame, compounds: pd.DataFrame, where: Path) -> None:
-    """Raises UserError for choices of other compounds, of none, and for prompts of an unknown name."""
+    """Raise UserError for choices of other compounds, for no choices, and for unknown prompts."""
     if choices.empty:
-        raise UserError(f"{where}: no choice in it: were there a model that loads and a complete compound?")
+        raise UserError(f"{where}: no choices; at least one model and one complete compound are needed")
     other = sorted(set(choices["compound"]) - set(compounds["compound"]))
     if other:
-        raise UserError(f"{where}: {other[0]!r} is none of the compounds: make the choices again")
+        raise UserError(f"{where}: {other[0]!r} is not among the compounds; run classify again")
     for name in choices["prompt"].unique():
         read_prompt(name)
 
@@ -263,33 +248,28 @@ def check_choices(choices: pd.DataFrame, compounds: pd.DataFrame, where: Path) -
 def analyze(
     compounds: pd.DataFrame,
     choices: pd.DataFrame,
-    retrieval: pd.DataFrame | None = None,
-    people: dict[str, Any] | None = None,
-    failed: dict[str, str] | None = None,
-    *,
-    resamples: int = 2000,
-    seed: int = 0,
+    retrieval: pd.DataFrame,
+    people: dict[str, Any] | None,
+    failed: dict[str, str],
+    estimate: Estimator,
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """The tables by name, and the summary. compounds, choices, retrieval: columns of their schemas."""
+    """Return the tables by name, and the summary; the arguments are those of ``beside`` and tables of their schemas."""
     choices = in_order(choices)
     kinds = compounds.dropna(subset="kind").set_index("compound")["kind"]
     usual = choices[choices["prompt"].isin(usual_prompts(list(choices["prompt"].unique())))]
-    accuracy = accuracies(choices, resamples, seed)
-    ranks = None if retrieval is None else retrieved(in_order(retrieval), resamples, seed)
+    accuracy, ranks = accuracies(choices, estimate), retrieved(in_order(retrieval), estimate)
+    comparisons = [compare(usual, between, estimate) for between in ("prompt", "model")]
     tables = {
         "accuracy": accuracy,
-        "comparisons": pd.concat(
-            [part for part in (compare(usual, of, resamples, seed) for of in ("prompt", "model")) if len(part)]
-            or [pd.DataFrame(columns=COMPARED)]
-        ),
-        "kinds": by_kind(choices, kinds, resamples, seed),
-        "retrieval": pd.DataFrame(columns=RETRIEVED) if ranks is None else ranks,
-        "beside": beside(accuracy, ranks, people, failed or {}),
+        "comparisons": pd.concat([part for part in comparisons if len(part)] or comparisons[:1]),
+        "kinds": by_kind(choices, kinds, estimate),
+        "retrieval": ranks,
+        "beside": beside(accuracy, ranks, people, failed),
     }
     judged = compounds[compounds["compound"].isin(choices["compound"])]
     summary = {
-        "seed": seed,
-        "resamples": resamples,
+        "seed": estimate.seed,
+        "resamples": estimate.resamples,
         "level": interval.LEVEL,
         "compounds": len(compounds),
         "judged": len(judged),
@@ -298,7 +278,7 @@ def analyze(
         "judged_without_kind": int(judged["kind"].isna().sum()),
         "models": list(choices["model"].drop_duplicates()),
         "prompts": list(choices["prompt"].drop_duplicates()),
-        "not_loaded": failed or {},
+        "not_loaded": failed,
         "answers": len(choices),
         "ties": int(accuracy["ties"].sum()),
         "people": people,
@@ -306,25 +286,19 @@ def analyze(
     return tables, summary
 
 
-def main(options: argparse.Namespace) -> None:
-    compounds, choices = read_table(options.compounds, COMPOUNDS), read_table(options.choices, CHOICES)
-    check_choices(choices, compounds, options.choices)
-    failed = {one["model"]: one["reason"] for one in read_json(options.models)["not_loaded"]}
-    tables, summary = analyze(
-        compounds,
-        choices,
-        read_table(options.retrieval, RETRIEVAL) if options.retrieval else None,
-        people_of(read_json(options.people)) if options.people else None,
-        failed,
-        resamples=options.bootstrap,
-        seed=options.seed,
-    )
-    with atomic_folder(options.output) as folder:
+def main(step: AnalyzeChoices) -> None:
+    compounds, choices = read_table(step.compounds, COMPOUNDS), read_table(step.choices / "choices.parquet", CHOICES)
+    check_choices(choices, compounds, step.choices)
+    failed = {model["model"]: model["reason"] for model in read_json(step.choices / "models.json")["not_loaded"]}
+    retrieval = read_table(step.choices / "retrieval.parquet", RETRIEVAL)
+    people = people_of(read_json(step.people)) if step.people else None
+    tables, summary = analyze(compounds, choices, retrieval, people, failed, Estimator(step.bootstrap, step.seed))
+    with atomic_folder(step.analysis) as folder:
         for name, table in tables.items():
             table.to_csv(folder / f"{name}.csv", index=False, float_format=f"%.{DIGITS}f", lineterminator="\n")
         write_json(summary, folder / "summary.json")
     if not sum(summary["kinds"].values()):
-        log.warning("warning: %s: no compound has a kind: no figures by kind", options.compounds)
+        log.warning("warning: %s: no compound has a kind; there are no figures by kind", step.compounds)
     for model, reason in failed.items():
         log.warning("warning: %s was not loaded: %s", model, reason)
     for row in tables["accuracy"].itertuples():
@@ -334,18 +308,5 @@ def main(options: argparse.Namespace) -> None:
         )
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument("--compounds", type=Path, required=True, help="compounds.parquet")
-    parser.add_argument("--choices", type=Path, required=True, help="choices.parquet")
-    parser.add_argument("--models", type=Path, required=True, help="models.json")
-    parser.add_argument("--retrieval", type=Path, help="retrieval.parquet, where all images were candidates")
-    parser.add_argument("--people", type=Path, help="people.json, where people were asked")
-    parser.add_argument("--bootstrap", type=cli.resamples, default=2000, help="resamples of the intervals")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for the tables and summary.json")
-    return parser
-
-
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

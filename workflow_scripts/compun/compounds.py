@@ -1,10 +1,10 @@
-"""A list of compound nouns: a text file with a noun a line, or a table with a noun a row.
+"""Read a list of compound nouns: a text file with a noun a line, or a table with a noun a row.
 
-A text file (.txt) may have lines that begin with ``#``. A table is CSV, TSV, JSON, JSON lines or Parquet with a column
-``compound``; optional are ``first`` and ``second``, its constituents, both or neither; ``kind``, what its picture shows
-of them: ``either``, ``both`` or ``none``; ``n1`` and ``n2``, the nouns that the distractors show, where they are not
-the constituents; ``path``, ``path_n1`` and ``path_n2``, the images, relative to the folder or archive of images; and
-``check``, in which ``split_closed`` marks the constituents that it proposes. Another column is an error.
+In a text file (.txt), lines that begin with ``#`` are comments. A table is CSV, TSV, JSON, JSON lines or Parquet with a
+column ``compound``. Optional columns are ``first`` and ``second``, its constituents (both or neither); ``kind``, which
+of them its picture shows: ``either``, ``both`` or ``none``; ``n1`` and ``n2``, the nouns that the distractors show, if
+they are not the constituents; ``path``, ``path_n1`` and ``path_n2``, the images, relative to the folder or archive of
+images; and ``check``, in which ``split_closed`` marks the constituents that it proposes. Other columns are errors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.records import read_records
+from workflow_scripts.core.records import decode, read_records
 from workflow_scripts.core.tables import NOUNS_SEEN, ROLES
 
 # The column that states the image of each role.
@@ -26,22 +26,22 @@ COLUMNS = ("first", "second", "kind", "n1", "n2", *PATHS.values(), "check")
 
 
 def plain(text: str) -> str:
-    """A name on one line, its words one space apart; an underscore is a space."""
+    """Return a name on one line with single spaces; an underscore counts as a space."""
     return " ".join(unicodedata.normalize("NFC", text).replace("_", " ").split())
 
 
 def key(text: str) -> str:
-    """What two ways to write one name share: case and the width of spaces do not count."""
+    """Return what spellings of a name share if case and the width of spaces do not count."""
     return plain(text).casefold()
 
 
 def joined(text: str) -> str:
-    """What two spellings of one compound share (``snow ball``, ``snowball``): its letters."""
+    """Return what spellings of a compound share (``snow ball``, ``snowball``): its letters."""
     return re.sub(r"[\s-]", "", key(text))
 
 
 def split_open(compound: str) -> tuple[str, str] | None:
-    """The constituents of a compound written apart or with a hyphen; the second is the last word. None: it is closed.
+    """Return the constituents of a compound written apart or with a hyphen, the last word as the second; else None.
 
     >>> split_open("grill surface thermometer")
     ('grill surface', 'thermometer')
@@ -54,29 +54,31 @@ def split_open(compound: str) -> tuple[str, str] | None:
 
 
 def read_list(file: Path) -> pd.DataFrame:
-    """A row a compound, as listed: columns ``compound`` and ``COLUMNS``, a text or None each.
+    """Return a row a compound, as listed: columns ``compound`` and ``COLUMNS``, each a text or None.
 
-    Constituents that are not stated are those of ``split_open``; n1 and n2 that are not stated are the constituents.
-    Raises UserError as ``read_records``, and for a list without compounds, an unknown column, a row that cannot be
-    read or states no compound, one constituent alone or an unknown kind, and a compound that stands twice.
+    Constituents default to those of ``split_open``; n1 and n2 default to the constituents.
+
+    Raises:
+        UserError: as ``read_records``; no compounds; an unknown column; a row that cannot be read, has no compound,
+            only one constituent or an unknown kind; a duplicate compound.
     """
     rows = _lines(file) if file.suffix.lower() == ".txt" else _table(file)
     if rows.empty:
-        raise UserError(f"{file}: no compounds: give a noun a line, or a table with a column 'compound'")
+        raise UserError(f"{file}: no compounds; give one noun a line, or a table with a column 'compound'")
     seen: dict[str, str] = {}
     for row in rows.itertuples():
         where = f"{file}: {row.where}"
         if row.compound is None:
-            raise UserError(f"{where}: no compound: fill it in or take the row out")
+            raise UserError(f"{where}: no compound; fill it in or remove the row")
         if (row.first is None) != (row.second is None):
-            raise UserError(f"{where}: {row.compound!r} has one constituent alone: give first and second, or neither")
+            raise UserError(f"{where}: {row.compound!r} has only one constituent; give first and second, or neither")
         if row.kind is not None and row.kind not in NOUNS_SEEN:
             raise UserError(
                 f"{where}: kind {row.kind!r} of {row.compound!r}; allowed: {', '.join(NOUNS_SEEN)}, or empty"
             )
         other = seen.setdefault(key(row.compound), row.where)
         if other != row.where:
-            raise UserError(f"{where}: {row.compound!r} is listed already in {other}: keep one")
+            raise UserError(f"{where}: {row.compound!r} duplicate entry, first in {other}; remove one")
     parts = [
         split_open(row.compound) or (None, None) if row.first is None else (row.first, row.second)
         for row in rows.itertuples()
@@ -88,7 +90,7 @@ def read_list(file: Path) -> pd.DataFrame:
 
 
 def two_spellings(compounds: Iterable[str]) -> list[str]:
-    """``snow ball, snowball`` for those that differ by spaces and hyphens alone."""
+    """Return groups such as ``snow ball, snowball`` that differ only by spaces and hyphens."""
     by: dict[str, list[str]] = {}
     for name in compounds:
         by.setdefault(joined(name), []).append(name)
@@ -96,15 +98,10 @@ def two_spellings(compounds: Iterable[str]) -> list[str]:
 
 
 def read_words(file: Path) -> list[tuple[str, str]]:
-    """The lines of a text file that hold something and do not begin with ``#``, and where each is (``line 3``)."""
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise UserError(f"{file}: no such file") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise UserError(f"{file}: line {line}: not UTF-8: save the file as UTF-8") from error
-    lines = ((f"line {number}", plain(line)) for number, line in enumerate(text.splitlines(), 1))
+    """Return the lines of a text file that are neither empty nor comments, each with its place (``line 3``)."""
+    if not file.is_file():
+        raise UserError(f"{file}: no such file; check the path")
+    lines = ((f"line {number}", plain(line)) for number, line in enumerate(decode(file).splitlines(), 1))
     return [(where, line) for where, line in lines if line and not line.startswith("#")]
 
 
@@ -116,8 +113,8 @@ def _lines(file: Path) -> pd.DataFrame:
 def _table(file: Path) -> pd.DataFrame:
     rows, bad = read_records(file, ["compound"], COLUMNS, only=True)
     if bad:
-        raise UserError(f"{file}: {bad[0]}: mend the row ({len(bad)} cannot be read)")
-    # A path may hold underscores and spaces of its own.
+        raise UserError(f"{file}: {bad[0]}; correct the row ({len(bad)} cannot be read)")
+    # Paths keep their underscores and spaces.
     for name in rows.columns.difference(["where", *PATHS.values()]):
         rows[name] = [None if value is None else plain(value) or None for value in rows[name]]
     for name in rows.columns.intersection([*PATHS.values()]):

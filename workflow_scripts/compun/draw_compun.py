@@ -1,14 +1,8 @@
-"""Draw what was found of compound nouns: accuracy by model and prompt, by the number of example captions, what each
-prompt gains on the template, and, where the list says what each picture shows of its nouns, answers by kind.
-
-Beside ours stand the paper's figures, where it prints them as numbers.
-"""
+"""Draw the results of compound nouns: accuracy, the effect of example captions, gains over the template, kinds."""
 
 from __future__ import annotations
 
-import argparse
 import textwrap
-from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -17,7 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.compun.analyze_choices import OURS, PAPER, read_prompt, usual_prompts
 from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
-from workflow_scripts.compun.section import ALPHA, FIGURES, KIND_NAMES, prompt_words, read_analysis, text_table
+from workflow_scripts.compun.section import ALPHA, KIND_NAMES, prompt_words, read_analysis, text_table
+from workflow_scripts.compun.steps import DrawCompun
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import write_text
@@ -25,21 +20,21 @@ from workflow_scripts.core.tables import NOUNS_SEEN
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import percent
 
-# By what a prompt is made of, ensembles hollow; told apart by mark too.
+# By the base of a prompt; marks differ, too, for readers who do not see colors.
 COLORS = {"template": "#555555", "reversed": "#CC79A7", "descriptions": "#0072B2", "examples": "#D55E00"}
 MARKS = {"template": "o", "reversed": "v", "descriptions": "s", "examples": "D"}
-# Models, in their order.
+# Of models, in their order.
 MODEL_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MODEL_MARKS = "os^Dv*"
 PAPER_COLOR = "#777777"
-# Characters of a row's name; a longer one takes two lines.
-LONG = 28
+MAX_NAME = 28  # characters of a row's name; longer ones take two lines
 
+# A row of a figure: its name and its values; None for a heading.
 Line = tuple[str, dict | None]
 
 
 def _dot(axes: Axes, y: float, row: dict, color: str, mark: str, *, hollow: bool, label: str = "") -> None:
-    """A value in per cent with its interval, where there is one. row: value, low, high."""
+    """Draw a value in percent with its interval, if it has one; ``row`` has value, low and high."""
     if pd.notna(row["low"]):
         axes.hlines(y, 100 * row["low"], 100 * row["high"], color=color, linewidth=2)
     axes.plot(
@@ -49,8 +44,8 @@ def _dot(axes: Axes, y: float, row: dict, color: str, mark: str, *, hollow: bool
 
 
 def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True) -> None:
-    """Name the rows; those without a value head the rows below, on grey, in the plot itself: names may be long."""
-    long = {name: textwrap.fill(name, LONG + 6) for name, row in lines if row is not None and len(name) > LONG}
+    """Name the rows; rows without values are headings on gray, inside the plot because their names may be long."""
+    long = {name: textwrap.fill(name, MAX_NAME + 6) for name, row in lines if row is not None and len(name) > MAX_NAME}
     name_rows(axes, ["" if row is None else long.get(name, name) for name, row in lines])
     for (name, _), label in zip(lines, axes.get_yticklabels(), strict=False):
         label.set_fontsize(7 if name in long else 10)
@@ -65,7 +60,11 @@ def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True) -> None:
 
 
 def draw_accuracy(beside: pd.DataFrame) -> Figure:
-    """Our models, a row a prompt, then the paper's table 1 in grey. beside: ``analyze.BESIDE``."""
+    """Draw our models, a row a prompt, then the paper's table 1 in gray.
+
+    Args:
+        beside: columns ``analyze_choices.BESIDE``.
+    """
     table = beside[(beside["table"].astype(str) == "1") & beside["value"].notna() & (beside["model"] != CHANCE_NAME)]
     lines: list[Line] = []
     ours, paper = table[table["whose"] == OURS], table[table["whose"] == PAPER]
@@ -103,7 +102,7 @@ def draw_accuracy(beside: pd.DataFrame) -> Figure:
 
 
 def draw_examples(beside: pd.DataFrame, accuracy: pd.DataFrame) -> Figure:
-    """Accuracy by the number of example captions, the template's as a dotted line, and the paper's table 2."""
+    """Draw accuracy by the number of example captions, the template's as a dotted line, and the paper's table 2."""
     table = beside[beside["table"].astype(str) == "2"]
     table = table[[not read_prompt(name).ensemble for name in table["prompt"]]]
     table = table.assign(captions=[read_prompt(name).captions for name in table["prompt"]])
@@ -138,7 +137,7 @@ def draw_examples(beside: pd.DataFrame, accuracy: pd.DataFrame) -> Figure:
 
 
 def draw_gains(comparisons: pd.DataFrame) -> Figure:
-    """What each prompt gains on the template, by model; then model against model under the template."""
+    """Draw the gain of each prompt over the template, by model; then differences between models."""
     parts = [
         (model, [(prompt_words(row.a), row._asdict()) for row in part.itertuples()])
         for model, part in comparisons[(comparisons["between"] == "prompt") & (comparisons["b"] == "template")].groupby(
@@ -173,7 +172,7 @@ def draw_gains(comparisons: pd.DataFrame) -> Figure:
 
 
 def draw_kinds(kinds: pd.DataFrame) -> Figure:
-    """Share of wrong answers, and the mean similarity of the right ones, by kind: the paper's figures 3 and 4."""
+    """Draw the fraction of wrong answers and the mean similarity of right ones by kind: the paper's figures 3 and 4."""
     if kinds.empty:
         return empty("The list does not say what the compounds' pictures show of their nouns.")
     usual = [name for name in usual_prompts(list(kinds["prompt"].unique())) if not read_prompt(name).ensemble]
@@ -213,7 +212,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
             heads=column == "wrong",
         )
         axes.xaxis.set_major_locator(MaxNLocator(4))
-    # So that a model's name may reach across both.
+    # A model's name may extend over both panels.
     panels[0].set_zorder(panels[1].get_zorder() + 1)
     for prompt in prompts:
         base = read_prompt(prompt).base
@@ -248,37 +247,27 @@ def _tell(table: pd.DataFrame, value: str) -> str:
     )
 
 
-def main(options: argparse.Namespace) -> None:
-    tables, summary = read_analysis(options.analysis)
+def main(step: DrawCompun) -> None:
+    tables, summary = read_analysis(step.analysis)
     accuracy, kinds, between = tables["accuracy"], tables["kinds"], tables["comparisons"]
     gains = between[(between["between"] == "prompt") & (between["b"] == "template")]
     with style():
-        figures = {
-            "accuracy": (draw_accuracy(tables["beside"]), "How often the compound’s image is chosen",
-                         _tell(accuracy, "accuracy")),
-            "examples": (draw_examples(tables["beside"], accuracy), "Accuracy by the number of example captions",
-                         _tell(accuracy[accuracy["prompt"].str.startswith("examples")], "accuracy")),
-            "gains": (draw_gains(between), "What each prompt gains on the template",
-                      _tell(gains.assign(prompt=gains["a"]), "difference")),
-            "kinds": (draw_kinds(kinds), "Wrong answers, and the similarity of right ones, by what the picture shows",
-                      _tell(kinds.assign(model=kinds["kind"].map(KIND_NAMES) + ", " + kinds["model"]), "wrong_share")),
-        }  # fmt: skip
-        for name, (figure, title, told) in figures.items():
-            save(figure, getattr(options, name), title, told)
-    write_text(text_table(accuracy, summary["not_loaded"]), options.text)
-    log.info("%s: %d figures of %d compounds", options.analysis, len(figures), summary["judged"])
-
-
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument(
-        "--analysis", type=Path, required=True, metavar="FOLDER", help="what compun.analyze_choices wrote"
-    )
-    parser.add_argument("--text", type=Path, required=True, help="Markdown table to write")
-    for name in FIGURES:
-        parser.add_argument(f"--{name}", type=Path, required=True, help="SVG to write")
-    return parser
+        figures = [
+            (step.accuracy, draw_accuracy(tables["beside"]), "How often the compound’s image is chosen",
+             _tell(accuracy, "accuracy")),
+            (step.examples, draw_examples(tables["beside"], accuracy), "Accuracy by the number of example captions",
+             _tell(accuracy[accuracy["prompt"].str.startswith("examples")], "accuracy")),
+            (step.gains, draw_gains(between), "What each prompt gains on the template",
+             _tell(gains.assign(prompt=gains["a"]), "difference")),
+            (step.kinds, draw_kinds(kinds),
+             "Wrong answers, and the similarity of right ones, by what the picture shows",
+             _tell(kinds.assign(model=kinds["kind"].map(KIND_NAMES) + ", " + kinds["model"]), "wrong_share")),
+        ]  # fmt: skip
+        for file, figure, title, description in figures:
+            save(figure, file, title, description)
+    write_text(text_table(accuracy, summary["not_loaded"]), step.text)
+    log.info("%s: %d figures of %d compounds", step.analysis, len(figures), summary["judged"])
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

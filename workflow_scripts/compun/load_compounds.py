@@ -294,6 +294,8 @@ def load(
     compounds, images, notes = match(listed, list(files), str(source), origin.file or "", take_unlisted)
     copy(source, {name: files[name] for name in images["path"].dropna().unique()}, folder)
     images, broken = remove_broken(images, folder)
+    if obtained is not None:
+        obtained.read_well()
     complete = images["path"].notna().groupby(images["compound"], sort=False).all()
     compounds = compounds.assign(complete=compounds["compound"].map(complete).astype(bool))
     missing = images[images["path"].isna()].groupby("compound", sort=False)["role"].agg(", ".join)
@@ -302,8 +304,6 @@ def load(
         raise UserError(
             f"{source}: no compound has all three images; {missing.index[0]!r} lacks {missing.iloc[0]}{reason}"
         )
-    if obtained is not None:
-        obtained.read_well()
     summary = ({} if obtained is None else {"archive": obtained.summary}) | {
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),

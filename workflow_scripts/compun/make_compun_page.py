@@ -1,29 +1,16 @@
-"""Write compun.html: whether models understand compound nouns, in one file that fetches nothing."""
+"""Write compun.html: whether models understand compound nouns."""
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
-
 from workflow_scripts.compun.section import section
+from workflow_scripts.compun.steps import MakeCompunPage
 from workflow_scripts.core import cli
-from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.page import write_section_page
 
 
-def main(options: argparse.Namespace) -> None:
-    found = section(Layout(options.results, options.dataset))
-    write_section_page(options.results / "compun.html", options.dataset, found, json.loads(options.settings))
-
-
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument("--results", type=Path, required=True, help="folder of the artifacts")
-    parser.add_argument("--dataset", required=True)
-    parser.add_argument("--settings", default="{}", metavar="JSON", help="the config's sections that the page shows")
-    return parser
+def main(step: MakeCompunPage) -> None:
+    write_section_page(step.page, step.dataset, section(step.layout), step.settings)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

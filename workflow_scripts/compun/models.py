@@ -1,26 +1,24 @@
-"""The models that are asked, each behind the judge's interface: judges, open_clip's, and BLIP and ALIGN of
-transformers.
+"""Open the models to ask, all with the interface of judges: judges, models of open_clip, BLIP and ALIGN.
 
-An open_clip model is put into the cache once, as the folder of the judge that stage ``judge`` makes of it with
-``epochs: 0``: it has the same hash, and so shares its embeddings. What transformers has is made a ``Judge`` too: its
-contrastive features, of unit length.
+A model of open_clip is cached once as the folder of the judge that stage ``judge`` makes of it with ``epochs: 0``: it
+has the same hash and shares its embeddings. BLIP and ALIGN of transformers become a ``Judge`` of their contrastive
+features, of unit length.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
 from workflow_scripts.clip.device import find_device, settle
@@ -42,72 +40,73 @@ import_torchvision()
 import open_clip  # noqa: E402
 from open_clip.tokenizer import HFTokenizer  # noqa: E402
 
-# Tokens of a text that BLIP and ALIGN read: as many as ALIGN was trained with, and twice BLIP's captions.
+# Tokens that BLIP and ALIGN read of a text: as many as ALIGN was trained with, and twice BLIP's captions.
 CONTEXT = 64
-# What is fetched of a model of transformers; the weights as a pickle only where there are no others.
+# The files of a model of transformers; pickled weights only if there are no others.
 FILES, WEIGHTS, PICKLED = ("*.json", "*.txt"), "*.safetensors", "pytorch_model*.bin"
 ALBEF = (
     "no maintained library offers it: transformers never took it in (its issue 17224 is open since 2022), and its"
     " authors' LAVIS (1.0.2, of 2023) runs with transformers below 4.27 alone"
 )
-# The folders of a path that is not an address's.
+# The folders of a path, but not those of an address.
 FOLDERS = re.compile(r"(?<![\w:/.~-])(?:/[^/\s'\",:()]+)+/")
-# Keys of stage judge in its messages, and what is written here in their place.
+# Keys of stage judge in its messages, and the keys of compun that replace them.
 JUDGE_KEYS = {"judge.model": "open_clip", "judge.pretrained": "pretrained"}
 
 
 class CannotLoad(Exception):
-    """The message is the reason, on one line and without folders of this machine: it goes into artifacts."""
+    """The reason, in one line and without folders of this machine, since artifacts contain it."""
 
 
-def read_models(text: str) -> list[NamedModel]:
-    """The models of a JSON list. Raises UserError for one that is misnamed, and for two of one title."""
-    try:
-        models = TypeAdapter(list[NamedModel]).validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UserError(f"--models: {place + ': ' if place else ''}{first['msg']}") from error
-    if not models:
-        raise UserError("--models: names none")
-    titles = [model.title for model in models]
-    twice = [title for title in titles if titles.count(title) > 1]
-    if twice:
-        raise UserError(f"--models: two are called {twice[0]!r}: give each a name of its own")
-    return models
+@dataclass(frozen=True)
+class Encoding:
+    """How items are encoded (``embed.open_embedder``)."""
+
+    judge: Path
+    batch: int
+    threads: int
+    device: str
+    cache: Path
 
 
 @contextmanager
-def open_model(model: NamedModel, options: argparse.Namespace) -> Iterator[Embedder]:
-    """The model's embedder, its cache open. options: cache, batch, threads and device, as ``embed.add_arguments`` has
-    them. Raises CannotLoad."""
+def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
+    """Open the model's embedder, with its cache.
+
+    Raises:
+        CannotLoad: the model is not available, damaged, or of another kind.
+    """
     with ExitStack() as stack:
         try:
-            opened = _open_transformers(model, options) if model.transformers else _open_judge(model, options)
+            opened: AbstractContextManager[Embedder]
+            if model.transformers:
+                opened = _open_transformers(model, batch, threads, device, cache)
+            else:
+                folder = Path(model.judge) if model.judge else keep_open_clip(model, cache)
+                opened = open_embedder(Encoding(folder, batch, threads, device, cache))
             embedder = stack.enter_context(opened)
         except (UserError, OSError) as error:
             raise CannotLoad(own_keys(without_folders(one_line(error), model.places()))) from error
         yield embedder
 
 
-def _open_judge(model: NamedModel, options: argparse.Namespace) -> AbstractContextManager[Embedder]:
-    folder = Path(model.judge) if model.judge else keep_open_clip(model, options.cache)
-    return open_embedder(argparse.Namespace(**{**vars(options), "judge": folder}))
-
-
 def keep_open_clip(model: NamedModel, cache: Path) -> Path:
-    """The folder in ``cache`` of a judge that is this open_clip model as it is; made where it is not there."""
+    """Return the folder in ``cache`` of a judge that equals this model of open_clip; make it if necessary."""
     assert model.open_clip is not None
     config = JudgeConfig(model=model.open_clip, pretrained=model.pretrained, epochs=0)
     weights = Path(model.pretrained or "")
-    # What stands beside a judge's weights decides too.
-    own = [weights, weights.with_name(MODEL), weights.with_name(VOCABULARY)] if weights.is_file() else []
-    about = [model_name(model.open_clip), find_model(model.open_clip), fingerprint(*own) if own else model.pretrained]
-    made = [open_clip.__version__, code_hash("workflow_scripts.clip.model")]
-    folder = cache / "models" / key(json.dumps([*about, *made])).hex()
+    # The files beside a judge's weights matter, too.
+    files = [weights, weights.with_name(MODEL), weights.with_name(VOCABULARY)] if weights.is_file() else []
+    parts = [model_name(model.open_clip), find_model(model.open_clip)]
+    parts += [fingerprint(*files) if files else model.pretrained]
+    parts += [
+        open_clip.__version__,
+        code_hash("workflow_scripts.clip.model:build", "workflow_scripts.clip.model:save_judge"),
+    ]
+    folder = cache / "models" / key(json.dumps(parts)).hex()
     if not folder.is_dir():
-        log.info("%s: kept in %s, which takes as much room as its weights", model.title, folder)
-        # The seed does not matter: all weights are loaded.
+        log.info("%s: copied to %s, which takes as much space as the weights", model.title, folder)
+        # The seed does not matter, since all weights are loaded.
         built = build(config, [], 0)
         with atomic_folder(folder) as temporary:
             save_judge(built, model_name(config.model), config.crop, temporary)
@@ -115,22 +114,22 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
 
 
 def without_folders(text: str, places: Sequence[Path] = ()) -> str:
-    """``text`` with the paths of ``places``, and any that is absolute, cut to their last parts."""
+    """Return ``text`` with the paths of ``places``, and absolute paths, reduced to their last parts."""
     for place in sorted({str(place) for place in places}, key=len, reverse=True):
         text = text.replace(place, Path(place).name)
     return FOLDERS.sub("", text)
 
 
 def own_keys(text: str) -> str:
-    """``text`` of stage judge, with the keys that a user writes here."""
-    return re.sub(r"(?<![\w.])judge\.(model|pretrained)\b", lambda found: JUDGE_KEYS[found[0]], text)
+    """Return a message of stage judge with the keys that users write in compun."""
+    return re.sub(r"(?<![\w.])judge\.(model|pretrained)\b", lambda match: JUDGE_KEYS[match[0]], text)
 
 
 # BLIP and ALIGN
 
 
 class Blip(nn.Module):
-    """BLIP's contrastive features (``BlipForImageTextRetrieval`` without its matching head), as open_clip's models."""
+    """BLIP's contrastive features (``BlipForImageTextRetrieval`` without its matching head), as models of open_clip."""
 
     library_class = "BlipForImageTextRetrieval"
 
@@ -149,7 +148,7 @@ class Blip(nn.Module):
 
 
 class Align(nn.Module):
-    """ALIGN's features, as open_clip's models."""
+    """ALIGN's features, as models of open_clip."""
 
     library_class = "AlignModel"
 
@@ -171,13 +170,13 @@ TOWERS: dict[str, type[Blip] | type[Align]] = {"blip": Blip, "align": Align}
 
 
 class Processed(Preprocess):
-    """Images prepared by transformers' own processor."""
+    """Prepare images by the processor of transformers."""
 
     def __init__(self, processor: Any) -> None:
         self.processor, self.crop = processor, None
 
     def read(self, items: Sequence[Item]) -> np.ndarray:
-        """(n, 3, height, width) float32; UserError names a file that is no image."""
+        """Return (n, 3, height, width) float32; raise UserError for a file that is not an image."""
         images = [self._decode(*item, np.empty((0, 0, 3), np.uint8)) for item in items]
         ready = self.processor(images=images, return_tensors="np", input_data_format="channels_last")
         return np.ascontiguousarray(ready["pixel_values"], np.float32)
@@ -187,16 +186,20 @@ class Processed(Preprocess):
 
 
 @contextmanager
-def _open_transformers(model: NamedModel, options: argparse.Namespace) -> Iterator[Embedder]:
-    judge = load_transformers(model, options.threads, options.device)
-    code = code_hash("workflow_scripts.compun.models")
-    made = f"{options.batch} {options.threads} {judge.device} {torch.__version__} {_library().__version__} {code}"
-    with Cache(options.cache / "embeddings" / f"{judge.hash}.sqlite") as cache:
-        yield Embedder(judge, cache, options.batch, made)
+def _open_transformers(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
+    judge = load_transformers(model, threads, device)
+    code = code_hash("workflow_scripts.compun.models:load_transformers")
+    made = f"{batch} {threads} {judge.device} {torch.__version__} {_library().__version__} {code}"
+    with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as embeddings:
+        yield Embedder(judge, embeddings, batch, made)
 
 
 def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> Judge:
-    """A BLIP or ALIGN of the library transformers, to judge by. Raises UserError where it cannot be loaded."""
+    """Return a BLIP or ALIGN of transformers as a judge.
+
+    Raises:
+        UserError: it cannot be loaded.
+    """
     assert model.transformers is not None
     title = model.title
     if "albef" in model.transformers.lower() and not Path(model.transformers).is_dir():
@@ -206,13 +209,13 @@ def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> 
     folder, files = fetch_transformers(model)
     try:
         config = library.AutoConfig.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # the library raises nearly anything where a file is damaged or of another kind
+    except Exception as error:  # the library raises exceptions of many types for damaged files
         raise UserError(f"{title}: its config cannot be read ({_short(error)})") from error
     kind = TOWERS.get(config.model_type)
     if kind is None:
         known = ", ".join(TOWERS)
         raise UserError(
-            f"{title}: a {config.model_type}; of transformers, {known} can be asked; try open_clip's models"
+            f"{title}: model type {config.model_type}; supported types of transformers: {known}; try open_clip"
         )
     try:
         network, report = getattr(library, kind.library_class).from_pretrained(
@@ -221,13 +224,13 @@ def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> 
         tokenizer = HFTokenizer(str(folder), context_length=CONTEXT, local_files_only=True)
         processor = library.AutoImageProcessor.from_pretrained(folder, local_files_only=True, backend="pil")
     except Exception as error:
-        raise UserError(f"{title}: cannot be loaded ({_short(error)}): is the download whole?") from error
-    # The library fills what is missing with random numbers.
+        raise UserError(f"{title}: cannot be loaded ({_short(error)}); check that the download is complete") from error
+    # The library initializes missing weights at random.
     missing = sorted({*report["missing_keys"]} & {name for name, _ in network.named_parameters()})
     if missing:
         raise UserError(
-            f"{title}: lacks {len(missing)} of the weights of {kind.library_class}, {missing[0]} for one: give a model"
-            " of that class"
+            f"{title}: lacks {len(missing)} weights of {kind.library_class}, such as {missing[0]}; give a model of that"
+            " class"
         )
     towers = kind(network, tokenizer.tokenizer.pad_token_id)
     judge = Judge(towers, tokenizer, Processed(processor), find_device(device, "--device"), threads)
@@ -239,19 +242,23 @@ def _library() -> Any:
     try:
         import transformers
     except ImportError as error:
-        raise UserError("the library transformers is not installed: pip install transformers") from error
+        raise UserError("the library transformers is not installed; pip install transformers") from error
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     return transformers
 
 
 def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
-    """The model's folder, and the files in it that decide an embedding; UserError where it is not to be had."""
+    """Return the model's folder, and the files in it that decide an embedding.
+
+    Raises:
+        UserError: the model could not be downloaded, or has no weights.
+    """
     folder = Path(model.transformers or "")
     if not folder.is_dir():
         from huggingface_hub import snapshot_download
 
-        log.info("%s: looked for on the hub", model.title)
+        log.info("%s: looking for it on the Hub", model.title)
         try:
             for weights in (WEIGHTS, PICKLED):
                 folder = Path(
@@ -259,20 +266,20 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
                 )
                 if any(folder.glob(weights)):
                     break
-        except Exception as error:  # as many kinds as the hub has ways to fail
+        except Exception as error:  # the Hub fails in many ways
             raise UserError(
-                f"{model.transformers}: no such folder, and not to be had from the hub ({_short(error)})"
+                f"{model.transformers}: no such folder, and could not be downloaded from the Hub ({_short(error)})"
             ) from error
     elif model.revision is not None:
-        raise UserError(f"{model.title}: a folder, which has no revision {model.revision!r}: leave it out")
+        raise UserError(f"{model.title}: a folder has no revision; remove {model.revision!r}")
     weights = next((pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))), None)
     if weights is None:
-        raise UserError(f"{model.title}: no weights there ({WEIGHTS} or {PICKLED})")
+        raise UserError(f"{model.title}: no weights ({WEIGHTS} or {PICKLED}); check the folder")
     return folder, sorted(path for pattern in (*FILES, weights) for path in folder.glob(pattern))
 
 
 def _digest(files: Sequence[Path]) -> str:
-    """16 hex digits over the files' names and contents."""
+    """Return 16 hex digits over the files' names and contents."""
     return key(*(path.name for path in files), fingerprint(*files)).hex()[:16]
 
 

@@ -1,4 +1,4 @@
-"""The prompts that a model is asked about compounds."""
+"""The prompts about compounds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,17 @@ def compound_prompts(
     most: int,
     templates: Sequence[str] | None,
 ) -> tuple[Prompts, Lacking]:
-    """Every prompt of every compound: template, reversed, examples_1 to examples_``most``, descriptions.
+    """Return every prompt of every compound: template, reversed, examples_1 to examples_``most``, descriptions.
 
-    compounds: columns compound, first and second (null where unknown: no reversed prompt). templates: of the
-    ensembles, None for none; each prompt then is there twice, once with ``TEMPLATE`` alone and once, with ``_ensemble``
-    behind its name, with these. A prompt that no compound has what it takes for is left out.
+    Prompts for which no compound has texts are skipped.
+
+    Args:
+        compounds: columns compound, first and second (null if unknown, for which there is no reversed prompt).
+        templates: of the ensembles. With them, each prompt is asked once with ``TEMPLATE`` and once, its name ending
+            in ``_ensemble``, with these; None for no ensembles.
+
+    Returns:
+        The prompts, and for each prompt the compounds that lack texts for it.
     """
     names = compounds["compound"].tolist()
     parts = zip(names, compounds["first"], compounds["second"], strict=True)
@@ -41,10 +47,10 @@ def compound_prompts(
         }
         examples = {name: by_captions(name, captions[name][:most], own) for name in names if name in captions}
         for count in range(1, most + 1):
-            enough = {name: found[:count] for name, found in examples.items() if len(found) >= count}
+            enough = {name: texts[:count] for name, texts in examples.items() if len(texts) >= count}
             asked[f"examples_{count}"] = enough
         asked["descriptions"] = {
             name: by_descriptions(name, descriptions[name], own) for name in names if name in descriptions
         }
-        result |= {prompt + ending: found for prompt, found in asked.items() if found}
-    return result, {prompt: [name for name in names if name not in found] for prompt, found in result.items()}
+        result |= {prompt + ending: texts for prompt, texts in asked.items() if texts}
+    return result, {prompt: [name for name in names if name not in texts] for prompt, texts in result.items()}

@@ -1,8 +1,8 @@
-"""What the paper reports, to stand beside what was measured here.
+"""The paper's results, to show next to those measured here.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), tables 1 and 2, section 6.
-The counts and similarities by kind (its figures 3 and 4) are in pictures alone, and the kind of each compound is not
-published: there are no numbers of them to set beside ours.
+The counts and similarities by kind are published only as pictures (figures 3 and 4), and the kind of each compound is
+not published, so there are no numbers to compare with.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 COMPOUNDS, IMAGES = 400, 1200
 KINDS = {"either": 199, "both": 106, "none": 95}
-# One image of three.
-CHANCE = 1 / 3
-# What the paper's table 1 has beside models.
+CHANCE = 1 / 3  # one image of three
+# Lines of the paper's table 1 that are not models.
 PEOPLE, CHANCE_NAME = "people", "chance"
 
 
 @dataclass(frozen=True)
 class Result:
-    """accuracy: a share. prompt: as in choices.parquet; None where there is none (people, chance)."""
+    """A result of the paper; ``prompt`` is as in choices.parquet, None for people and chance."""
 
     model: str
     prompt: str | None
@@ -39,12 +38,12 @@ TABLE_1 = (
     Result("OpenCLIP", "template", 0.8390),
     Result("OpenCLIP", "examples_5", 0.8625),
 )
-# By the number of example captions; CLIP (ViT-L/14).
+# CLIP (ViT-L/14), by the number of example captions.
 TABLE_2 = {1: 0.7955, 2: 0.7990, 3: 0.8130, 4: 0.8355, 5: 0.8650, 6: 0.8650, 7: 0.8655}
-# CLIP, the template, all images as candidates (section 6).
+# With all images as candidates (section 6).
 RETRIEVAL = Result("CLIP", "template", 0.12)
 
 
 def is_share(accuracy: float, of: int = COMPOUNDS) -> bool:
-    """Whether ``accuracy``, given with four digits, can be a number of right answers to ``of`` compounds."""
+    """Return whether ``accuracy``, given with four digits, can be a fraction of ``of`` compounds."""
     return abs(round(accuracy * of) / of - accuracy) < 0.5e-4

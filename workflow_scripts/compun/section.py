@@ -1,4 +1,4 @@
-"""What stage compun found, as figures and page tell it: which image each model chose, by prompt, beside the paper's."""
+"""The section of compound nouns on pages: which image each model chose, by prompt, next to the paper's results."""
 
 from __future__ import annotations
 
@@ -19,20 +19,17 @@ from workflow_scripts.plot.labels import interval, number, percent
 from workflow_scripts.plot.page import PageSection, show_figures
 
 WHOSE = {PAPER: "the paper", OURS: "here"}
-# Of a compound's picture: which of its nouns can be seen in it.
+# Which of its nouns a compound's picture shows.
 KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of them"}
 # In the order of the page.
 FIGURES = ("accuracy", "examples", "gains", "kinds")
-# Compounds that the page shows, half of them wrong if there are as many.
-SHOWN = 12
-# Characters of the reason why a model was not loaded, in the text table.
-REASON = 100
-# A test below this, corrected for several, is bold.
-ALPHA = 0.05
+EXAMPLES = 12  # compounds on the page, half of them wrong if there are enough
+MAX_REASON = 100  # characters of the reason why a model was not loaded, in the Markdown table
+ALPHA = 0.05  # corrected p-values below this are bold
 
 
 def prompt_words(name: str) -> str:
-    """``examples_5_ensemble`` as a reader takes it."""
+    """Return the name of a prompt in words."""
     base, count, ensemble = read_prompt(name)
     words = {
         "template": "template",
@@ -44,7 +41,7 @@ def prompt_words(name: str) -> str:
 
 
 def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """The tables that the rule ``analyze_choices`` writes, by name, and its summary."""
+    """Return the tables of step ``analyze_choices`` by name, and its summary."""
     names = ("accuracy", "comparisons", "kinds", "retrieval", "beside")
     return {name: pd.read_csv(folder / f"{name}.csv", na_values=[""], keep_default_na=False) for name in names}, (
         read_json(folder / "summary.json")
@@ -54,25 +51,26 @@ def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]
 def cell(
     value: float | None, low: float | None = None, high: float | None = None, *, bold: bool = False, digits: int = 1
 ) -> dict[str, Any]:
-    """A number in per cent with its interval, as macro ``points`` takes it."""
+    """Return a number in percent with its interval, as macro ``points`` expects it."""
     return {"value": percent(value, digits), "interval": interval(low, high), "bold": bold}
 
 
 def words(text: str) -> dict[str, Any]:
-    """A cell that holds words."""
+    """Return a cell that contains text."""
     return {"value": text, "interval": "", "bold": False}
 
 
 def count(n: float) -> dict[str, Any]:
+    """Return a cell that contains a count."""
     return words("–" if pd.isna(n) else f"{int(n):,}")
 
 
 def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
-    """A line a result of one of the paper's tables, the paper's first: accuracy, whose it is, of how many."""
+    """Return the lines of one of the paper's tables, the paper's first: accuracy, its source, number of compounds."""
     lines = []
     for row in beside[beside["table"].astype(str) == table].itertuples():
         name = row.model if pd.isna(row.prompt) else f"{row.model}, {prompt_words(row.prompt)}"
-        # The reason why a model was not loaded stands below the table.
+        # The reason why a model was not loaded follows below the table.
         note = "" if pd.isna(row.note) else row.note.partition(":")[0]
         ours = row.whose == OURS
         # The paper's own digits.
@@ -83,14 +81,17 @@ def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
 
 
 def p_value(value: float | None) -> str:
+    """Return a p-value as text."""
     if value is None or pd.isna(value):
         return "–"
     return "<\u202f0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def comparison_lines(comparisons: pd.DataFrame) -> list[tuple[str, list[dict[str, Any]]]]:
-    """A table a family of tests: of two prompts, for each model; of two models, under all prompts. Of each test the
-    difference, of how many compounds, who alone is right, both p-values."""
+    """Return a table for each family of tests: of two prompts, for each model; of two models, under all prompts.
+
+    A line has the difference, the number of compounds, how many only one of the two has right, and p-values.
+    """
 
     def line(row: Any, name: str) -> dict[str, Any]:
         cells = [
@@ -112,7 +113,7 @@ def comparison_lines(comparisons: pd.DataFrame) -> list[tuple[str, list[dict[str
 
 
 def kind_lines(kinds: pd.DataFrame) -> list[dict[str, Any]]:
-    """A line a model, prompt and kind, for the usual prompts: wrong answers, their share, similarity of the right."""
+    """Return a line for each model, usual prompt and kind: wrong answers, their fraction, similarity of right ones."""
     usual = usual_prompts(list(kinds["prompt"].drop_duplicates()))
     return [
         {
@@ -130,13 +131,13 @@ def kind_lines(kinds: pd.DataFrame) -> list[dict[str, Any]]:
 def shown_compounds(
     choices: pd.DataFrame, images: pd.DataFrame, compounds: pd.DataFrame, folder: Path, seed: int
 ) -> dict[str, Any]:
-    """Some compounds of the first model and prompt with their three images: which one was chosen, drawn by seed."""
+    """Return random compounds of the first model and prompt, with their three images and which one was chosen."""
     choices = in_order(choices)
     first = choices.iloc[0]
     own = choices[(choices["model"] == first["model"]) & (choices["prompt"] == first["prompt"])]
     mixed = own.iloc[rng(seed, "compun page").permutation(len(own))]
-    wrong = mixed[~mixed["right"]].head(max(SHOWN // 2, SHOWN - int(own["right"].sum())))
-    picked = pd.concat([wrong, mixed[mixed["right"]].head(SHOWN - len(wrong))])
+    wrong = mixed[~mixed["right"]].head(max(EXAMPLES // 2, EXAMPLES - int(own["right"].sum())))
+    picked = pd.concat([wrong, mixed[mixed["right"]].head(EXAMPLES - len(wrong))])
     paths = images.set_index(["compound", "role"])["path"]
     about = compounds.set_index("compound")
     shown = []
@@ -161,19 +162,21 @@ def shown_compounds(
 
 
 def text_table(accuracy: pd.DataFrame, failed: dict[str, str]) -> str:
-    """How often each model is right, by the usual prompts, as a Markdown table; and which were not loaded, and why.
+    """Return accuracies under the usual prompts as a Markdown table, with models that were not loaded.
 
-    accuracy: of ``analyze_choices``. failed: the reasons, by model.
+    Args:
+        accuracy: the table of ``analyze_choices``.
+        failed: by model, why it was not loaded.
     """
     rows = [["model", "prompt", "right, %", "compounds"], ["---"] * 4]
     for row in accuracy[accuracy["prompt"].isin(usual_prompts(list(accuracy["prompt"].unique())))].itertuples():
         value = f"{percent(row.accuracy)} {interval(row.low, row.high)}".strip()
         rows.append([row.model, prompt_words(row.prompt), value, f"{row.n:,}"])
     for model, reason in failed.items():
-        rows.append([model, "–", f"not loaded: {textwrap.shorten(reason, REASON, placeholder=' …')}", "–"])
-    said = "\n".join(f"| {' | '.join(text.replace('|', '&#124;') for text in cells)} |" for cells in rows)
+        rows.append([model, "–", f"not loaded: {textwrap.shorten(reason, MAX_REASON, placeholder=' …')}", "–"])
+    table = "\n".join(f"| {' | '.join(text.replace('|', '&#124;') for text in cells)} |" for cells in rows)
     return (
-        f"{said}\n\nRight: of three images the compound’s own is the nearest to the prompt; a tie is not right. By "
+        f"{table}\n\nRight: of three images the compound’s own is the nearest to the prompt; a tie is not right. By "
         "chance a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s where all or none "
         "are right.\n"
     )

@@ -20,12 +20,13 @@ ALWAYS = ("compound", "first", "second", "check")
 
 
 class SplitClosed(Step):
-    """Propose the two nouns of compounds written as one word: gold and fish of goldfish. The reversed prompt needs them.
+    """Propose the two nouns of compounds written as one word: gold and fish of goldfish.
 
-    Writes the list as a CSV table with first and second: those of its columns, those of compounds written apart, and
-    for closed compounds a split into two nouns. Column check marks proposals, lists other splits, and says where none
-    was found. Correct these rows and empty their check; rows with a check are counted as unchecked. The nouns are
-    those that the spaCy pipeline's lemmatizer knows (WordNet's, for English), or the lines of a file.
+    The reversed prompt needs them. Writes the list as a CSV table with first and second: those of its columns, those
+    of compounds written apart, and for closed compounds a split into two nouns. Column check marks proposals, lists
+    other splits, and says where none was found. Correct these rows and empty their check; rows with a check are counted
+    as unchecked. The nouns are those that the spaCy pipeline's lemmatizer knows (WordNet's, for English), or the lines
+    of a file.
     """
 
     file: Input = Field(description="list of compounds, a text file or a table")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from workflow_scripts.compun.config import Asked, Asking, Bootstrap, Compounds, Drawn, check_titles
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.plot.steps import MakeSectionPage
 
 
 class DrawCompounds(Step):
@@ -132,3 +133,9 @@ class DrawCompun(Step):
     examples: Output = Field(description="SVG: accuracy by the number of example captions")
     gains: Output = Field(description="SVG: differences between prompts and models")
     kinds: Output = Field(description="SVG: wrong answers and similarities by kind")
+
+
+class MakeCompunPage(MakeSectionPage):
+    """Write the page about compound nouns: one file that fetches nothing."""
+
+    settings: dict[str, Any] = Field({}, description="settings that the page shows (JSON)")
