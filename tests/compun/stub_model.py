@@ -71,7 +71,7 @@ def serving(state: StubModel) -> Iterator[StubModel]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with lock:
                 state.asked.append(body)
-                state.headers.append(dict(self.headers))
+                state.headers.append({name.title(): value for name, value in self.headers.items()})
                 state.times.append(time.monotonic())
             if not self.path.endswith("/v1/chat/completions"):
                 said = fault(404, "no such path")

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +79,7 @@ class Chat:
         if ask.address is None or ask.model is None:
             raise ValueError("address and model are required")
         self.address, self.url, self.model, self.variable = ask.address, endpoint(ask.address), ask.model, ask.key
-        self.settings = ask.sampling
+        self.settings: dict[str, Any] = ask.sampling
         self._key = read_key(ask.key)
         check_without(ask.address, self._key)
         self._seconds = ask.timeout
@@ -88,7 +89,7 @@ class Chat:
         self._stop = threading.Event()
         self.answers = 0
         self._plain = False  # the server accepts no schema
-        hooks = {"request": [self._wait], "response": [self._note]}
+        hooks: dict[str, list[Callable[..., None]]] = {"request": [self._wait], "response": [self._note]}
         self._client = openai.OpenAI(
             api_key=self._key or "none",
             base_url=self.url.removesuffix("/chat/completions"),

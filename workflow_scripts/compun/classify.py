@@ -84,7 +84,7 @@ def encode_compounds(embedder: Embedder, images: pd.DataFrame, folder: Path) -> 
     vectors, fault = encode_images(embedder, paths)
     readable = np.flatnonzero(fault == "")
     first: dict[bytes, int] = {}
-    place = {row: first.setdefault(file_digest(paths[row]), len(first)) for row in readable}
+    place = {row: first.setdefault(file_digest(paths[row]), len(first)) for row in readable.tolist()}
     rows = np.unique(list(place.values()), return_index=True)[1]
     owners = enumerate(zip(present["compound"], present["role"], strict=True))
     image_of = {owner: place[row] for row, owner in owners if row in place}

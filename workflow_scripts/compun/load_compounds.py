@@ -64,8 +64,9 @@ def match(
     if compounds is not None and compounds[[*PATHS.values()]].notna().any(axis=None):
         return compounds, *_by_columns(compounds, names, where, listed_in)
     files, several = _by_name(names)
+    notes: dict[str, Any] = {}
     if compounds is None:
-        compounds, notes = _rows([_spelling(roles) for roles in files.values()]), {}
+        compounds = _rows([_spelling(roles) for roles in files.values()])
         owner = {name: place for place, name in enumerate(files)}
     else:
         compounds, owner, notes = _reconcile(compounds, files, where, listed_in, take_unlisted)

@@ -97,7 +97,7 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     weights = Path(model.pretrained or "")
     # The files beside a judge's weights matter, too.
     files = [weights, weights.with_name(MODEL), weights.with_name(VOCABULARY)] if weights.is_file() else []
-    parts = [model_name(model.open_clip), find_model(model.open_clip)]
+    parts: list[Any] = [model_name(model.open_clip), find_model(model.open_clip)]
     parts += [fingerprint(*files) if files else model.pretrained]
     parts += [
         open_clip.__version__,
@@ -254,7 +254,8 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
     Raises:
         UserError: the model could not be downloaded, or has no weights.
     """
-    folder = Path(model.transformers or "")
+    assert model.transformers is not None
+    folder = Path(model.transformers)
     if not folder.is_dir():
         from huggingface_hub import snapshot_download
 
@@ -272,10 +273,10 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
             ) from error
     elif model.revision is not None:
         raise UserError(f"{model.title}: a folder has no revision; remove {model.revision!r}")
-    weights = next((pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))), None)
-    if weights is None:
+    patterns = [pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))]
+    if not patterns:
         raise UserError(f"{model.title}: no weights ({WEIGHTS} or {PICKLED}); check the folder")
-    return folder, sorted(path for pattern in (*FILES, weights) for path in folder.glob(pattern))
+    return folder, sorted(path for pattern in (*FILES, patterns[0]) for path in folder.glob(pattern))
 
 
 def _digest(files: Sequence[Path]) -> str:

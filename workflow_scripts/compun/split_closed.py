@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -76,7 +77,8 @@ def spacy_nouns(model: str) -> frozenset[str]:
     """Return the nouns, in lower case, whose lemma the pipeline's lemmatizer looks up."""
     nlp = load_language(model)
     if "lemmatizer" in nlp.component_names:
-        lookups = nlp.get_pipe("lemmatizer").lookups
+        lemmatizer: Any = nlp.get_pipe("lemmatizer")
+        lookups = lemmatizer.lookups
         if lookups.has_table("lemma_index") and "noun" in (index := lookups.get_table("lemma_index")):
             return frozenset(index["noun"])
     raise UserError(f"--model: {model} has no list of nouns; give a file of nouns by --words, one a line")

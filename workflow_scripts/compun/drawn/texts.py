@@ -77,8 +77,8 @@ def write_caption(scene: Scene, compound: Compound | None, dice: Dice) -> str:
     """A caption of a training picture; compound: the one whose picture it is."""
     if dice.chance(STRANGE):
         return framed(article(strange_name(dice)), dice.pick(FRAMES))
-    is_named = compound is not None and dice.chance(NAMED)
-    words = article(compound.name) if is_named else say_things(scene.things, dice)
+    named = compound if compound is not None and dice.chance(NAMED) else None
+    words = article(named.name) if named else say_things(scene.things, dice)
     frame = dice.pick(FRAMES) if dice.chance(0.6) else "{}"
     return framed(words + say_place(scene, dice), frame)
 

@@ -81,6 +81,7 @@ def draw_compounds(seed: int, number: int) -> list[Compound]:
 
 def _compound(pair: tuple[str, str], kind: str, closed: bool, dice: Dice) -> Compound:
     first, second = pair if dice.chance(0.5) else pair[::-1]
+    things: tuple[Thing, ...]
     if kind == "either":
         things = (draw_thing(dice.pick(pair), dice, plain=0),)
     elif kind == "none":
