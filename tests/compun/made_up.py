@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from workflow_scripts.compun import analyze_choices
+from workflow_scripts.compun.steps import AnalyzeChoices
 from workflow_scripts.core.io import write_json, write_table
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL, ROLES
 
@@ -76,3 +78,10 @@ def make_place(root: Path, *, kinds: bool = True, pictures: bool = True) -> Path
     images = pd.DataFrame(rows, columns=["compound", "role", "path"]).astype("str")
     write_table(images, place / "images.parquet", COMPOUND_IMAGES)
     return place
+
+
+def analyze_place(place: Path, analysis: Path) -> Path:
+    """Analyze what ``make_place`` made; return the folder of the tables."""
+    paths = {"compounds": place / "compounds.parquet", "choices": place / "choices", "analysis": analysis}
+    analyze_choices.main(AnalyzeChoices(**paths, bootstrap=100))
+    return analysis

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 from collections.abc import Iterator
@@ -21,7 +20,9 @@ from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun import classify
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.classify import choose, stand
+from workflow_scripts.compun.config import Asked
 from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.steps import Classify
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.io import read_table, write_json, write_table
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
@@ -42,8 +43,8 @@ DESCRIPTIONS = {"goldfish": ["orange scales", "is small"]}
 TEMPLATES = ["a photo of a {}", "the {}", "bad {}"]
 
 
-def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = drawn) -> list[str]:
-    """The inputs of a run below ``folder``, and the command's arguments for them."""
+def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = drawn) -> dict[str, Path]:
+    """Write the inputs of a run below ``folder``; return the step's paths."""
     rows, images = [], []
     for compound, texts in shown.items():
         first, _, second = compound.partition(" ")
@@ -62,21 +63,19 @@ def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = d
     write_json(CAPTIONS, folder / "captions.json")
     write_json(DESCRIPTIONS, folder / "descriptions.json")
     (folder / "templates.txt").write_text("\n".join(TEMPLATES))
-    named = {"compounds": "compounds.parquet", "images": "images.parquet", "folder": "images",
-             "captions": "captions.json", "descriptions": "descriptions.json", "templates": "templates.txt",
-             "output": "out", "cache": "cache"}  # fmt: skip
-    return [word for name, file in named.items() for word in (f"--{name}", str(folder / file))]
+    names = {"compounds": "compounds.parquet", "images": "images.parquet", "folder": "images", "choices": "out",
+             "captions": "captions.json", "descriptions": "descriptions.json", "cache": "cache"}  # fmt: skip
+    return {name: folder / file for name, file in names.items()}
 
 
-def run(words: list[str], models: list[dict[str, str]], *more: str) -> argparse.Namespace:
-    fixed = ["--batch", "4", "--threads", "1", "--device", "cpu"]
-    options = classify.arguments().parse_args([*words, "--models", json.dumps(models), *fixed, *more])
-    classify.main(options)
-    return options
+def run(paths: dict[str, Path], models: list[dict[str, str]], **asked: Any) -> Path:
+    templates = str(paths["compounds"].parent / "templates.txt")
+    settings = Asked(**{"templates": templates, "batch": 4, "device": "cpu", **asked})
+    classify.main(Classify(**paths, models=[NamedModel(**model) for model in models], asked=settings, threads=1))
+    return paths["choices"]
 
 
-def results(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any], dict[str, Any]]:
-    out = options.output
+def results(out: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any], dict[str, Any]]:
     choices = read_table(out / "choices.parquet", CHOICES), read_table(out / "retrieval.parquet", RETRIEVAL)
     return *choices, *(json.loads((out / name).read_text()) for name in ("models.json", "choices.json"))
 
@@ -87,7 +86,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     judge = FakeJudge()
 
     @contextmanager
-    def opened(_: NamedModel, __: argparse.Namespace) -> Iterator[Embedder]:
+    def opened(*_: object) -> Iterator[Embedder]:
         with Cache(tmp_path / "fake.sqlite") as cache:
             yield Embedder(judge, cache, 4, "made")
 
@@ -162,22 +161,22 @@ def test_ties_are_no_wins(tmp_path: Path, fake: FakeJudge) -> None:
 
 
 def test_each_text_and_image_is_encoded_once(tmp_path: Path, fake: FakeJudge) -> None:
-    words = write(tmp_path)
-    run(words, [{"judge": "a"}])
+    paths = write(tmp_path)
+    run(paths, [{"judge": "a"}])
     assert len(fake.texts_seen) == len(set(fake.texts_seen)) and len(fake.images_seen) == 11
     seen = len(fake.texts_seen), len(fake.images_seen)
     first = (tmp_path / "out" / "choices.parquet").read_bytes()
-    run(words, [{"judge": "a"}])
+    run(paths, [{"judge": "a"}])
     assert (len(fake.texts_seen), len(fake.images_seen)) == seen
     assert (tmp_path / "out" / "choices.parquet").read_bytes() == first
 
 
 def test_parts_change_nothing(tmp_path: Path, fake: FakeJudge, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = write(tmp_path)
-    whole = results(run(words, [{"judge": "a"}]))
-    monkeypatch.setattr(classify, "HELD", 12)
+    paths = write(tmp_path)
+    whole = results(run(paths, [{"judge": "a"}]))
+    monkeypatch.setattr(classify, "MAX_SIMILARITIES", 12)
     monkeypatch.setattr("workflow_scripts.specs.zero_shot.TEXTS_IN_MEMORY", 2)
-    parts = results(run(words, [{"judge": "a"}]))
+    parts = results(run(paths, [{"judge": "a"}]))
     # But for the last bits of matrix products of another shape.
     similar = [f"similarity_{role}" for role in ROLES]
     assert parts[0][similar].to_numpy() == pytest.approx(whole[0][similar].to_numpy(), abs=2e-6)
@@ -186,25 +185,24 @@ def test_parts_change_nothing(tmp_path: Path, fake: FakeJudge, monkeypatch: pyte
 
 def test_incomplete_compounds_are_left_out_and_named(tmp_path: Path, fake: FakeJudge) -> None:
     """One without an image in the list, and one whose image is gone since; their other images are candidates still."""
-    words = write(tmp_path, {**SHOWN, "tea pot": ("tea pot", "", "pot")})
+    paths = write(tmp_path, {**SHOWN, "tea pot": ("tea pot", "", "pot")})
     (tmp_path / "images" / "goldfish_n2.png").unlink()
-    choices, ranks, _, summary = results(run(words, [{"judge": "a"}]))
+    choices, ranks, _, summary = results(run(paths, [{"judge": "a"}]))
     assert set(choices["compound"]) == {"red ball", "snow man", "blue wing"} == set(ranks["compound"])
     assert summary["incomplete"] == {"count": 1, "names": ["tea pot"]}
     assert summary["compounds_lost"] == {"count": 1, "names": ["goldfish"]}
     assert summary["images_lost"] == {"count": 1, "names": ["goldfish_n2.png"]}
     assert set(ranks["images"]) == {12}
     write(tmp_path, {"tea pot": ("tea pot", "", "pot")})
-    assert "none of 1 compounds is complete" in refused(lambda: run(words, [{"judge": "a"}]))
+    assert "none of 1 compounds is complete" in refused(lambda: run(paths, [{"judge": "a"}]))
 
 
 def test_without_texts(tmp_path: Path, fake: FakeJudge) -> None:
-    words = write(tmp_path)
-    kept = [w for i, w in enumerate(words) if not {"--captions", "--descriptions"} & {*words[max(0, i - 1) : i + 1]}]
-    choices, _, _, summary = results(run(kept, [{"judge": "a"}], "--templates", "none"))
+    paths = write(tmp_path)
+    kept = {name: path for name, path in paths.items() if name not in ("captions", "descriptions")}
+    choices, _, _, summary = results(run(kept, [{"judge": "a"}], templates="none"))
     assert list(choices["prompt"].unique()) == ["template", "reversed"] and summary["templates"] is None
-    assert "at least 1" in refused(lambda: run(kept, [{"judge": "a"}], "--examples", "0"))
-    assert "neither imagenet nor simple" in refused(lambda: run(kept, [{"judge": "a"}], "--templates", "x"))
+    assert "neither imagenet nor simple" in refused(lambda: run(kept, [{"judge": "a"}], templates="x"))
 
 
 def test_choose() -> None:
@@ -231,7 +229,7 @@ def painted(path: Path, text: str) -> None:
 
 def test_models_of_every_kind(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A judge, an open_clip model, BLIP, ALIGN and what cannot be loaded, in one run: a row or a reason for each."""
-    words = write(tmp_path, draw=painted)
+    paths = write(tmp_path, draw=painted)
     judge = real_judge(tmp_path / "judge")
     open_clip = {"open_clip": str(judge / "tiny.json"), "pretrained": str(judge / "weights.safetensors")}
     models = [
@@ -240,9 +238,9 @@ def test_models_of_every_kind(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         {"transformers": str(tiny_align(tmp_path / "ALIGN"))}, {"judge": str(tmp_path / "none"), "name": "lost"},
     ]  # fmt: skip
     logging.getLogger("compclip").propagate = True
-    options = run(words, models)
+    out = run(paths, models)
     assert any("2 of 6 models were not asked" in line and "--forcerun classify" in line for line in caplog.messages)
-    choices, ranks, about, _ = results(options)
+    choices, ranks, about, _ = results(out)
     assert (
         list(choices["model"].unique()) == ["judge", "tiny", "BLIP", "ALIGN"] == [m["model"] for m in about["loaded"]]
     )
@@ -255,23 +253,22 @@ def test_models_of_every_kind(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     # The words of this judge's context are eight: what is longer is counted.
     assert about["loaded"][0]["texts_cut"] > 0
     # Equal bytes again, from warm caches and from cold ones; no place of this machine in any file.
-    written = {path.name: path.read_bytes() for path in sorted(options.output.iterdir())}
+    written = {path.name: path.read_bytes() for path in sorted(out.iterdir())}
     assert set(written) == {"choices.parquet", "retrieval.parquet", "models.json", "choices.json"}
-    run(words, models)
-    run(words, models, "--cache", str(tmp_path / "cold"), "--output", str(tmp_path / "again"))
-    for folder in (options.output, tmp_path / "again"):
+    run(paths, models)
+    for folder in (out, run({**paths, "cache": tmp_path / "cold", "choices": tmp_path / "again"}, models)):
         assert {path.name: path.read_bytes() for path in sorted(folder.iterdir())} == written
     assert not any(str(tmp_path).encode() in content for content in written.values())
 
 
 def test_none_can_be_loaded(tmp_path: Path) -> None:
-    words = write(tmp_path, draw=painted)
-    said = refused(lambda: run(words, [{"transformers": "ALBEF"}, {"judge": str(tmp_path / "none")}]))
+    paths = write(tmp_path, draw=painted)
+    said = refused(lambda: run(paths, [{"transformers": "ALBEF"}, {"judge": str(tmp_path / "none")}]))
     assert "none of 2 models could be asked: ALBEF: no maintained library" in said
     assert not (tmp_path / "out").exists()
 
 
 def test_a_model_that_gives_no_numbers(tmp_path: Path, fake: FakeJudge, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = write(tmp_path)
+    paths = write(tmp_path)
     monkeypatch.setattr(fake, "encode_texts", lambda texts, batch: np.full((len(texts), 16), np.nan, np.float32))
-    assert "a: its embeddings are no numbers" in refused(lambda: run(words, [{"judge": "a"}]))
+    assert "a: its embeddings are no numbers" in refused(lambda: run(paths, [{"judge": "a"}]))

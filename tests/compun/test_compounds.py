@@ -94,11 +94,11 @@ def test_a_table(tmp_path: Path, ending: str) -> None:
         ("a.csv", "", "no column 'compound'"),
         ("a.csv", "noun\ngoldfish\n", "no column 'compound'; its columns: 'noun'"),
         ("a.csv", "compound,frist,second\ngoldfish,gold,fish\n", "unknown column 'frist'; allowed: compound, first"),
-        ("a.csv", "compound,first\ngoldfish,gold\n", "line 2: 'goldfish' has one constituent alone"),
+        ("a.csv", "compound,first\ngoldfish,gold\n", "line 2: 'goldfish' has only one constituent"),
         ("a.csv", "compound,kind\ngoldfish,neither\n", "line 2: kind 'neither' of 'goldfish'; allowed: either, both"),
         ("a.csv", "compound,kind\ngoldfish,both\n ,both\n", "line 3: no compound"),
-        ("a.csv", "compound,kind\ngoldfish\n", "line 2: 1 values, the header has 2 columns: mend the row"),
-        ("a.txt", "goldfish\nlab coat\nLab_Coat\n", "line 3: 'Lab Coat' is listed already in line 2: keep one"),
+        ("a.csv", "compound,kind\ngoldfish\n", "line 2: 1 values, the header has 2 columns; correct the row"),
+        ("a.txt", "goldfish\nlab coat\nLab_Coat\n", "line 3: duplicate entry 'Lab Coat', first in line 2; remove one"),
         ("a.doc", "goldfish", "unknown format '.doc'"),
     ],
 )
@@ -116,7 +116,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_list(tmp_path / "none.txt")
     file = tmp_path / "latin.txt"
     file.write_bytes("goldfish\ncafé table\n".encode("latin-1"))
-    with pytest.raises(UserError, match="line 2: not UTF-8"):
+    with pytest.raises(UserError, match="line 2: byte 0xe9 is not UTF-8"):
         read_list(file)
 
 

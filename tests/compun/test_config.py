@@ -15,18 +15,18 @@ KEY = "sk-" + "secret" * 4
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ({"compounds": {}}, "compun: compounds of one's own, and no models to ask: name some"),
+        ({"compounds": {}}, "compun: compounds without models to ask; add models"),
         ({"judge": {"epochs": 0}}, "judge.epochs must be at least 1"),
-        ({"models": [{"judge": "a", "name": "taught"}]}, "compun.models: two are called 'taught'"),
+        ({"models": [{"judge": "a", "name": "taught"}]}, "compun.models: two models are called 'taught'"),
         ({"models": [{"open_clip": "RN50"}]}, "open_clip without pretrained would have random weights"),
-        ({"drawn": {"tested": 1}}, "compun.drawn.tested: Input should be greater than or equal to 6; it is 1"),
+        ({"drawn": {"tested": 1}}, "compun.drawn.tested: Input should be greater than or equal to 6, got 1"),
         ({"captions": {"count": 5}}, "compun.captions: give file, address, or both"),
         (
             {"captions": {"file": "a.json", "count": 8}},
             "compun.captions.count: Input should be less than or equal to 7",
         ),
-        ({"captions": {"address": "http://a/v1"}}, "compun.captions: address and model go together"),
-        ({"captions": {"address": "a/v1", "model": "m"}}, "captions.address: no address of a language model"),
+        ({"captions": {"address": "http://a/v1"}}, "compun.captions: give address and model together"),
+        ({"captions": {"address": "a/v1", "model": "m"}}, "captions.address: not an address of a language model"),
         ({"human": {"kinds": ["looks"]}}, "compun.human.kinds.0: Input should be 'compound' or 'confusing'"),
     ],
 )

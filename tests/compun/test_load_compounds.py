@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,12 +17,22 @@ from pydantic import ValidationError
 from tests.dataset.conftest import Site, jpeg, site, tar, zipped
 from workflow_scripts.compun.compounds import key, read_list
 from workflow_scripts.compun.config import Compounds, CompunConfig
-from workflow_scripts.compun.load_compounds import PUBLISHED, fingerprint, is_image, load, match, open_images, warn
+from workflow_scripts.compun.load_compounds import (
+    PUBLISHED,
+    fingerprint,
+    is_image,
+    load,
+    main,
+    match,
+    open_images,
+    warn,
+)
+from workflow_scripts.compun.steps import LoadCompounds
+from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table
+from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
 
-ROOT = Path(__file__).resolve().parents[2]
 COMPUN = ROOT / "lexicons" / "compounds" / "compun.csv"
 __all__ = ["site"]
 
@@ -48,10 +57,14 @@ def pictures(folder: Path, names: list[str]) -> Path:
     return folder
 
 
-def loaded(tmp_path: Path, file: Path | None, places: str | list[str] | None, sha256: str | None = None):
+def loaded(
+    tmp_path: Path, file: Path | None, places: Path | str | list[str], sha256: str | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     out = tmp_path / "out"
     out.mkdir(exist_ok=True, parents=True)
-    return load(file, places, sha256=sha256, folder=out, cache=tmp_path / "cache")
+    images = str(places) if isinstance(places, Path) else places
+    origin = Compounds(file=None if file is None else str(file), images=images, sha256=sha256)
+    return load(origin, folder=out, cache=tmp_path / "cache")
 
 
 def named_files(images: pd.DataFrame) -> dict[str, list[str | None]]:
@@ -101,9 +114,9 @@ def test_a_struck_item_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixt
     """Screening is striking an item from the list: nothing of it is copied, and a line says so."""
     folder = pictures(tmp_path / "in", triple("goldfish") + triple("lab coat") + ["lamp shade_n1.png"])
     listed(tmp_path / "l.txt", "goldfish\nlab coat\n")
-    assert loaded(tmp_path / "a", tmp_path / "l.txt", str(folder))[2]["complete"] == 2
+    assert loaded(tmp_path / "a", tmp_path / "l.txt", folder)[2]["complete"] == 2
     file = listed(tmp_path / "l.txt", "goldfish\n")
-    compounds, _, summary = loaded(tmp_path / "b", file, str(folder))
+    compounds, _, summary = loaded(tmp_path / "b", file, folder)
     assert (list(compounds["compound"]), summary["compounds"]) == (["goldfish"], 1)
     assert sorted(path.name for path in (tmp_path / "b" / "out").iterdir()) == sorted(triple("goldfish"))
     logging.getLogger("compclip").propagate = True
@@ -141,7 +154,7 @@ def test_an_image_without_a_compound(tmp_path: Path, take: bool) -> None:
     compounds, images, notes = match(read_list(file), names, "a.zip", "l.txt", take)
     assert named_files(images) == {"goldfish": ["goldfish.jpg", None, "goldfish_n2.jpg"], "lab coat": [None] * 3}
     assert notes["images_that_name_no_listed_compound"] == {"count": 2, "names": ["cover.png", "gldfish_n1.jpg"]}
-    with pytest.raises(UserError, match="a.zip: holds no image of l.txt: looked for 'goldfish'.*example 'cat food'"):
+    with pytest.raises(UserError, match="a.zip: holds no image of l.txt; expected 'goldfish'.*such as 'cat food'"):
         match(read_list(file), triple("cat food"), "a.zip", "l.txt")
 
 
@@ -190,7 +203,7 @@ def test_images_that_the_list_states(tmp_path: Path) -> None:
     text = "compound,kind,path,path_n1,path_n2\nsnow man,both,c/1.png,snow.png,man.png\n"
     file = listed(tmp_path / "l.csv", text + "snow ball,either,c/2.png,snow.png,ball.png\n")
     folder = pictures(tmp_path / "in", ["c/1.png", "c/2.png", "snow.png", "man.png", "other.png"])
-    compounds, images, summary = loaded(tmp_path, file, str(folder))
+    compounds, images, summary = loaded(tmp_path, file, folder)
     assert named_files(images) == {
         "snow man": ["c/1.png", "snow.png", "man.png"],
         "snow ball": ["c/2.png", "snow.png", None],
@@ -206,10 +219,10 @@ def test_a_path_that_leaves_the_folder(tmp_path: Path) -> None:
     file = listed(tmp_path / "l.csv", "compound,path\nsnow man,../1.png\n")
     folder = pictures(tmp_path / "in", ["1.png"])
     with pytest.raises(UserError, match=r"'snow man': path '../1.png' leaves the folder of images"):
-        loaded(tmp_path, file, str(folder))
+        loaded(tmp_path, file, folder)
     file = listed(tmp_path / "l.csv", "compound,path\nsnow man,2.png\n")
-    with pytest.raises(UserError, match=r"looked for '2.png'; it holds 1 images, for example '1.png'"):
-        loaded(tmp_path, file, str(folder))
+    with pytest.raises(UserError, match=r"expected '2.png'; it holds 1 images, such as '1.png'"):
+        loaded(tmp_path, file, folder)
 
 
 # Folders, archives, addresses
@@ -228,7 +241,7 @@ def test_folders_and_archives(tmp_path: Path, kind: str) -> None:
     else:
         place = (zipped if kind == "zip" else tar)(tmp_path / f"a.{kind}", members)
     file = listed(tmp_path / "l.txt", "M & M cookies\ngoldfish\n")
-    compounds, images, summary = loaded(tmp_path, file, str(place))
+    compounds, images, summary = loaded(tmp_path, file, place)
     assert compounds["complete"].all()
     assert list(compounds["first"].fillna("")) == ["M & M", ""]
     for path in images["path"]:
@@ -253,11 +266,11 @@ def test_an_address(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch)
         loaded(tmp_path, None, f"{site.address}/a.zip", "0" * 64)
     # The benchmark's own address is asked for by its name.
     monkeypatch.setitem(PUBLISHED, "compun", type(PUBLISHED["compun"])((f"{site.address}/none.zip",)))
-    with pytest.raises(UserError, match=r"none.zip: the server answers 404.*with a browser.*images: FOLDER"):
+    with pytest.raises(UserError, match=r"none.zip: .*404.*with a browser.*as compun.compounds.images"):
         open_images("compun", None, tmp_path / "cache")
     with pytest.raises(UserError) as raised:
         open_images(f"{site.address}/none.zip", None, tmp_path / "cache")
-    assert "FOLDER" not in str(raised.value)
+    assert "browser" not in str(raised.value)
     # A folder that is here goes before an address.
     folder = pictures(tmp_path / "here", triple("goldfish"))
     assert open_images([f"{site.address}/none.zip", str(folder)], None, tmp_path / "cache") == (folder, None)
@@ -269,19 +282,17 @@ def test_the_published_address_is_googles() -> None:
 
 def test_places_that_are_wrong(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="none: no such file"):
-        loaded(tmp_path, None, str(tmp_path / "none"))
+        loaded(tmp_path, None, tmp_path / "none")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="empty: holds no image"):
-        loaded(tmp_path, None, str(tmp_path / "empty"))
+        loaded(tmp_path, None, tmp_path / "empty")
     with pytest.raises(UserError, match="a folder has no sha256"):
-        loaded(tmp_path, None, str(tmp_path / "empty"), "0" * 64)
+        loaded(tmp_path, None, tmp_path / "empty", "0" * 64)
     with pytest.raises(UserError, match="truncated, damaged or not an archive"):
-        loaded(tmp_path, None, str(listed(tmp_path / "a.zip", "no")))
+        loaded(tmp_path, None, listed(tmp_path / "a.zip", "no"))
     climbing = zipped(tmp_path / "c.zip", {"../goldfish.jpg": jpeg()})
     with pytest.raises(UserError, match="not a path inside a folder; do not trust it"):
-        loaded(tmp_path, None, str(climbing))
-    with pytest.raises(UserError, match="give a list, images, or both"):
-        loaded(tmp_path, None, None)
+        loaded(tmp_path, None, climbing)
 
 
 # What is not whole
@@ -292,7 +303,7 @@ def test_an_image_missing_and_one_broken(tmp_path: Path, caplog: pytest.LogCaptu
     folder = pictures(tmp_path / "in", names)
     (folder / "snow ball_n2.jpg").write_bytes(jpeg()[:400])
     file = listed(tmp_path / "l.txt", "goldfish\nlab coat\nsnow ball\nsnowball\ncricket bat\n")
-    compounds, images, summary = loaded(tmp_path, file, str(folder))
+    compounds, images, summary = loaded(tmp_path, file, folder)
     assert dict(zip(compounds["compound"], compounds["complete"], strict=True)) == {
         "goldfish": True, "lab coat": False, "snow ball": False, "snowball": True, "cricket bat": False,
     }  # fmt: skip
@@ -319,62 +330,74 @@ def test_images_of_the_same_bytes_are_named(tmp_path: Path) -> None:
     (folder / "goldfish_n2.jpg").write_bytes((folder / "goldfish.jpg").read_bytes())
     # A distractor that two compounds share is no fault.
     (folder / "lab coat_n1.jpg").write_bytes((folder / "goldfish_n1.jpg").read_bytes())
-    summary = loaded(tmp_path, None, str(folder))[2]
+    summary = loaded(tmp_path, None, folder)[2]
     found = {"count": 1, "names": ["goldfish: compound, n2"]}
     assert summary["images_of_a_compound_with_the_same_bytes"] == found
 
 
 def test_nothing_whole_is_an_error(tmp_path: Path) -> None:
     folder = pictures(tmp_path / "in", triple("goldfish")[1:])
-    with pytest.raises(UserError, match="in: no compound has its three images; 'goldfish' lacks compound"):
-        loaded(tmp_path, None, str(folder))
+    with pytest.raises(UserError, match="in: no compound has all three images; 'goldfish' lacks compound"):
+        loaded(tmp_path, None, folder)
     (folder / "goldfish.jpg").write_bytes(b"<html>")
     with pytest.raises(UserError, match=r"'goldfish' lacks compound; goldfish.jpg: no image of a known format"):
-        loaded(tmp_path, None, str(folder))
+        loaded(tmp_path, None, folder)
 
 
 def test_constituents_that_nobody_has_checked(tmp_path: Path) -> None:
     file = listed(tmp_path / "l.csv", "compound,first,second,check\ngoldfish,gold,fish,proposed\nbarman,bar,man,\n")
-    assert loaded(tmp_path, file, None)[2]["constituents_unchecked"] == {"count": 1, "names": ["goldfish"]}
+    folder = pictures(tmp_path / "in", triple("goldfish"))
+    assert loaded(tmp_path, file, folder)[2]["constituents_unchecked"] == {"count": 1, "names": ["goldfish"]}
 
 
-# The command and the config
+# The step and the config
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "workflow_scripts.compun.load_compounds", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+def run(output: Path, images: Path, take_unlisted: bool = False) -> dict[str, Any]:
+    paths = {name: output / f"{name}.parquet" for name in ("compounds", "images")}
+    main(LoadCompounds(origin=Compounds(images=str(images)), take_unlisted=take_unlisted, cache=output / "c",
+                       files=output / "images", summary=output / "compounds.json", **paths))  # fmt: skip
+    return read_json(output / "compounds.json")
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     folder = pictures(tmp_path / "in", triple("snow ball") + triple("goldfish")[1:])
-    first = run("--file", COMPUN, "--images", folder, "--output", tmp_path / "a")
-    assert first.returncode == 0, first.stderr
-    assert "400 compounds, 1 complete, 5 images" in first.stderr
+    summary = run(tmp_path / "a", folder)
+    assert (summary["compounds"], summary["complete"], summary["images"]) == (400, 1, 5)
     compounds = read_table(tmp_path / "a" / "compounds.parquet", COMPOUNDS)
     images = read_table(tmp_path / "a" / "images.parquet", COMPOUND_IMAGES)
     assert (len(compounds), len(images), images["path"].notna().sum()) == (400, 1200, 5)
     assert list(compounds["compound"][compounds["complete"]]) == ["snow ball"]
     assert all((tmp_path / "a" / "images" / path).is_file() for path in images["path"].dropna())
-    # The same bytes again.
-    assert run("--file", COMPUN, "--images", folder, "--output", tmp_path / "b").returncode == 0
+    run(tmp_path / "b", folder)  # gives the same bytes
     for name in ("compounds.parquet", "images.parquet", "compounds.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_the_command_takes_unlisted_compounds_if_told(tmp_path: Path) -> None:
-    folder = pictures(tmp_path / "in", triple("snow ball") + triple("no such compound"))
-    for options, said in (([], "400 compounds, 1 complete"), (["--take-unlisted"], "401 compounds, 2 complete")):
-        done = run("--file", COMPUN, "--images", folder, "--output", tmp_path / "a", *options)
-        assert done.returncode == 0 and said in done.stderr
+@pytest.mark.parametrize(("take_unlisted", "compounds", "complete"), [(False, 400, 1), (True, 401, 2)])
+def test_unlisted_compounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, take_unlisted: bool, compounds: int, complete: int
+) -> None:
+    monkeypatch.chdir(ROOT)
+    summary = run(tmp_path, pictures(tmp_path / "in", triple("snow ball") + triple("no such one")), take_unlisted)
+    assert (summary["compounds"], summary["complete"]) == (compounds, complete)
 
 
-def test_an_error_is_one_line(tmp_path: Path) -> None:
-    folder = pictures(tmp_path / "in", ["holiday.jpg"])
-    failed = run("--file", COMPUN, "--images", folder, "--output", tmp_path / "a")
-    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
-    assert "holds no image of" in failed.stderr
-    assert not (tmp_path / "a" / "compounds.parquet").exists()
+def test_unlisted_compounds_of_the_benchmark_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    archive = zipped(tmp_path / "a.zip", {name: jpeg() for name in triple("snow ball") + triple("no such one")})
+    monkeypatch.setitem(PUBLISHED, "compun", type(PUBLISHED["compun"])((str(archive),)))
+    main(LoadCompounds(cache=tmp_path / "c", compounds=tmp_path / "c.parquet", images=tmp_path / "i.parquet",
+                       files=tmp_path / "images", summary=tmp_path / "s.json"))  # fmt: skip
+    assert read_json(tmp_path / "s.json")["compounds"] == 401
+
+
+def test_a_failed_step_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(UserError, match="holds no image of") as error:
+        run(tmp_path / "a", pictures(tmp_path / "in", ["holiday.jpg"]))
+    assert "\n" not in str(error.value) and not list((tmp_path / "a").rglob("*.*"))
 
 
 def test_the_config(tmp_path: Path) -> None:
@@ -388,9 +411,11 @@ def test_the_config(tmp_path: Path) -> None:
 def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
     file = listed(tmp_path / "l.txt", "goldfish\n")
     folder = pictures(tmp_path / "in", triple("goldfish"))
-    before = fingerprint(str(file), str(folder))
-    assert fingerprint(str(file), str(folder)) == before
+    origin = Compounds(file=str(file), images=str(folder))
+    before = fingerprint(origin)
+    assert fingerprint(origin) == before
     pictures(folder, ["more.png"])
-    after = fingerprint(str(file), str(folder))
+    after = fingerprint(origin)
     listed(file, "goldfish\nlab coat\n")
-    assert len({before, after, fingerprint(str(file), str(folder)), fingerprint(str(file), "compun")}) == 4
+    other = Compounds(file=str(file), images="compun")
+    assert len({before, after, fingerprint(origin), fingerprint(other)}) == 4

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from tests.accelerator import assert_same_embeddings
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
+from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun.models import (
     CannotLoad,
     _short,
@@ -24,16 +25,17 @@ from workflow_scripts.compun.models import (
     load_transformers,
     open_model,
     own_keys,
-    read_models,
     without_folders,
 )
 from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.steps import Classify
+from workflow_scripts.core.step import parse
 
 TEXTS = ["a photo of a red wing", "A photo of a blue bill.", "the", "red " * 80]
 
 
-def options(folder: Path) -> argparse.Namespace:
-    return argparse.Namespace(cache=folder / "cache", batch=4, threads=1, device="cpu")
+def opened(model: NamedModel, folder: Path) -> AbstractContextManager[Embedder]:
+    return open_model(model, 4, 1, "cpu", folder / "cache")
 
 
 def pictures(folder: Path) -> list[Path]:
@@ -46,7 +48,7 @@ def pictures(folder: Path) -> list[Path]:
 
 
 def reason(model: NamedModel, folder: Path) -> str:
-    with pytest.raises(CannotLoad) as caught, open_model(model, options(folder)):
+    with pytest.raises(CannotLoad) as caught, opened(model, folder):
         pass
     message = str(caught.value)
     assert "\n" not in message and str(folder) not in message and str(Path.home()) + "/" not in message
@@ -78,7 +80,7 @@ def test_similarities_are_the_librarys(tmp_path: Path, make: Any) -> None:
         else:
             model = transformers.AlignModel.from_pretrained(folder).eval()
             expected = model(**inputs).logits_per_image * model.temperature
-    with open_model(NamedModel(transformers=str(folder)), options(tmp_path)) as embedder:
+    with opened(NamedModel(transformers=str(folder)), tmp_path) as embedder:
         ours = embedder.images([(path, None) for path in paths]) @ embedder.texts(TEXTS).T
     assert ours == pytest.approx(expected.numpy(), abs=1e-5)
     # The models tell images and texts apart: an agreement of constants would say nothing.
@@ -136,8 +138,8 @@ def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
     assert settings == json.loads((judge / "model.json").read_text()) | {"crop": 0.75}
     assert (judge / "weights.safetensors").read_bytes() == (kept / "weights.safetensors").read_bytes()
     with (
-        open_model(named, options(tmp_path)) as ours,
-        open_model(NamedModel(judge=str(kept)), options(tmp_path)) as theirs,
+        opened(named, tmp_path) as ours,
+        opened(NamedModel(judge=str(kept)), tmp_path) as theirs,
     ):
         assert ours.judge.hash == theirs.judge.hash == judge_hash(kept) and ours.cache.path == theirs.cache.path
         assert np.array_equal(ours.texts(["red wing"]), theirs.texts(["red wing"]))
@@ -171,7 +173,7 @@ def test_two_weights_of_one_open_clip_model(tmp_path: Path) -> None:
     assert [model.title for model in named] == ["vit.json w0.safetensors", "vit.json w1.safetensors"]
     found = []
     for model in named:
-        with open_model(model, options(tmp_path)) as embedder:
+        with opened(model, tmp_path) as embedder:
             found.append(embedder.texts(["a photo of a snow ball", "a photo of a ball snow"]))
     assert not np.allclose(found[0], found[1]) and not np.allclose(found[0][0], found[0][1])
 
@@ -181,16 +183,17 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
     state = load_file(blip / "model.safetensors")
     save_file({n: t for n, t in state.items() if not n.startswith("vision_proj")}, blip / "model.safetensors",
               metadata={"format": "pt"})  # fmt: skip
-    assert "lacks 2 of the weights of BlipForImageTextRetrieval, vision_proj" in reason(
+    assert "lacks 2 weights of BlipForImageTextRetrieval, such as vision_proj" in reason(
         NamedModel(transformers=str(blip)), tmp_path
     )
     (blip / "model.safetensors").write_bytes((blip / "model.safetensors").read_bytes()[:-100])
     assert "blip: cannot be loaded" in reason(NamedModel(transformers=str(blip)), tmp_path)
     (blip / "model.safetensors").unlink()
-    assert "blip: no weights there" in reason(NamedModel(transformers=str(blip)), tmp_path)
+    assert "blip: no weights (" in reason(NamedModel(transformers=str(blip)), tmp_path)
     other = tiny_align(tmp_path / "other")
     (other / "config.json").write_text(json.dumps({"model_type": "vit"}))
-    assert "a vit; of transformers, blip, align can be asked" in reason(NamedModel(transformers=str(other)), tmp_path)
+    why = reason(NamedModel(transformers=str(other)), tmp_path)
+    assert "model type vit; supported types of transformers: blip, align" in why
     (other / "config.json").write_text("{")
     assert "config cannot be read" in reason(NamedModel(transformers=str(other)), tmp_path)
     assert "revision" in reason(NamedModel(transformers=str(other), revision="main"), tmp_path)
@@ -209,7 +212,9 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     said = reason(NamedModel(transformers="Salesforce/blip-itm-base-coco"), tmp_path)
-    assert said.startswith("Salesforce/blip-itm-base-coco: no such folder, and not to be had from the hub (OSError")
+    assert said.startswith(
+        "Salesforce/blip-itm-base-coco: no such folder, and could not be downloaded from the Hub (OS"
+    )
     assert "https://huggingface.co/api/x" in said
 
 
@@ -237,20 +242,35 @@ def test_no_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "pip install transformers" in reason(NamedModel(transformers="Salesforce/blip"), tmp_path)
 
 
+def named(models: str) -> list[NamedModel]:
+    """The models of a command line."""
+    words = [f"--{name}=x" for name in ("compounds", "images", "folder", "choices")]
+    return parse(Classify, [*words, "--models", models], "classify").models
+
+
 def test_models_are_named() -> None:
-    found = read_models(
+    models = named(
         '[{"open_clip": "ViT-L-14", "pretrained": "openai", "name": "CLIP"}, {"judge": "results/d/color/judge"},'
         ' {"open_clip": "ViT-B-32", "pretrained": "laion2b_s34b_b79k"}]'
     )
-    assert [model.title for model in found] == ["CLIP", "results/d/color/judge", "ViT-B-32 laion2b_s34b_b79k"]
-    assert "give one of judge, open_clip and transformers" in refused(lambda: read_models('[{"name": "x"}]'))
-    assert "0.pretrain: Extra inputs" in refused(lambda: read_models('[{"judge": "a", "pretrain": "b"}]'))
-    assert "random weights" in refused(lambda: read_models('[{"open_clip": "ViT-B-32"}]'))
-    assert "pretrained goes with open_clip" in refused(lambda: read_models('[{"judge": "a", "pretrained": "b"}]'))
-    assert "revision goes with" in refused(lambda: read_models('[{"judge": "a", "revision": "b"}]'))
-    assert "two are called 'a'" in refused(lambda: read_models('[{"judge": "a"}, {"judge": "b", "name": "a"}]'))
-    assert "names none" in refused(lambda: read_models("[]"))
-    assert "--models: " in refused(lambda: read_models("ViT-L-14"))
+    assert [model.title for model in models] == ["CLIP", "results/d/color/judge", "ViT-B-32 laion2b_s34b_b79k"]
+
+
+@pytest.mark.parametrize(
+    ("models", "fault"),
+    [
+        ('[{"name": "x"}]', "give one of judge, open_clip and transformers"),
+        ('[{"judge": "a", "pretrain": "b"}]', "models.0.pretrain: Extra inputs"),
+        ('[{"open_clip": "ViT-B-32"}]', "random weights"),
+        ('[{"judge": "a", "pretrained": "b"}]', "pretrained requires open_clip"),
+        ('[{"judge": "a", "revision": "b"}]', "revision requires transformers"),
+        ('[{"judge": "a"}, {"judge": "b", "name": "a"}]', "two models are called 'a'"),
+        ("[]", "at least 1 item"),
+        ("ViT-L-14", "models"),
+    ],
+)
+def test_misnamed_models(models: str, fault: str) -> None:
+    assert fault in refused(lambda: named(models))
 
 
 def test_own_keys() -> None:

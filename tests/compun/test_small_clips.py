@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_scripts.compun.analyze_choices import compare
-from workflow_scripts.compun.drawn.world import TRAININGS
+from workflow_scripts.compun.analyze_choices import Estimator, compare
+from workflow_scripts.compun.config import TRAININGS
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.tables import CHOICES
 from workflow_scripts.judge.config import JudgeConfig
@@ -53,7 +53,7 @@ def gain(choices: pd.DataFrame, between: str, fixed: str, a: str, b: str) -> pd.
     other = "model" if between == "prompt" else "prompt"
     own = own[(own[other] == fixed) & own[between].isin([a, b])]
     order = own[between].map({b: 0, a: 1})
-    return compare(own.iloc[order.argsort(kind="stable")], between, 500, 0).iloc[0]
+    return compare(own.iloc[order.argsort(kind="stable")], between, Estimator(500, 0)).iloc[0]
 
 
 def test_example_captions_help_where_the_compound_is_new(choices: pd.DataFrame) -> None:

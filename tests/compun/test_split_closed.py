@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import logging
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +13,15 @@ from hypothesis import strategies as st
 
 from workflow_scripts.compun import split_closed
 from workflow_scripts.compun.compounds import read_list
-from workflow_scripts.compun.split_closed import LEAST, cuts, file_nouns, propose, spacy_nouns, table_text
+from workflow_scripts.compun.split_closed import (
+    MIN_LETTERS,
+    SplitClosed,
+    cuts,
+    file_nouns,
+    propose,
+    spacy_nouns,
+    table_text,
+)
 from workflow_scripts.core.errors import UserError
 
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
@@ -65,7 +72,7 @@ def test_the_singular_goes_first() -> None:
 def test_every_cut_and_no_other(word: str, nouns: frozenset[str]) -> None:
     known = nouns | {noun + "s" for noun in nouns}
     expected = {(a, word[len(a) :]) for a in known if word.startswith(a) and word[len(a) :] in known}
-    expected = {pair for pair in expected if min(map(len, pair)) >= LEAST}
+    expected = {pair for pair in expected if min(map(len, pair)) >= MIN_LETTERS}
     found = cuts(word, nouns)
     assert set(found) == expected
     assert len(found) == len(set(found))
@@ -94,19 +101,18 @@ def test_nothing_to_cut_asks_for_no_words() -> None:
     assert propose(read_list(COMPUN), never)["check"].isna().all()
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_step(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "list.txt").write_text("goldfish\nlab coat\n")
     (tmp_path / "words.txt").write_text("# nouns\nGold\nfish\n")
-    command = [sys.executable, "-m", "workflow_scripts.compun.split_closed", "--file", tmp_path / "list.txt"]
-    command += ["--words", tmp_path / "words.txt", "--output", tmp_path / "out.csv"]
-    first = subprocess.run(command, capture_output=True, text=True, cwd=COMPUN.parents[2])
-    assert first.returncode == 0, first.stderr
-    assert "2 compounds; 1 constituents proposed, 0 without a cut" in first.stderr
-    assert "goldfish,gold,fish,proposed\n" in (tmp_path / "out.csv").read_text()
-    # What the user has checked is not written over.
-    second = subprocess.run(command, capture_output=True, text=True, cwd=COMPUN.parents[2])
-    assert (second.returncode, second.stderr.count("\n")) == (1, 1)
-    assert "is there already" in second.stderr
+    step = SplitClosed(file=tmp_path / "list.txt", words=tmp_path / "words.txt", output=tmp_path / "out.csv")
+    monkeypatch.setattr(logging.getLogger("compclip"), "propagate", True)
+    with caplog.at_level(logging.INFO):
+        split_closed.main(step)
+    assert "2 compounds; 1 splits proposed, 0 not found" in caplog.text
+    assert "goldfish,gold,fish,proposed\n" in step.output.read_text()
+    # What the user has checked is not overwritten.
+    with pytest.raises(UserError, match="output file already exists"):
+        split_closed.main(step)
 
 
 def test_wrong_words(tmp_path: Path) -> None:
@@ -121,5 +127,5 @@ def test_wrong_words(tmp_path: Path) -> None:
 
 def test_a_pipeline_without_a_list_of_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_closed, "load_language", lambda name: spacy.blank("en"))
-    with pytest.raises(UserError, match="--model: en_other has no list of nouns: name a file of nouns by --words"):
+    with pytest.raises(UserError, match="--model: en_other has no list of nouns; give a file of nouns by --words"):
         spacy_nouns("en_other")

@@ -78,7 +78,7 @@ def read_list(file: Path) -> pd.DataFrame:
             )
         other = seen.setdefault(key(row.compound), row.where)
         if other != row.where:
-            raise UserError(f"{where}: {row.compound!r} duplicate entry, first in {other}; remove one")
+            raise UserError(f"{where}: duplicate entry {row.compound!r}, first in {other}; remove one")
     parts = [
         split_open(row.compound) or (None, None) if row.first is None else (row.first, row.second)
         for row in rows.itertuples()

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.compun.made_up import DATASET, HOSTILE, make_place
+from tests.compun.made_up import DATASET, HOSTILE, analyze_place, make_place
 from tests.made_up import make_results
 from tests.report.pages import Page, write_page
-from workflow_scripts.compun import analyze_choices, draw_compun, make_compun_page
+from workflow_scripts.compun import draw_compun, make_compun_page
 from workflow_scripts.compun.section import (
     FIGURES,
     beside_lines,
@@ -21,22 +21,18 @@ from workflow_scripts.compun.section import (
     read_analysis,
     text_table,
 )
+from workflow_scripts.compun.steps import DrawCompun, MakeCompunPage
 from workflow_scripts.plot.labels import number
 from workflow_scripts.plot.page import described
 
 
 def make_page(results: Path, *, kinds: bool = True, pictures: bool = True) -> str:
     place = make_place(results, kinds=kinds, pictures=pictures)
-    options = [f"--{name}={place / file}" for name, file in {
-        "compounds": "compounds.parquet", "choices": "choices/choices.parquet", "models": "choices/models.json",
-        "retrieval": "choices/retrieval.parquet", "output": "analysis", "bootstrap": "",
-    }.items() if file]  # fmt: skip
-    analyze_choices.main(analyze_choices.arguments().parse_args([*options, "--bootstrap=100"]))
-    drawn = [f"--{name}={results / 'figures' / f'{DATASET}_compun_{name}.svg'}" for name in FIGURES]
-    drawn.append(f"--text={results / 'compun.md'}")
-    draw_compun.main(draw_compun.arguments().parse_args([f"--analysis={place / 'analysis'}", *drawn]))
-    page = [f"--results={results}", f"--dataset={DATASET}", '--settings={"seed": 7}']
-    make_compun_page.main(make_compun_page.arguments().parse_args(page))
+    analysis = analyze_place(place, place / "analysis")
+    figures = {name: results / "figures" / f"{DATASET}_compun_{name}.svg" for name in FIGURES}
+    draw_compun.main(DrawCompun(analysis=analysis, text=results / "compun.md", **figures))
+    page = results / "compun.html"
+    make_compun_page.main(MakeCompunPage(results=results, dataset=DATASET, page=page, settings={"seed": 7}))
     return (results / "compun.html").read_text()
 
 
@@ -186,6 +182,7 @@ def test_a_share_that_400_compounds_cannot_give_is_named(results: Path) -> None:
     assert names[:3] == ["people", "chance", "ALBEF, template"]
 
 
+@pytest.mark.slow
 def test_the_report_has_the_same_section(tmp_path: Path, text: str) -> None:
     folder = make_results(tmp_path / "results")
     assert "Compound nouns" not in write_page(folder, 1)
