@@ -327,7 +327,7 @@ def test_answers_on_their_way_when_the_run_ends_are_cached(tmp_path: Path, serve
     assert NOUNS[1] in cached and len(server.asked) < 6
 
 
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("sign", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_a_killed_run_is_resumed(tmp_path: Path, server: StubModel, sign: signal.Signals) -> None:
     def answer(body: dict[str, Any]) -> Any:
         if len(server.asked) > 3 and not done.is_set():
@@ -455,6 +455,7 @@ def test_a_key_that_the_server_returns_is_not_written(
         assert piece not in written
 
 
+@pytest.mark.slow
 def test_the_command_does_not_write_the_key(tmp_path: Path, server: StubModel) -> None:
     """With its log and traceback, once successfully and once with a server that returns the key."""
     server.key = KEY

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.compun import published
-from workflow_scripts.compun.choices import is_tied
+from workflow_scripts.compun.choices import DECIMALS, is_tied
 from workflow_scripts.compun.retrieval import found
 from workflow_scripts.compun.steps import AnalyzeChoices
 from workflow_scripts.core import cli
@@ -295,7 +295,7 @@ def main(step: AnalyzeChoices) -> None:
     tables, summary = analyze(compounds, choices, retrieval, people, failed, Estimator(step.bootstrap, step.seed))
     with atomic_folder(step.analysis) as folder:
         for name, table in tables.items():
-            table.to_csv(folder / f"{name}.csv", index=False, float_format=f"%.{DIGITS}f", lineterminator="\n")
+            table.to_csv(folder / f"{name}.csv", index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
         write_json(summary, folder / "summary.json")
     if not sum(summary["kinds"].values()):
         log.warning("warning: %s: no compound has a kind; there are no figures by kind", step.compounds)

@@ -17,7 +17,7 @@ from workflow_scripts.clip.device import find_device
 from workflow_scripts.clip.embed import Embedder, file_digest, similarities
 from workflow_scripts.clip.prompts import ENSEMBLE, Ensembles, Prompts, read_templates, read_texts
 from workflow_scripts.clip.tokens import say_cut
-from workflow_scripts.compun.choices import is_tied
+from workflow_scripts.compun.choices import DECIMALS, is_tied
 from workflow_scripts.compun.models import CannotLoad, open_model
 from workflow_scripts.compun.prompts import compound_prompts
 from workflow_scripts.compun.retrieval import standings
@@ -152,7 +152,7 @@ def stand(classes: np.ndarray, images: np.ndarray, columns: np.ndarray) -> tuple
         values = rows_of(rows)
         three[rows] = np.take_along_axis(values, columns[rows], axis=1)
         above[rows], tied[rows] = standings(values, columns[rows, 0])
-    return three.round(DIGITS), above, tied
+    return three.round(DECIMALS), above, tied
 
 
 def ask_all(
