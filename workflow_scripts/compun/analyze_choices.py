@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.compun import published
-from workflow_scripts.compun.choices import DECIMALS, is_tied
+from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.retrieval import found
 from workflow_scripts.compun.steps import AnalyzeChoices
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, read_json, read_table, write_json
-from workflow_scripts.core.rounding import DECIMALS as DIGITS
+from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL
 from workflow_scripts.dataset.source import named

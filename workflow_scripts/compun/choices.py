@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-DECIMALS = 6  # of similarities and of the tables
-
 
 def is_tied(choices: pd.DataFrame) -> pd.Series:
     """Return which answers (n,) are wrong because the compound's image ties with a distractor."""

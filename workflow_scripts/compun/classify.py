@@ -17,7 +17,7 @@ from workflow_scripts.clip.device import find_device
 from workflow_scripts.clip.embed import Embedder, file_digest, similarities
 from workflow_scripts.clip.prompts import ENSEMBLE, Ensembles, Prompts, read_templates, read_texts
 from workflow_scripts.clip.tokens import say_cut
-from workflow_scripts.compun.choices import DECIMALS, is_tied
+from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.models import CannotLoad, open_model
 from workflow_scripts.compun.prompts import compound_prompts
 from workflow_scripts.compun.retrieval import standings
@@ -26,7 +26,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
-from workflow_scripts.core.rounding import DECIMALS as DIGITS
+from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RETRIEVAL, ROLES
 from workflow_scripts.dataset.source import named
 from workflow_scripts.specs import evaluation
