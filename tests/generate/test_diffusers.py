@@ -191,7 +191,7 @@ def test_half_precision(place: Place, model: Path) -> None:
     [
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
         ({"revision": "main"}, "revision: main, but model .* is a folder"),
-        ({"model": "nobody/nothing"}, "model nobody/nothing: no such folder, and not to be had from the hub"),
+        ({"model": "nobody/nothing"}, "model nobody/nothing: no such folder, and could not be downloaded from the Hub"),
         ({"steps": 0}, "steps"),
         ({"size": 17}, "divisible by 8"),
     ],
@@ -210,7 +210,7 @@ def test_what_cannot_be_drawn(
 
 def test_folders_that_hold_no_pipeline(place: Place, model: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="holds no model_index.json"):
+    with pytest.raises(UserError, match="contains no model_index.json"):
         draw(place, tmp_path / "empty")
     broken = shutil.copytree(model, tmp_path / "broken")
     weights = broken / "unet" / "diffusion_pytorch_model.safetensors"
@@ -239,7 +239,7 @@ def test_without_the_library(place: Place, model: Path, monkeypatch: pytest.Monk
 
     monkeypatch.delitem(sys.modules, "diffusers")
     monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(UserError, match="diffusers is not installed: pip install diffusers"):
+    with pytest.raises(UserError, match="diffusers is not installed; pip install diffusers"):
         pipelines.load(kind.Settings(model=str(model), device="cpu"), 1)
 
 

@@ -48,7 +48,7 @@ def test_missing_and_unreadable_files_are_named(place: Place) -> None:
 
 def test_nothing_at_all(place: Place) -> None:
     mine = make(place.root / "made", ["a.png", "s/x/0.png"])
-    with pytest.raises(UserError, match="the first is looked for as test_seen/s/1/0.png; there are 1 files"):
+    with pytest.raises(UserError, match="the first should be test_seen/s/1/0.png; it contains 1 files"):
         place.generate("folder", path=str(mine))
     with pytest.raises(UserError, match="none: no such folder or manifest"):
         place.generate("folder", path=str(place.root / "none"))
@@ -76,7 +76,7 @@ def test_a_flat_folder_serves_splits_that_do_not_meet(place: Place) -> None:
 
 def test_a_flat_folder_cannot_serve_a_caption_and_its_swap(place: Place) -> None:
     mine = make(place.root / "made", ["s/1/0.png"])
-    with pytest.raises(UserError, match="s/1 caption 0: test_seen and test_swapped ask for different images") as error:
+    with pytest.raises(UserError, match="s/1 caption 0: test_seen and test_swapped have different prompts") as error:
         place.generate("folder", path=str(mine))
     assert "folders named test_seen, test_unseen, test_swapped" in str(error.value)
 
@@ -113,9 +113,9 @@ def test_a_manifest(place: Place, suffix: str) -> None:
     ("rows", "message"),
     [
         ("image_id,caption_id\ns/1,0\n", "no column 'path'"),
-        ("image_id,caption_id,path\ns/1,0,a.png\ns/1,0,b.png\n", "line 3: a second image for image s/1 caption 0"),
+        ("image_id,caption_id,path\ns/1,0,a.png\ns/1,0,b.png\n", "line 3: a second file for image s/1 caption 0"),
         ("image_id,caption_id,path\ns/1,0,../../a.png\n", "no image of the"),
-        ("image_id,caption_id,path\ns/1,0,a.png\n", "test_seen and test_swapped ask for different images"),
+        ("image_id,caption_id,path\ns/1,0,a.png\n", "test_seen and test_swapped have different prompts"),
     ],
 )
 def test_manifests_that_cannot_be_served(place: Place, rows: str, message: str) -> None:
@@ -195,7 +195,7 @@ def test_places_that_are_no_places(place: Place) -> None:
         place.generate("folder", path={"test_seen": str(mine), "test_unseen": str(place.root / "nowhere")})
     with pytest.raises(UserError, match="train"):
         place.generate("folder", path={"train": str(mine)})
-    with pytest.raises(UserError, match="holds no image of the 18 prompts"):
+    with pytest.raises(UserError, match="contains no image of the 18 prompts"):
         place.generate("folder", path={"test_unseen": str(mine)})
 
 

@@ -229,7 +229,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     bad = tmp_path / "bad.pkl"
     bad.write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     assert "it would build os.system" in fails(bad)
-    assert "not a list" in fails(put(tmp_path / "data.pkl", {"a": 1}))
+    assert "expected a list" in fails(put(tmp_path / "data.pkl", {"a": 1}))
 
 
 PUBLISHED_SCRIPT = """

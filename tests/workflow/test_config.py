@@ -22,7 +22,7 @@ from workflow_scripts.workflow.config import load_config
         ({"dataset": {"name": "../x"}}, ["dataset.name", "'../x'"]),
         ({"dataset": {"cub": {"root": "x", "images_sha256": "12"}}}, ["dataset.cub.images_sha256", "'12'"]),
         ({"generate": {"generators": ["nope"]}}, ["generators.0", "'nope'", "photographs", "folder"]),
-        ({"generate": {"generators": ["shuffled", "shuffled"]}}, ["'shuffled' stands twice"]),
+        ({"generate": {"generators": ["shuffled", "shuffled"]}}, ["duplicate generator 'shuffled'"]),
         ({"generate": {"generators": [{"name": "x", "kind": "folder"}]}}, ["'x'", "path", "required"]),
         ({"generate": {"generators": [{"name": "x", "kind": "folder", "path": "p", "a": 1}]}}, ["'x'", " a: "]),
         ({"generate": {"generators": [{"name": "../x", "kind": "shuffled"}]}}, ["generators.0.name"]),

@@ -13,11 +13,11 @@ KINDS = "workflow_scripts.generate.generators"
 
 
 class Generator(Section):
-    """A word, or ``{name, kind, ...}`` with the settings of its kind beside them."""
+    """A name, or ``{name, kind, ...}`` with the settings of its kind beside them."""
 
     name: str = Field(pattern=NAME)
-    kind: str = Field(description="a file in workflow_scripts/generate/generators; the name if not said")
-    options: dict[str, Any] = Field(default_factory=dict, description="the kind's settings, checked by it")
+    kind: str = Field(description="a file in workflow_scripts/generate/generators; default: the name")
+    options: dict[str, Any] = Field(default_factory=dict, description="the settings of the kind")
 
     @model_validator(mode="before")
     @classmethod
@@ -42,15 +42,17 @@ class Generator(Section):
         except ValidationError as error:
             first = error.errors()[0]
             allowed = ", ".join(["name", "kind", *settings.model_fields])
-            key = ".".join(str(part) for part in first["loc"])
-            raise ValueError(f"generator {self.name!r}: {key}: {first['msg']}; its keys: {allowed}") from error
+            key = ".".join(map(str, first["loc"]))
+            raise ValueError(f"generator {self.name!r}: {key}: {first['msg']}; allowed keys: {allowed}") from error
         return self
 
 
 class Layout(Section):
-    """The data folders for AttnGAN's kin (``export_layout``)."""
+    """Data folders in AttnGAN's layout (``export_layout``)."""
 
-    batch: int = Field(100, ge=1, description="prompts are filled up to a multiple: their samplers drop the rest")
+    batch: int = Field(
+        100, ge=1, description="prompts are repeated up to a multiple, because the models' samplers drop the rest"
+    )
 
 
 class GenerateConfig(Section):
@@ -67,5 +69,5 @@ class GenerateConfig(Section):
         names = [g.name for g in generators]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"generator {name!r} stands twice: give each a name of its own")
+                raise ValueError(f"duplicate generator {name!r}; give each a different name")
         return generators

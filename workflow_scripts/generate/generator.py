@@ -1,9 +1,9 @@
-"""What a generator is: a module with ``Settings``, ``SPLITS`` (those it serves) and ``generate``.
+"""The interface of a generator kind: a module with ``Settings``, ``SPLITS`` (those it serves) and ``generate``.
 
 ``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``TABLES`` names the
-tables that it reads (``images`` alone where it is missing); ``SCENES`` is True where it gives ``scenes``, ``MODEL``
-where it runs a model by torch; a module that reads files of the user's may have ``fingerprint(settings) -> str``, a
-text that changes when they do.
+tables that the kind reads (default: ``images``). ``SCENES`` is True for a kind that gives ``scenes``, ``MODEL`` for one
+that runs a torch model. A kind that reads the user's files may have ``fingerprint(settings) -> str``, a text that
+changes when they do; one that downloads a model may have ``prefetch(settings) -> Path``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ KEYS = ["split", "image_id", "caption_id", "draw"]
 class Context:
     """Where a generator reads and writes.
 
-    ``tables`` maps names (captions, images, pairs, splits, swapped, and for sketches scenes, facts) to Parquet
-    files, those of the module's ``TABLES``. Images are written to ``folder / file_name``, ``file_name`` being the
-    prompt's; in the manifest such an image's path is ``f"{place}/{file_name}"``, relative to the results folder.
-    ``cache`` keeps what was made between runs; ``threads`` are torch's.
+    Attributes:
+        tables: the Parquet files of the kind's ``TABLES`` by name: captions, images, pairs, splits, swapped, and for
+            sketches scenes and facts.
+        folder: an image is written to ``folder / file_name``, with the prompt's ``file_name``.
+        place: such an image's path in the manifest is ``f"{place}/{file_name}"``, relative to the results folder.
+        cache: keeps images between runs.
+        threads: torch's.
     """
 
     tables: dict[str, Path]
@@ -40,9 +43,12 @@ class Context:
 
 @dataclass(frozen=True)
 class Generated:
-    """manifest: columns of ``tables.MANIFEST``, a row for each prompt. scenes: what was drawn, for the oracle.
+    """What a generator gives.
 
-    summary: what else there is to say, for ``summary.json``.
+    Attributes:
+        manifest: columns of ``tables.MANIFEST``, a row for each prompt.
+        scenes: what was drawn, for the oracle.
+        summary: further entries of ``summary.json``.
     """
 
     manifest: pd.DataFrame
@@ -51,11 +57,11 @@ class Generated:
 
 
 def reads(kind: ModuleType) -> tuple[str, ...]:
-    """The names of the tables that a generator's module reads."""
+    """Return the names of the tables that a kind reads."""
     return getattr(kind, "TABLES", ("images",))
 
 
 def manifest(prompts: pd.DataFrame, paths: Iterable[str | None], otherwise: str = "missing") -> pd.DataFrame:
-    """A manifest with ``paths`` in the order of ``prompts``; the status is ``otherwise`` where there is none."""
+    """Return a manifest with ``paths`` in the order of ``prompts``, and status ``otherwise`` for a missing path."""
     result = prompts[KEYS].assign(path=pd.Series(list(paths), index=prompts.index, dtype="str"))
     return result.assign(status=result["path"].notna().map({True: "ok", False: otherwise}))

@@ -1,4 +1,4 @@
-"""A pipeline of the diffusers library as a function from captions and seeds to images."""
+"""A pipeline of the diffusers library, as a function of captions and seeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 @dataclass(frozen=True)
 class Drawn:
-    """An image as PNG; whether the pipeline's checker blacked it out, and whether it is black all over."""
+    """An image as PNG, whether the pipeline's safety checker blacked it out, and whether all of it is black."""
 
     png: bytes
     flagged: bool
@@ -42,14 +42,19 @@ class Drawn:
 
 
 class Pipeline:
-    """``draw(texts, seeds)``; ``identity``: all that decides an image beside its text and seed."""
+    """A loaded pipeline.
+
+    Attributes:
+        identity: everything that decides an image, apart from its text and seed.
+        about: what ``summary.json`` says of the pipeline.
+    """
 
     def __init__(self, pipeline: Any, settings: Settings, version: str, dtype: str, threads: int, library: str) -> None:
         self.pipeline, self.batch = pipeline, settings.batch
         self.name = type(pipeline).__name__
         self.options = self._options(settings)
         device = pipeline.device.type
-        # The folder's own name: no artifact holds a place of this machine.
+        # A folder's name only, because artifacts contain no absolute path.
         model = Path(settings.model).name if Path(settings.model).is_dir() else settings.model
         self.about = {
             "model": model, "version": version, "pipeline": self.name, **self.options, "dtype": dtype, "device": device,
@@ -60,12 +65,12 @@ class Pipeline:
         self.manner = f"{self.batch} at once, {dtype} on {device}"
 
     def _options(self, settings: Settings) -> dict[str, Any]:
-        """The arguments of a call that the settings give, all of which the pipeline must know."""
+        """Return the arguments of a call that the settings give; raises UserError if the pipeline lacks one."""
         known = inspect.signature(self.pipeline.__call__).parameters
         for argument in ("prompt", "generator"):
             if argument not in known:
                 raise UserError(
-                    f"model {settings.model}: a {self.name} takes no {argument}: not a text-to-image pipeline"
+                    f"model {settings.model}: a {self.name} takes no {argument}; choose a text-to-image pipeline"
                 )
         width, height = settings.size if isinstance(settings.size, tuple) else (settings.size, settings.size)
         given = {
@@ -76,24 +81,24 @@ class Pipeline:
         }
         for argument, (setting, value) in given.items():
             if value is not None and argument not in known:
-                raise UserError(f"model {settings.model}: a {self.name} takes no {argument}: leave {setting} out")
+                raise UserError(f"model {settings.model}: a {self.name} takes no {argument}; remove {setting}")
         return {argument: value for argument, (_, value) in given.items() if value is not None}
 
     def draw(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Drawn]:
-        """At most ``batch`` images. Fewer are filled up, so that an image does not depend on how many there are."""
+        """Draw at most ``batch`` images; smaller batches are filled up, so that an image does not depend on them."""
         more = self.batch - len(texts)
-        # On the CPU, whatever draws: the noise is then the same on every machine.
-        noise = [torch.Generator().manual_seed(seed) for seed in [*seeds, *seeds[:1] * more]]
+        # On the CPU, so that the noise is the same on every device.
+        noise = [torch.Generator().manual_seed(seed) for seed in [*seeds, *[seeds[0]] * more]]
         try:
             output = self.pipeline(
-                prompt=[*texts, *texts[:1] * more], generator=noise, output_type="pil", **self.options
+                prompt=[*texts, *[texts[0]] * more], generator=noise, output_type="pil", **self.options
             )
         except torch.OutOfMemoryError as error:
             raise UserError(
-                f"batch: {self.batch} images at once do not fit the GPU's memory: make it smaller"
+                f"batch: {self.batch} images at once do not fit the GPU's memory; use a smaller batch"
             ) from error
         if not hasattr(output, "images"):
-            raise UserError(f"a {self.name} gives no images: choose a text-to-image pipeline")
+            raise UserError(f"a {self.name} gives no images; choose a text-to-image pipeline")
         checked = getattr(output, "nsfw_content_detected", None) or [False] * self.batch
         return [
             Drawn(_png(image), bool(flagged), image.convert("L").getextrema()[1] == 0)
@@ -101,7 +106,7 @@ class Pipeline:
         ]
 
     def truncated(self, texts: Sequence[str]) -> int | None:
-        """How many texts are longer than the pipeline's first tokenizer reads; None where it does not say."""
+        """Count the texts that the pipeline's first tokenizer truncates; None if it has none."""
         tokenizer = getattr(self.pipeline, "tokenizer", None)
         if tokenizer is None or not texts:
             return None
@@ -116,11 +121,11 @@ def _png(image: Image.Image) -> bytes:
 
 
 def load(settings: Settings, threads: int) -> Pipeline:
-    """The pipeline, on its device. Raises UserError where library, model or GPU are not there."""
+    """Load the pipeline onto its device; raises UserError if the library, the model or the GPU is missing."""
     device = find_device(settings.device, "device")
     diffusers, transformers = _libraries()
     settle(threads)
-    # Any pipeline may come: what has no algorithm that gives the same bytes again takes the one that there is.
+    # Some pipelines have operations without a deterministic algorithm: these only warn.
     torch.use_deterministic_algorithms(True, warn_only=True)
     folder, version = fetch(settings)
     dtype = settings.dtype if settings.dtype != "auto" else "fp16" if is_gpu(device) else "fp32"
@@ -128,11 +133,12 @@ def load(settings: Settings, threads: int) -> Pipeline:
         pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=DTYPES[dtype]).to(device)
     except torch.OutOfMemoryError as error:
         raise UserError(
-            f"model {settings.model}: does not fit the GPU's memory; dtype fp16 takes half of fp32"
+            f"model {settings.model}: does not fit the GPU's memory; dtype fp16 needs half as much as fp32"
         ) from error
-    # The library raises nearly anything where a file is damaged or of another kind.
-    except Exception as error:
-        raise UserError(f"model {settings.model}: cannot be loaded ({_first_line(error)})") from error
+    except Exception as error:  # the library raises many types for damaged files
+        raise UserError(
+            f"model {settings.model}: cannot be loaded ({_first_line(error)}); get it again or choose another"
+        ) from error
     pipeline.set_progress_bar_config(disable=True)
     versions = f"diffusers {diffusers.__version__}, transformers {transformers.__version__}"
     result = Pipeline(pipeline, settings, version, dtype, threads, versions)
@@ -141,14 +147,14 @@ def load(settings: Settings, threads: int) -> Pipeline:
 
 
 def _libraries() -> tuple[Any, Any]:
-    """diffusers and transformers, which say nothing but errors. Raises UserError where they are not installed."""
+    """Import diffusers and transformers, which then log only errors; raises UserError if they are not installed."""
     try:
         import_torchvision()
         import diffusers
         import transformers
     except ImportError as error:
         raise UserError(
-            f"generator kind diffusers: {error.name} is not installed: pip install diffusers transformers accelerate"
+            f"generator kind diffusers: {error.name} is not installed; pip install diffusers transformers accelerate"
         ) from error
     for library in (diffusers, transformers):
         library.utils.logging.set_verbosity_error()
@@ -157,16 +163,17 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def fetch(settings: Settings) -> tuple[Path, str]:
-    """The pipeline's folder, and what tells this version of it from any other: the hub's commit, a sum of the files.
+    """Return the pipeline's folder and version, which is the Hub's commit or a digest of the files.
 
-    Raises UserError where it is not to be had.
+    Raises:
+        UserError: the folder contains no pipeline, or the download failed.
     """
     folder = Path(settings.model)
     if folder.is_dir():
         if not (folder / "model_index.json").is_file():
-            raise UserError(f"model {folder}: holds no model_index.json: is it a pipeline that diffusers saved?")
+            raise UserError(f"model {folder}: contains no model_index.json; give a folder that diffusers saved")
         if settings.revision is not None:
-            raise UserError(f"revision: {settings.revision}, but model {folder} is a folder: leave revision out")
+            raise UserError(f"revision: {settings.revision}, but model {folder} is a folder; remove revision")
         return folder, _digest(folder)
     try:
         pipeline = _libraries()[0].DiffusionPipeline
@@ -175,13 +182,14 @@ def fetch(settings: Settings) -> tuple[Path, str]:
         raise
     except Exception as error:
         raise UserError(
-            f"model {settings.model}: no such folder, and not to be had from the hub ({_first_line(error)})"
+            f"model {settings.model}: no such folder, and could not be downloaded from the Hub ({_first_line(error)});"
+            " correct the name"
         ) from error
     return fetched, fetched.name
 
 
 def _digest(folder: Path) -> str:
-    """16 hex digits over the names and contents of all files."""
+    """Return 16 hex digits over the names and contents of all files."""
     total = hashlib.blake2b(digest_size=8)
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         with path.open("rb") as file:

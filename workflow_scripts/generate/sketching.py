@@ -1,7 +1,7 @@
-"""What the generators of sketches share: a prompt's facts, the bird that it starts from, the drawing.
+"""Shared by the generators of sketches: the statements of a prompt, the bird to start from, the drawing.
 
-For one image_id, caption_id and draw all of them start from the same bird of train in the same pose, so that
-they differ in nothing but what they make of the prompt, and their scores can be compared in pairs.
+For one image_id, caption_id and draw, all generators start from the same bird of train in the same pose. They differ
+only in what they make of the prompt, so that their scores can be compared in pairs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
 @dataclass(frozen=True)
 class Statement:
-    """What a prompt says of a part, and which attribute of a scene that is."""
+    """What a prompt says of a part."""
 
     part: str
     kind: str
@@ -41,21 +41,21 @@ class Statement:
         return can_have(self.attribute, self.value)
 
 
-# From what the prompt states (all drawable), the bird to start from and a source of chance: the bird to draw.
+# Takes the drawable statements of a prompt, the bird to start from and random numbers; returns the bird to draw.
 Painter = Callable[[Sequence[Statement], Scene, Dice], Scene]
 
 
 def can_have(attribute: str, value: str) -> bool:
-    """Whether there is a way to draw it: `curved eye` has none."""
+    """Return whether the value can be drawn: a curved eye cannot."""
     return value in ATTRIBUTES.get(attribute, ())
 
 
 def prompt_statements(
     prompts: pd.DataFrame, facts: pd.DataFrame, swapped: pd.DataFrame, composition: str
 ) -> list[list[Statement]]:
-    """What each row of ``prompts`` states, in the order of its text.
+    """Return the statements of each prompt, in the order of its text.
 
-    A swapped prompt states its caption's facts, with the adjective at a change's ``start`` replaced.
+    A swapped prompt states the facts of its caption, with the adjective at each change's ``start`` replaced.
     """
     stated: dict[tuple[str, int], list[tuple[str, str, str, int]]] = defaultdict(list)
     for image_id, caption_id, part, kind, value, start in zip(
@@ -78,7 +78,7 @@ def prompt_statements(
 
 
 def train_birds(context: Context) -> list[Scene]:
-    """The scenes of the images of train, in the order of their ids."""
+    """Return the scenes of the images of train, in the order of their ids."""
     splits = read_table(context.tables["splits"], tables.SPLIT)
     train = set(splits.image_id[splits.split == "train"])
     scenes = pd.read_parquet(context.tables["scenes"])
@@ -88,10 +88,7 @@ def train_birds(context: Context) -> list[Scene]:
 
 
 def train_pairs(context: Context) -> Counter[tuple[str, str]]:
-    """How often each (adjective, noun) occurs in the captions of train.
-
-    They are the pairs that the splits were made from, so that none of them is held out.
-    """
+    """Count each (adjective, noun) in the captions of train, none of which is held out."""
     splits = read_table(context.tables["splits"], tables.SPLIT)
     train = set(splits.image_id[splits.split == "train"])
     pairs = read_table(context.tables["pairs"], tables.PAIRS, ["image_id", "adjective", "noun"])
@@ -100,7 +97,7 @@ def train_pairs(context: Context) -> Counter[tuple[str, str]]:
 
 
 def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> Generated:
-    """Draw each prompt with ``painter`` into ``context.folder``, at the size of the data set's images."""
+    """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's images."""
     facts, swapped = pd.read_parquet(context.tables["facts"]), read_table(context.tables["swapped"], tables.SWAPPED)
     size = int(read_table(context.tables["images"], tables.IMAGES, ["width"]).width.max())
     statements = prompt_statements(prompts, facts, swapped, context.composition)
@@ -119,7 +116,7 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
         file.write_bytes(png(paint(scene, pose, size)))
         scenes.append(scene)
     if undrawable:
-        log.warning("%d statements of prompts cannot be drawn and were left out", undrawable.total())
+        log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())
     return Generated(
         manifest=manifest(prompts, [f"{context.place}/{name}" for name in prompts.file_name]),
         scenes=pd.concat(

@@ -1,4 +1,4 @@
-"""Sketches of known skill: ignores the prompt."""
+"""Sketches of known skill: ignore the prompt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Settings(Section):
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
-    """``start``, whatever is stated."""
+    """Return ``start``, whatever is stated."""
     return dict(start)
 
 

@@ -1,8 +1,8 @@
-"""Images by a text-to-image pipeline of the diffusers library, from the hub or from a folder.
+"""Images by a text-to-image pipeline of the diffusers library, from the Hub or from a folder.
 
-An image's noise depends on the seed, its image_id, caption_id and draw alone: order and batch do not matter, as far as
-the library lets a batch's rows be, and a swapped prompt starts from the noise of its original. What was made is kept
-in the cache, so that a run that was killed goes on.
+An image's noise depends only on the seed, its image_id, caption_id and draw. Order and batch do not matter, as far as
+the library computes the rows of a batch independently, and a swapped prompt starts from the noise of its original.
+Images are cached, so that a killed run resumes.
 """
 
 from __future__ import annotations
@@ -28,42 +28,39 @@ from workflow_scripts.generate.generator import Context, Generated, manifest
 SPLITS = TESTS
 TABLES = ()
 MODEL = True
-# Rows of the cache that are looked up at once: so many images are held.
-HELD = 64
+LOOKED_UP = 64  # images read from the cache at once
 
 
 class Settings(Section):
     """Which pipeline, and how it draws."""
 
-    model: str = Field(min_length=1, description="name on the hub, or a folder with model_index.json")
-    revision: str | None = Field(None, description="of the hub: a branch, tag or commit; null for its newest")
-    steps: PositiveInt | None = Field(None, description="of denoising; null for the pipeline's own")
-    guidance: float | None = Field(
-        None, ge=0, description="scale of the prompt's guidance; null for the pipeline's own"
-    )
+    model: str = Field(min_length=1, description="name on the Hub, or a folder with model_index.json")
+    revision: str | None = Field(None, description="branch, tag or commit on the Hub; null for the newest")
+    steps: PositiveInt | None = Field(None, description="denoising steps; null for the pipeline's default")
+    guidance: float | None = Field(None, ge=0, description="guidance scale; null for the pipeline's default")
     size: PositiveInt | tuple[PositiveInt, PositiveInt] | None = Field(
-        None, description="pixels: a side, or [width, height]; null for the pipeline's own"
+        None, description="pixels: one side, or [width, height]; null for the pipeline's default"
     )
-    batch: int = Field(8, ge=1, description="images drawn at once: one fixed shape")
+    batch: int = Field(8, ge=1, description="images drawn at once")
     dtype: Literal["auto", "fp32", "fp16", "bf16"] = Field("auto", description="auto: fp16 on a GPU, else fp32")
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when the names or sizes of the files of a pipeline's folder do; what the hub has is told by revision."""
+    """Return a text that changes when the names or sizes of the files in a pipeline's folder change."""
     return fingerprint_of(settings.model) if Path(settings.model).is_dir() else ""
 
 
 def prefetch(settings: Settings) -> Path:
-    """The folder of the pipeline, fetched from the hub if it must be."""
+    """Return the folder of the pipeline, downloaded from the Hub if necessary."""
     from workflow_scripts.generate import pipelines
 
     return pipelines.fetch(settings)[0]
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """An image for each prompt. Raises UserError where the library, the model or the GPU is not there."""
-    # Here, not above: torch and the library are slow to import, and the config is checked without them.
+    """Draw an image for each prompt; raises UserError if the library, the model or the GPU is missing."""
+    # Here, because torch and the library are slow to import, and the config is checked without them.
     from workflow_scripts.generate import pipelines
 
     pipeline = pipelines.load(settings, context.threads)
@@ -89,22 +86,22 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
         Progress(len(prompts), "images") as progress,
     ):
         absent: dict[bytes, list[int]] = {}
-        for start in range(0, len(keys), HELD):
-            found = cache.get(keys[start : start + HELD])
-            for row, name in enumerate(keys[start : start + HELD], start):
+        for start in range(0, len(keys), LOOKED_UP):
+            found = cache.get(keys[start : start + LOOKED_UP])
+            for row, name in enumerate(keys[start : start + LOOKED_UP], start):
                 if name in found:
                     keep(row, pipelines.Drawn.from_bytes(found[name]))
                     progress.add()
                 else:
                     absent.setdefault(name, []).append(row)
         made = sum(map(len, absent.values()))
-        log.info("%s: %d of %d images are to be drawn, %s", pipeline.name, made, len(keys), pipeline.manner)
+        log.info("%s: drawing %d of %d images, %s", pipeline.name, made, len(keys), pipeline.manner)
         for number, rows in enumerate(_batches([rows[0] for rows in absent.values()], settings.batch)):
             images = pipeline.draw([texts[row] for row in rows], [seeds[row] for row in rows])
             cache.put((keys[row], image.to_bytes()) for row, image in zip(rows, images, strict=True))
             if number == 0:
                 size = sum(len(image.png) for image in images) // len(images) * made
-                # Once in the folder, once in the cache.
+                # Once in the folder and once in the cache.
                 check_space(2 * size, context.folder, f"{made} images")
             for first, image in zip(rows, images, strict=True):
                 for row in absent[keys[first]]:
@@ -112,11 +109,11 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
                     progress.add()
     truncated = pipeline.truncated(texts)
     if truncated:
-        log.warning("%d prompts are longer than the pipeline's tokenizer reads: their ends were not drawn", truncated)
+        log.warning("%d prompts were truncated by the pipeline's tokenizer", truncated)
     if flagged:
         log.warning("%d images were blacked out by the pipeline's safety checker", len(flagged))
     if len(black) > len(flagged):
-        log.warning("%d images are black all over: half precision may be too little (dtype)", len(black) - len(flagged))
+        log.warning("%d images are all black; half precision may be too coarse (dtype)", len(black) - len(flagged))
     return Generated(
         manifest(prompts, [f"{context.place}/{name}" for name in names]),
         summary={

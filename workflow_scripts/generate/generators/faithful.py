@@ -1,4 +1,4 @@
-"""Sketches of known skill: draws what the prompt says."""
+"""Sketches of known skill: draw what the prompt says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Settings(Section):
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
-    """``start`` with everything that is stated."""
+    """Return ``start`` with everything that is stated."""
     return {**start, **{s.attribute: s.value for s in stated}}
 
 

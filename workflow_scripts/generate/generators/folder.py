@@ -1,11 +1,11 @@
-"""Images that somebody's model has made of the prompts: a folder of files, or a manifest that names them.
+"""Images that any model has made of the prompts: a folder of files, or a manifest that names them.
 
 In a folder, the file of a prompt is ``<split>/<image_id>/<caption_id>[_<draw>]`` with the ending png, jpg, jpeg or
-webp; where there is no folder named after a split, ``<image_id>/<caption_id>[_<draw>]``, as long as no two splits ask
-for the same caption. Without ``_<draw>`` it is draw 0. After ``<image_id>`` there may be instead what the paper's
-models write, given the data folders of ``export_layout``: ``_<caption_id>_s-1[_<draw>][_R_<prediction>]`` (DM-GAN,
-AttnGAN) or ``_<caption_id>_  <draw>`` (DF-GAN). They write each split to a place of its own, so ``path`` may name one
-for each. A manifest is CSV, TSV, JSON, JSON lines or Parquet with columns ``image_id``, ``caption_id``, ``path``
+webp; if no folder is named after a split, ``<image_id>/<caption_id>[_<draw>]``, as long as no two splits have a prompt
+of the same caption. Without ``_<draw>`` it is draw 0. The names that the paper's models write, given the data folders
+of ``export_layout``, are read too: ``<image_id>_<caption_id>_s-1[_<draw>][_R_<prediction>]`` (DM-GAN, AttnGAN) and
+``<image_id>_<caption_id>_  <draw>`` (DF-GAN). These models write each split to another folder, so ``path`` may name one
+for each split. A manifest is CSV, TSV, JSON, JSON lines or Parquet with columns ``image_id``, ``caption_id``, ``path``
 (relative to it) and, optionally, ``split`` and ``draw``.
 """
 
@@ -35,7 +35,7 @@ from workflow_scripts.generate.generator import KEYS, Context, Generated
 
 SPLITS = TESTS
 TABLES = ()
-# split (None where the place says none), image_id, caption_id, draw.
+# Split (None if the place does not say), image_id, caption_id, draw.
 Key = tuple[str | None, str, int, int]
 _NAME = re.compile(r"(?P<image>.+)/(?P<caption>\d{1,15})(?:_(?P<draw>\d{1,9}))?")
 _SAMPLED = re.compile(
@@ -47,18 +47,24 @@ _Place = Annotated[str, Field(min_length=1)]
 class Settings(Section):
     """Where the images are."""
 
-    path: _Place | dict[Literal[TESTS], _Place] = Field(
-        description="a folder of images, or a manifest file that names them; or one for each split, by its name"
+    path: _Place | dict[Literal["test_seen", "test_unseen", "test_swapped"], _Place] = Field(
+        description="folder of images, or manifest file; or one for each split, by the split's name"
     )
 
     def places(self) -> dict[str | None, Path]:
-        """The folders and manifests by their split; None where one has all splits."""
+        """Return folders and manifests by split; None for one with all splits."""
         return {None: Path(self.path)} if isinstance(self.path, str) else {s: Path(p) for s, p in self.path.items()}
 
 
 @dataclass
 class Found:
-    """files: by what they are for. skipped: those whose names say nothing, or the same as another's. bad: rows."""
+    """What was found.
+
+    Attributes:
+        files: the file of each prompt.
+        skipped: files whose names are not understood, or mean the same as another's.
+        bad: rows of manifests that cannot be read.
+    """
 
     files: dict[Key, Path] = field(default_factory=dict)
     skipped: list[Path] = field(default_factory=list)
@@ -66,12 +72,12 @@ class Found:
 
 
 def fingerprint(settings: Settings) -> str:
-    """Changes when a manifest does, or the names or sizes of the files in a folder."""
+    """Return a text that changes when a manifest changes, or the names or sizes of the files in a folder."""
     return fingerprint_of(*settings.places().values())
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """Each prompt's file, copied; missing and unreadable ones named. Raises UserError where none is found."""
+    """Copy each prompt's file, and name the missing and unreadable ones; raises UserError if there are no files."""
     places = settings.places()
     found = find(places)
     where = ", ".join(str(place) for place in places.values())
@@ -80,8 +86,8 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     wanted = {file for file in chosen if file is not None}
     if not any(file.is_file() for file in wanted):
         raise UserError(
-            f"{where}: holds no image of the {len(prompts)} prompts; the first is looked for as "
-            f"{prompts['file_name'].iloc[0]}; there are {len(found.files)} files with such names"
+            f"{where}: contains no image of the {len(prompts)} prompts, the first should be"
+            f" {prompts['file_name'].iloc[0]}; it contains {len(found.files)} files with such names; rename the files"
         )
     check_space(sum(f.stat().st_size for f in wanted if f.is_file()), context.folder, f"copying {len(wanted)} images")
     rows = []
@@ -98,22 +104,22 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
 
 
 def find(places: dict[str | None, Path]) -> Found:
-    """What there is in all places. Raises UserError for one that is not there."""
+    """Find the files in all places; raises UserError if one does not exist."""
     result = Found()
     for split, place in places.items():
         if not place.exists():
-            raise UserError(f"{place}: no such folder or manifest of images")
-        part = files_of_manifest(place) if place.is_file() else files_of_folder(place)
-        # In a split's own place, what is said to be of another split is not looked for.
-        mine = {key: file for key, file in part.files.items() if split is None or key[0] in (None, split)}
-        result.files |= {(split or key[0], *key[1:]): file for key, file in mine.items()}
-        result.skipped += part.skipped + sorted({*part.files.values()} - {*mine.values()})
-        result.bad += part.bad
+            raise UserError(f"{place}: no such folder or manifest of images; correct the path")
+        found = files_of_manifest(place) if place.is_file() else files_of_folder(place)
+        # In a split's own place, files of other splits are skipped.
+        files = {key: file for key, file in found.files.items() if split is None or key[0] in (None, split)}
+        result.files |= {(split or key[0], *key[1:]): file for key, file in files.items()}
+        result.skipped += found.skipped + sorted({*found.files.values()} - {*files.values()})
+        result.bad += found.bad
     return result
 
 
 def _shown(files: Iterable[Path], places: dict[str | None, Path]) -> list[str]:
-    """The files' names below their places, sorted: no artifact holds a place of this machine."""
+    """Return the files' paths below their places, sorted, because artifacts contain no absolute path."""
     names = []
     for file in files:
         split, root = next(
@@ -143,17 +149,18 @@ def _file(files: dict[Key, Path], key: Key) -> Path | None:
 
 
 def files_of_folder(folder: Path) -> Found:
-    """The files by what their names say.
+    """Find the files of prompts by their names.
 
-    Where one prompt has several files, the ending that comes first in ``pictures.SUFFIXES`` is taken, and
-    ``_0`` before none.
+    Of several files for one prompt, the ending that comes first in ``pictures.SUFFIXES`` is taken, and ``_0`` before
+    a name without a draw.
     """
     has_splits = any((folder / split).is_dir() for split in TESTS)
     found = Found()
-    there = (p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    files = (p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     order = {suffix: number for number, suffix in enumerate(SUFFIXES)}
-    for path in sorted(there, key=lambda p: (order[p.suffix.lower()], "_" not in p.stem, p.as_posix())):
-        split, name = None, path.relative_to(folder).with_suffix("").as_posix()
+    for path in sorted(files, key=lambda p: (order[p.suffix.lower()], "_" not in p.stem, p.as_posix())):
+        split: str | None = None
+        name = path.relative_to(folder).with_suffix("").as_posix()
         if has_splits:
             split, _, name = name.partition("/")
         key = _key(split, name) if split is None or split in TESTS else None
@@ -165,16 +172,16 @@ def files_of_folder(folder: Path) -> Found:
 
 
 def _key(split: str | None, name: str) -> Key | None:
-    """What a file's name, without its ending, says; None where it says nothing."""
-    match = _NAME.fullmatch(name)
-    if match:
+    """Return which prompt a file's name, without its ending, stands for; None if it is not understood."""
+    if match := _NAME.fullmatch(name):
         return split, match["image"], int(match["caption"]), int(match["draw"] or 0)
-    match = _SAMPLED.fullmatch(name)
-    return match and (split, match["image"], int(match["caption"]), int(match["draw"] or match["spaced"] or 0))
+    if match := _SAMPLED.fullmatch(name):
+        return split, match["image"], int(match["caption"]), int(match["draw"] or match["spaced"] or 0)
+    return None
 
 
 def files_of_manifest(manifest: Path) -> Found:
-    """The files by the manifest's columns, and its bad rows. Raises UserError where two rows are for one prompt."""
+    """Find the files of prompts in a manifest; raises UserError if two rows are for one prompt."""
     rows, bad = read_records(manifest, ["image_id", "caption_id", "path"], ["split", "draw"])
     files: dict[Key, Path] = {}
     for row in rows.to_dict("records"):
@@ -190,18 +197,20 @@ def files_of_manifest(manifest: Path) -> Found:
             bad.append(f"{row['where']}: {error}")
             continue
         if key in files:
-            raise UserError(f"{manifest}: {row['where']}: a second image for image {key[1]} caption {key[2]}: keep one")
+            raise UserError(
+                f"{manifest}: {row['where']}: a second file for image {key[1]} caption {key[2]}; remove one"
+            )
         files[key] = path
     return Found(files, bad=bad)
 
 
 def check_collisions(files: dict[Key, Path], prompts: pd.DataFrame, place: str) -> None:
-    """UserError where a file without a split could be for prompts of two splits."""
+    """Raise UserError if a file without a split could be for prompts of two splits."""
     for key, splits in prompts.groupby(["image_id", "caption_id", "draw"])["split"]:
         image_id, caption_id, draw = key
         if len(splits) > 1 and (None, image_id, caption_id, draw) in files:
             both = " and ".join(sorted(splits))
             raise UserError(
-                f"{place}: image {image_id} caption {caption_id}: {both} ask for different images of it: "
-                f"put the files into folders named {', '.join(TESTS)} (in a manifest: a column split)"
+                f"{place}: image {image_id} caption {caption_id}: {both} have different prompts of it; put the files"
+                f" into folders named {', '.join(TESTS)} (in a manifest, add a column split)"
             )

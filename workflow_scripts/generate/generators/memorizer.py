@@ -1,4 +1,4 @@
-"""Sketches of known skill: knows the pairs of train alone, and draws something it knows for any other."""
+"""Sketches of known skill: draw the pairs of train, and something known instead of any other pair."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Settings(Section):
 
 
 def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
-    """For each attribute the value that occurs most often in ``known`` (adjective, noun); ties by name."""
+    """Return for each attribute its most frequent value in ``known`` (adjective, noun); ties by name."""
     best: dict[str, str] = {}
     for attribute, values in ATTRIBUTES.items():
         noun = attribute.partition(":")[0]
-        seen = [v for v in values if known.get((v, noun), 0)]
-        if seen:
-            best[attribute] = min(seen, key=lambda v: (-known[v, noun], v))
+        counts = {value: known.get((value, noun), 0) for value in values}
+        if any(counts.values()):
+            best[attribute] = min(counts, key=lambda value: (-counts[value], value))
     return best
 
 
@@ -40,7 +40,7 @@ def paint(
     known: Mapping[tuple[str, str], int],
     favorite: Mapping[str, str],
 ) -> Scene:
-    """``start`` with what is stated; in place of an unknown pair its part's favorite."""
+    """Return ``start`` with what is stated, and the attribute's favorite instead of an unknown pair."""
     scene = dict(start)
     for s in stated:
         if known.get((s.value, s.part), 0):

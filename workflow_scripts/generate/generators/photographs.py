@@ -1,4 +1,4 @@
-"""The real images, for test_seen and test_unseen: the upper end of what a generator can be."""
+"""The real images of test_seen and test_unseen: an upper bound for generators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Settings(Section):
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """Each prompt's own image, where it lies; nothing is copied."""
+    """Give each prompt the path of its own image; nothing is copied."""
     images = read_table(context.tables["images"], tables.IMAGES)
     paths = images.dropna(subset="path").set_index("image_id")["path"]
     return Generated(manifest(prompts, prompts["image_id"].map(paths)))

@@ -1,4 +1,4 @@
-"""Sketches of known skill: draws the prompt's adjectives, each on a part that it does not belong to."""
+"""Sketches of known skill: draw the prompt's adjectives, each on a part to which it does not belong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPLITS = sketching.SPLITS
 TABLES = sketching.TABLES
 SCENES = True
 
-# What it costs to put an adjective on a part that is not named, and nowhere: more than all chance together.
+# Costs of putting an adjective on a part that is not named, and nowhere; larger than all random costs together.
 ELSEWHERE = 100.0
 NOWHERE = 1e6
 
@@ -27,10 +27,13 @@ class Settings(Section):
 
 
 def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> dict[str, str]:
-    """The adjectives of ``kind`` on wrong parts: attribute to value, no part with what is stated of it.
+    """Assign the adjectives of ``kind`` to wrong parts.
 
-    As many as possible go to another part that is named; the others to one that is not, and an adjective that
-    no free part can have goes nowhere.
+    As many as possible go to another named part, the others to one that is not named. An adjective that no free part
+    can have is dropped.
+
+    Returns:
+        Value by attribute; no attribute has the value that is stated of it.
     """
     right = {s.attribute: s.value for s in stated if s.kind == kind}
     targets = [a for a in ATTRIBUTES if a.endswith(f":{kind}")]
@@ -45,12 +48,12 @@ def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> di
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
-    """``start`` with every adjective that is stated, of each kind, misplaced."""
+    """Return ``start`` with all stated adjectives misplaced."""
     scene = dict(start)
     for kind in sorted({s.kind for s in stated}):
         scene |= misplace(stated, kind, dice)
     for s in stated:
-        # A part that got no adjective may have the right one by chance.
+        # A part without an assigned adjective may have the right one by chance.
         if scene[s.attribute] == s.value:
             scene[s.attribute] = dice.pick([v for v in ATTRIBUTES[s.attribute] if v != s.value])
     return scene
