@@ -26,7 +26,7 @@ from workflow_scripts.dataset.sketch.world import (
     KINDS,
     PARTS,
     PLAIN_COLORS,
-    SHAPE_SHARES,
+    SHAPE_FRACTIONS,
     SHAPED_COLORS,
     SHAPES,
     Dice,
@@ -176,7 +176,7 @@ def test_captions_vary_like_real_ones() -> None:
 def test_shares_are_shares() -> None:
     for shares in (SHAPED_COLORS, PLAIN_COLORS):
         assert sum(shares) == pytest.approx(1) and len(shares) == len(COLORS)
-    assert sum(SHAPE_SHARES) < 1 and len(SHAPE_SHARES) >= max(map(len, SHAPES.values()))
+    assert sum(SHAPE_FRACTIONS) < 1 and len(SHAPE_FRACTIONS) >= max(map(len, SHAPES.values()))
 
 
 def test_scenes_hold_known_values_and_follow_their_shares() -> None:
@@ -186,7 +186,7 @@ def test_scenes_hold_known_values_and_follow_their_shares() -> None:
         assert set(values) <= {*known, None} and (None in values) == attribute.endswith(":shape")
         # A value that a whole species lacks or has moves its share by 70 % of a fortieth.
         first = WORLD.values[attribute][0]
-        expected = WORLD.shares[attribute][0]
+        expected = WORLD.cumulative[attribute][0]
         assert np.mean([v == first for v in values]) == pytest.approx(expected, abs=0.05)
 
 

@@ -1,1 +1,1 @@
-"""Drawn birds: a world of parts and habits, pictures of its scenes, captions that are true of them."""
+"""Drawn birds: a world of parts and habits, pictures of its scenes, and true captions of them."""

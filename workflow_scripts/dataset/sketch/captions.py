@@ -1,8 +1,8 @@
 """Captions of a scene, and the facts that they state.
 
-A caption names a few parts by color, by shape or by both, in the ways of real bird captions: attributive,
-predicative, relative, coordinated, stacked, shared by two parts, with synonyms, mostly without punctuation.
-Every statement is true of the scene.
+A caption describes a few parts by color, by shape or by both, as real bird captions do: attributive, predicative,
+relative, coordinated, stacked, shared by two parts, with synonyms, mostly without punctuation. Every statement is true
+of the scene.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from workflow_scripts.dataset.sketch.world import PARTS, Dice, Scene
 
-# What people write for a part, a color, a shape, with weights; a plural takes no article.
+# What people write for a part (with plural, and weight), and for a color or a shape (with weight).
 NOUNS: dict[str, tuple[tuple[str, bool, float], ...]] = {
     "back": (("back", False, 1),),
     "belly": (("belly", False, 5), ("stomach", False, 1), ("abdomen", False, 1)),
@@ -41,12 +41,12 @@ SYNONYMS: dict[str, tuple[tuple[str, float], ...]] = {
     "round": (("round", 2), ("rounded", 1)),
     "wide": (("wide", 2), ("broad", 1)),
 }
-# How often a part is named: those with shapes more, as in real captions.
+# How often a part is named; parts with shapes more often, as in real captions.
 SALIENCE = {
     "back": 2, "belly": 4, "bill": 5, "breast": 3, "crown": 4, "eye": 2.5, "foot": 2.5, "head": 2.5, "nape": 2,
     "tail": 4.5, "tarsus": 3, "throat": 2, "wing": 5,
 }  # fmt: skip
-# How many facts a caption states, with running shares, and how many parts it may need for them.
+# How many facts a caption states, with cumulative fractions, and how many parts are drawn for them.
 FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
 MOST_PARTS = 7
 MOST_FACTS = max(FACTS[0])
@@ -64,7 +64,7 @@ BARE = (
 
 @dataclass(frozen=True)
 class Fact:
-    """A part has a value; the adjective is at ``start`` to ``end`` (exclusive) of the caption's characters."""
+    """A statement; its adjective is at ``start`` to ``end`` (exclusive) of the caption's characters."""
 
     part: str
     kind: str
@@ -79,13 +79,13 @@ class Caption:
     facts: tuple[Fact, ...]
 
 
-# A word, with what it states where it is an adjective: part, kind and value, once for each part.
+# A word, and what it states if it is an adjective: part, kind and value, once for each part.
 Word = tuple[str, tuple[tuple[str, str, str], ...]]
 
 
 @dataclass(frozen=True)
 class Mention:
-    """What a caption says of one part, or of two that share it: the values by kind, in order."""
+    """What a caption says of one part, or of two parts at once: kinds and values, in order."""
 
     parts: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
@@ -100,7 +100,7 @@ def _choice(dice: Dice, options: Sequence[tuple]) -> tuple:
 
 
 def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
-    """One group of words for each value of the mention."""
+    """Return one group of words for each value of the mention."""
     groups = []
     for kind, value in mention.values:
         word = _choice(dice, SYNONYMS.get(value, ((value, 1),)))[0]
@@ -109,7 +109,7 @@ def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
 
 
 def _nouns(mention: Mention, dice: Dice) -> tuple[list[Word], bool]:
-    """The nouns of a mention joined by ``and``, and whether the whole takes no article."""
+    """Return the nouns of a mention joined by ``and``, and whether the first is a plural, without an article."""
     chosen = [_choice(dice, NOUNS[part]) for part in mention.parts]
     return _words(" and ".join(noun for noun, _, _ in chosen)), chosen[0][1]
 
@@ -119,7 +119,7 @@ def _article(word: str) -> list[Word]:
 
 
 def _phrase(mention: Mention, dice: Dice) -> list[Word]:
-    """A noun phrase: `a long yellow bill`, `brown wings`, `a short and red tail`, `a white breast and belly`."""
+    """Return a noun phrase: `a long yellow bill`, `brown wings`, `a short and red tail`, `a white breast and belly`."""
     groups = _adjectives(mention, dice)
     nouns, plural = _nouns(mention, dice)
     adjectives = _joined(groups, "and" if dice.chance(0.2) else "")
@@ -127,20 +127,26 @@ def _phrase(mention: Mention, dice: Dice) -> list[Word]:
 
 
 def _relative(mention: Mention, dice: Dice) -> list[Word]:
-    """A noun with a relative clause: `wings that are brown`, `a bill that is long and yellow`."""
+    """Return a noun with a relative clause: `wings that are brown`, `a bill that is long and yellow`."""
     nouns, plural = _nouns(mention, dice)
-    said = _joined(_adjectives(mention, dice), "and")
+    adjectives = _joined(_adjectives(mention, dice), "and")
     noun = nouns if plural else [*_article(nouns[0][0]), *nouns]
-    return [*noun, *_words(f"that {'are' if plural else 'is'}"), *said]
+    return [*noun, *_words(f"that {'are' if plural else 'is'}"), *adjectives]
 
 
 def _clause(mention: Mention, dice: Dice) -> list[Word]:
-    """A sentence about a part: `its bill is long and yellow`, `the wings are brown in color`."""
+    """Return a sentence about a part: `its bill is long and yellow`, `the wings are brown in color`."""
     nouns, plural = _nouns(mention, dice)
-    said = _joined(_adjectives(mention, dice), "and")
+    adjectives = _joined(_adjectives(mention, dice), "and")
     color_alone = len(mention.values) == 1 and mention.values[0][0] == "color"
     closing = "in color" if color_alone and dice.chance(0.3) else ""
-    return [*_words(dice.pick(("its", "the"))), *nouns, *_words("are" if plural else "is"), *said, *_words(closing)]
+    return [
+        *_words(dice.pick(("its", "the"))),
+        *nouns,
+        *_words("are" if plural else "is"),
+        *adjectives,
+        *_words(closing),
+    ]
 
 
 def _joined(groups: Sequence[list[Word]], joint: str) -> list[Word]:
@@ -151,7 +157,7 @@ def _joined(groups: Sequence[list[Word]], joint: str) -> list[Word]:
 
 
 def _listed(groups: Sequence[list[Word]], dice: Dice) -> list[Word]:
-    """`a b and c`, `a and b and c`, `a, b, and c`."""
+    """Join phrases as `a b and c`, `a and b and c` or `a, b, and c`."""
     style = dice.pick(("and", "", "", ","))
     words = list(groups[0])
     for i, group in enumerate(groups[1:], start=1):
@@ -175,7 +181,7 @@ def _render(words: Sequence[Word]) -> Caption:
 
 
 def _mentions(scene: Scene, dice: Dice) -> list[Mention]:
-    """What a caption says: parts by color, shape or both, until it states as much as it should."""
+    """Choose what a caption says: parts by color, shape or both, until it states enough facts."""
     wanted = dice.weighted(*FACTS)
     order = dice.several(PARTS, [SALIENCE[p] for p in PARTS], MOST_PARTS)
     mentions: list[Mention] = []
@@ -185,7 +191,7 @@ def _mentions(scene: Scene, dice: Dice) -> list[Mention]:
             break
         color, shape = scene[f"{part}:color"], scene.get(f"{part}:shape")
         assert color is not None
-        # An ordinary shape is never mentioned, one out of the ordinary mostly.
+        # An ordinary shape is never mentioned, any other usually.
         if shape is not None and dice.chance(0.8):
             both = wanted - stated > 1 and dice.chance(0.65)
             mention = Mention((part,), (("shape", shape), ("color", color)) if both else (("shape", shape),))
@@ -202,15 +208,15 @@ def _mentions(scene: Scene, dice: Dice) -> list[Mention]:
 
 
 def write_caption(scene: Scene, dice: Dice) -> Caption:
-    """One caption of ``scene``; a few state nothing about any part.
+    """Write one caption of ``scene``; a few state nothing about any part.
 
-    A relative clause stands where nothing after it can be read as its own: `a crown that is red wings` is
-    not English, and `blue feet and eyes that are red` is two things.
+    A relative clause is placed so that it cannot absorb what follows: `a crown that is red wings` is not English, and
+    `blue feet and eyes that are red` is ambiguous.
     """
     if dice.chance(0.03):
         return _render(_words(dice.pick(BARE)))
     mentions = _mentions(scene, dice)
-    # Only a part of its own can be a clause's subject; two that share an adjective are listed.
+    # Only a single part is the subject of a clause; two that share an adjective are listed.
     single = [m for m in mentions if len(m.parts) == 1]
     bird = _words(dice.pick(BIRDS))
     frame = dice.unit()

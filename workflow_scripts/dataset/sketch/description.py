@@ -1,7 +1,7 @@
-"""Long captions of a scene: every part of the bird, a sentence each, and beside each sentence a wrong one.
+"""Long captions of a scene: a sentence for each part of the bird, and a wrong version of each sentence.
 
-A description grows sentence by sentence, and each adds what is true of the bird. A sentence's negative differs from
-it in one detail: a color or a shape that other birds have there.
+A description grows sentence by sentence, all of them true. A sentence's negative differs in one detail: a color or a
+shape that other birds have there.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import accumulate
 from workflow_scripts.dataset.sketch.captions import NOUNS, SYNONYMS
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, KINDS, Dice, Scene
 
-# What a description begins with, true of every bird.
+# The first sentence of every description.
 OPENING = "This is a drawing of a bird."
-# What is said of a part, in phrases each of which says something of it; {a} is an article where the noun takes one.
+# Sentences about a part; {a} is an article if the noun takes one.
 ONE_PHRASE = (
     "It has {a}{adjectives} {noun}.",
     "One can see {a}{adjectives} {noun}.",
@@ -23,19 +23,19 @@ ONE_PHRASE = (
     "You can see {a}{adjectives} {noun}.",
     "There {is} {a}{adjectives} {noun}.",
 )
-# Of a color and a shape, now and then.
+# Sentences about a color and a shape, used now and then.
 TWO_PHRASES = (
     "It has {a}{color} {noun} that {is} {shape}.",
     "We see {a}{color} {noun} which {is} {shape}.",
     "You can see {a}{shape} {noun} that {is} {color}.",
 )
 
-# The order in which a bird is gone through, from its bill to its feet.
+# The order in which parts are described.
 ORDER = (
     "bill", "eye", "crown", "head", "nape", "throat", "breast", "back", "wing", "belly", "tail", "tarsus", "foot",
 )  # fmt: skip
 
-# How many parts a short caption tells of: some 45 tokens.
+# Parts in a short caption, which has about 45 tokens.
 SHORT = 6
 
 # How often each value occurs, by attribute (``world.ATTRIBUTES``).
@@ -44,9 +44,9 @@ Frequencies = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence and its negative, which says ``wrong`` where the bird's ``part`` has ``value``.
+    """A sentence and its negative, which says ``wrong`` instead of ``value``.
 
-    The opening has no negative, and says nothing of any part.
+    The opening has no negative and no part.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Sentence:
 
 
 def count_values(scenes: Iterable[Scene]) -> Frequencies:
-    """How many of ``scenes`` have each value of each attribute; of ordinary shapes no caption tells."""
+    """Count the scenes with each value of each attribute; ordinary shapes, which captions omit, are not counted."""
     counts: dict[str, dict[str, int]] = {name: dict.fromkeys(values, 0) for name, values in ATTRIBUTES.items()}
     for scene in scenes:
         for name, count in counts.items():
@@ -68,27 +68,27 @@ def count_values(scenes: Iterable[Scene]) -> Frequencies:
 
 
 def describe(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[Sentence]:
-    """The sentences of a description of ``scene``: an opening, then its parts in ``ORDER``.
+    """Return the sentences of a description of ``scene``: an opening, then its parts in ``ORDER``.
 
-    A wrong value is drawn as often as birds have it: by chance, and not for being rare, is it out of place.
+    Wrong values are drawn by their frequency, so that they are not recognized by being rare.
     """
     return [Sentence(OPENING), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
 
 
 def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
-    """A caption that CLIP can read: ``SHORT`` of a description's sentences on parts, drawn anew, in their order."""
-    told = [sentence.text for sentence in sentences if sentence.part]
-    kept = dice.several(range(len(told)), [1.0] * len(told), SHORT)
-    return " ".join(told[place] for place in sorted(kept))
+    """Return a caption that fits into CLIP's context: ``SHORT`` random sentences about parts, in their order."""
+    texts = [sentence.text for sentence in sentences if sentence.part]
+    kept = dice.several(range(len(texts)), [1.0] * len(texts), SHORT)
+    return " ".join(texts[place] for place in sorted(kept))
 
 
 def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
-    """The description up to each sentence, and the same with that sentence's negative for its last, None for none."""
+    """Return the description up to each sentence, and the same ending with that sentence's negative, if it has one."""
     texts: list[tuple[str, str | None]] = []
-    said = ""
+    before = ""
     for sentence in sentences:
-        texts.append((said + sentence.text, sentence.negative and said + sentence.negative))
-        said += f"{sentence.text} "
+        texts.append((before + sentence.text, sentence.negative and before + sentence.negative))
+        before += f"{sentence.text} "
     return texts
 
 
@@ -96,7 +96,7 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
     values = {kind: value for kind in KINDS if (value := scene.get(f"{part}:{kind}")) is not None}
     kind = dice.pick(list(values))
     others = {value: n for value, n in frequencies[f"{part}:{kind}"].items() if value != values[kind] and n}
-    # Where no bird of the data set has another value, any other is wrong.
+    # If no bird of the data set has another value, any other value will do.
     others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
     wrong = dice.weighted(list(others), list(accumulate(others.values())))
     forms = TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE
@@ -105,7 +105,8 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
     noun, plural, _ = dice.weighted(options, list(accumulate(weight for *_, weight in options)))
     words = {value: _word(value, dice) for value in (*values.values(), wrong)}
     right, false = (
-        _fill(form, {k: words[v] for k, v in some.items()}, noun, plural) for some in (values, {**values, kind: wrong})
+        _fill(form, {k: words[v] for k, v in stated.items()}, noun, plural)
+        for stated in (values, {**values, kind: wrong})
     )
     return Sentence(right, false, part, kind, values[kind], wrong)
 
@@ -116,10 +117,10 @@ def _word(value: str, dice: Dice) -> str:
 
 
 def _fill(form: str, words: Mapping[str, str], noun: str, plural: bool) -> str:
-    """words: by kind; shapes stand before colors, a long yellow bill."""
+    """Fill a sentence with words by kind; shapes precede colors, as in `a long yellow bill`."""
     adjectives = " ".join(words[kind] for kind in reversed(KINDS) if kind in words)
-    said = form.format_map(
+    sentence = form.format_map(
         {**words, "a": "{a}", "adjectives": adjectives, "noun": noun, "is": "are" if plural else "is"}
     )
-    follower = said.partition("{a}")[2]
-    return said.replace("{a}", "" if plural else "an " if follower[0] in "aeiou" else "a ")
+    next_word = sentence.partition("{a}")[2]
+    return sentence.replace("{a}", "" if plural else "an " if next_word[0] in "aeiou" else "a ")

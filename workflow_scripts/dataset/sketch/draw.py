@@ -1,7 +1,7 @@
-"""From a scene and a pose to pixels.
+"""Draw a scene in a pose.
 
-A bird is a stack of polygons on a grid of 96 by 96 units, facing right; the pose turns, scales, shifts and
-mirrors them all together. Each part is large, outlined, and never hidden by another, whatever the shapes.
+A bird is a stack of polygons on a grid of 96 by 96 units, facing right; the pose rotates, scales, shifts and mirrors
+all of them together. Each part is large, outlined, and never hidden by another, whatever the shapes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Pose:
-    """How the bird stands and what is around it; lengths in units of the grid, angle in degrees."""
+    """How the bird stands, and its surroundings; lengths in units of the grid, angle in degrees."""
 
     flip: bool
     scale: float
@@ -59,7 +59,7 @@ class Pose:
 
 
 def draw_pose(dice: Dice) -> Pose:
-    """A pose in which every part stays within the picture."""
+    """Draw a random pose in which every part stays within the picture."""
     return Pose(
         flip=dice.chance(0.5),
         scale=round(dice.between(0.86, 0.98), 3),
@@ -74,19 +74,19 @@ def draw_pose(dice: Dice) -> Pose:
 
 
 def pose_columns(pose: Pose) -> dict[str, bool | int | float]:
-    """The columns of scenes.parquet that tell the pose."""
+    """Return the pose's columns of scenes.parquet."""
     return {f"pose_{name}": value for name, value in asdict(pose).items()}
 
 
 def arc(x: float, y: float, rx: float, ry: float, start: float = 0, stop: float = 360, n: int = 24) -> Points:
-    """Points on an ellipse, degrees clockwise from the right, as y grows downward."""
+    """Return points on an ellipse; angles in degrees, clockwise from the right, because y grows downward."""
     steps = n if abs(stop - start) >= 360 else n + 1
     angles = (math.radians(start + (stop - start) * i / n) for i in range(steps))
     return tuple((x + rx * math.cos(a), y + ry * math.sin(a)) for a in angles)
 
 
 def strip(path: Points, widths: tuple[float, ...]) -> Points:
-    """A band along ``path``, as wide at each point as ``widths`` says."""
+    """Return the outline of a band along ``path``, with a width for each point."""
     line = np.array(path)
     along = np.gradient(line, axis=0)
     across = np.stack([-along[:, 1], along[:, 0]], 1) / np.linalg.norm(along, axis=1, keepdims=True)
@@ -152,7 +152,7 @@ EYE: dict[str | None, tuple[Points, Points]] = {
     "small": (arc(66, 28.5, 3.3, 3.3), arc(66.5, 28.5, 0.9, 0.9, n=8)),
     "thin": (arc(65, 28.5, 8.5, 2.7), arc(67, 28.5, 1.4, 1.4, n=12)),
 }
-# Each leg from the hip down, with the depth at which its foot stands.
+# Each leg from the hip down, with the depth of its foot.
 LEG: dict[str | None, tuple[Points, float]] = {
     None: (strip(((0, 0), (0, 12)), (4.4, 4.4)), 12),
     "long": (strip(((0, 0), (0, 20)), (4.4, 4.4)), 20),
@@ -178,9 +178,9 @@ HEAD_POINTS = arc(*HEAD)
 
 @cache
 def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[str, int, int], ...]]:
-    """All points of a bird, and for each polygon its part and its slice, from back to front."""
+    """Return all points of a bird, and the part and the slice of each polygon, from back to front."""
     bill, tail, wing, crown, belly, eye, leg, foot = shapes
-    # Legs stand before the belly and the wing before the legs, so that no shape hides another part.
+    # Legs in front of the belly, the wing in front of the legs: then no shape hides another part.
     pieces: list[tuple[str, Points]] = [("tail", TAIL[tail]), ("back", BACK), ("belly", BELLY[belly])]
     limb, depth = LEG[leg]
     for shift in (0.0, STRIDE):
@@ -199,7 +199,7 @@ def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[st
 
 
 def _place(points: np.ndarray, pose: Pose, size: int) -> list[tuple[float, float]]:
-    """Points of the grid in the fine pixels of a picture of ``size``."""
+    """Return points of the grid in the fine pixels of a picture of ``size``."""
     turn = math.radians(pose.angle)
     c, s = pose.scale * math.cos(turn), pose.scale * math.sin(turn)
     half = GRID / 2
@@ -216,12 +216,12 @@ def _lit(rgb: tuple[int, int, int], pose: Pose) -> tuple[int, int, int]:
 
 
 def edge(rgb: tuple[int, int, int]) -> tuple[int, int, int]:
-    """An outline that shows on a neighbour of the same color: darker, or lighter where that cannot be."""
+    """Return an outline color, visible beside a neighbour of the same color: darker, or lighter for dark colors."""
     return (76, 76, 84) if sum(rgb) < 130 else tuple(v * 11 // 20 for v in rgb)  # type: ignore[return-value]
 
 
 def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
-    """The scene as an RGB picture of ``size`` by ``size`` pixels."""
+    """Draw the scene as an RGB picture of ``size`` by ``size`` pixels."""
     shapes = tuple(scene[f"{p}:shape"] for p in ("bill", "tail", "wing", "crown", "belly", "eye", "tarsus", "foot"))
     points, slices = _stencil(shapes)
     placed = _place(points, pose, size)
@@ -236,7 +236,7 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
             draw.polygon(outline, fill=PUPIL)
             continue
         rgb = _lit(RGB[scene[f"{part}:color"]], pose)  # type: ignore[index]
-        # A thick outline would leave nothing of a thin leg's color.
+        # A thick outline would hide the color of a thin leg.
         draw.polygon(outline, fill=rgb, outline=edge(rgb))
         if part not in SLIGHT:
             draw.line([*outline, outline[0]], fill=edge(rgb), width=FINER)
@@ -244,7 +244,7 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
 
 
 def png(picture: Image.Image) -> bytes:
-    """The file of an RGB picture, which a sketch's few colors let be small and quick to read: a palette's."""
+    """Encode an RGB picture; with a palette if it has few colors, which is smaller and quicker to read."""
     pixels = np.asarray(picture).astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
     codes, colors = pd.factorize(pixels.ravel())
     if len(colors) <= 256:
