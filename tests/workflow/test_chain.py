@@ -1,0 +1,87 @@
+"""The steps of a small run, called as functions in one process: watching them does not change what they make."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.digests import digests
+from tests.workflow.conftest import SMALL
+from tests.workflow.test_envs import rules
+from workflow_scripts.core import cli, code, disk, errors, lock, progress
+from workflow_scripts.core.code import ROOT, UNDECISIVE
+from workflow_scripts.core.step import parse
+from workflow_scripts.workflow.graph import jobs
+
+TINY = SMALL.replace("images: 240, species: 20", "images: 120, species: 12").replace("epochs: 2", "epochs: 1")
+
+
+def run_chain(folder: Path) -> dict[str, str]:
+    """Run the steps of the small config in the order of the workflow; return the digests of the artifacts."""
+    config = folder / "config.yaml"
+    config.write_text(TINY.format(results=folder / "results", cache=folder / "cache"))
+    for job in jobs(config, everything=False):
+        words = shlex.split(job.command)
+        module = importlib.import_module(words[2])
+        declared = next(iter(module.main.__annotations__.values()))
+        declared = getattr(module, declared) if isinstance(declared, str) else declared
+        with contextlib.chdir(ROOT):
+            module.main(parse(declared, words[3:], words[2]))
+    return dict(digests(folder / "results"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return run_chain(tmp_path_factory.mktemp("chain"))
+
+
+def test_the_chain_ends_in_the_table_and_the_page(made: dict[str, str]) -> None:
+    assert {"table.csv", "comparisons.csv", "report.html", "sketch/color/audit.json"} <= made.keys()
+
+
+@pytest.fixture
+def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace what the undecisive modules do: nothing is logged, counted, locked or checked."""
+
+    def nothing(*_: object, **__: object) -> None:
+        return None
+
+    @contextlib.contextmanager
+    def free(*_: object, **__: object) -> Iterator[None]:
+        yield
+
+    changed: list[tuple[object, str, Callable[..., object]]] = [
+        (cli.log, "handle", nothing),
+        (disk.shutil, "disk_usage", lambda folder: (0, 0, sys.maxsize)),
+        (progress.Progress, "add", nothing),
+        (lock, "locked", free),
+        (errors.UserError, "__str__", lambda self: "another text"),
+    ]
+    for owner, name, value in changed:
+        monkeypatch.setattr(owner, name, value)
+    monkeypatch.setattr(disk, "check_space", nothing)
+
+
+def test_undecisive_modules_change_no_artifact(made: dict[str, str], unwatched: None, tmp_path: Path) -> None:
+    covered = {module.__name__ for module in (cli, code, disk, errors, lock, progress)}
+    # Declarations of steps are the command lines themselves.
+    assert covered | {"workflow_scripts.core.step"} == UNDECISIVE
+    again = run_chain(tmp_path)
+    assert {name for name in made.keys() | again.keys() if made.get(name) != again.get(name)} == set()
+
+
+def test_steps_without_torch_do_not_import_it() -> None:
+    modules = sorted({name for _, env, names in rules() if env.stem in ("base", "text") for name in names})
+    assert len(modules) > 15
+    script = (
+        f"import sys, importlib\nfor name in {modules}: importlib.import_module(name)\nprint('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
