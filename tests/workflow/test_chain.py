@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -30,8 +31,7 @@ def run_chain(folder: Path) -> dict[str, str]:
     for job in jobs(config, everything=False):
         words = shlex.split(job.command)
         module = importlib.import_module(words[2])
-        declared = next(iter(module.main.__annotations__.values()))
-        declared = getattr(module, declared) if isinstance(declared, str) else declared
+        declared = next(iter(get_type_hints(module.main).values()))
         with contextlib.chdir(ROOT):
             module.main(parse(declared, words[3:], words[2]))
     return dict(digests(folder / "results"))
