@@ -167,7 +167,7 @@ rule analyze_choices:
 if CONFIG.compun.human:
 
     rule sample_compun_tasks:
-        """Make of each compound a task for people, and say what asking them will cost."""
+        """Make a task for people of each compound, and compute their cost."""
         input:
             compounds=f"{COMPUN}/compounds.parquet",
             images=f"{COMPUN}/images.parquet",
@@ -181,22 +181,18 @@ if CONFIG.compun.human:
         benchmark:
             "<logs>/compun/sample_compun_tasks.benchmark.tsv"
         conda:
-            "../envs/torch.yaml"
+            "../envs/base.yaml"
         params:
-            code=code_hash("workflow_scripts.compun.sample_compun_tasks"),
-            options=people_options,
-            seed=CONFIG.seed,
+            **step("compun.sample_compun_tasks"),
         shell:
-            "python -m workflow_scripts.compun.sample_compun_tasks --compounds {input.compounds:q} --images {input.images:q}"
-            " --folder {input.folder:q} {params.options:q} --seed {params.seed} --output {output.tasks:q}"
-            " --pictures {output.pictures:q} --summary {output.summary:q} --log {log:q}"
+            "python -m {params.step} --log {log:q}"
 
     rule write_compun_pages:
-        """Write the tasks as pages that need nothing but a browser, as stage human does."""
+        """Write the tasks as pages that need only a browser, as stage human does."""
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
             pictures=f"{COMPUN}/human/pictures",
-            templates=PAGE_TEMPLATES,
+            templates=human_templates("page.html.j2", "index.html.j2", "page.css", "page.js"),
         output:
             pages=directory(f"{COMPUN}/human/pages"),
         log:
@@ -205,20 +201,16 @@ if CONFIG.compun.human:
             "<logs>/compun/write_compun_pages.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        resources:
-            mem_mb=growing(1000),
-            runtime=growing(30),
         params:
-            code=code_hash("workflow_scripts.human.write_pages"),
+            **step("human.write_pages", notice=compun_notice),
         shell:
-            "python -m workflow_scripts.human.write_pages --tasks {input.tasks:q} --pictures {input.pictures:q}"
-            " --output {output.pages:q} --log {log:q}"
+            "python -m {params.step} --log {log:q}"
 
 
 if CONFIG.compun.human and CONFIG.compun.human.answers:
 
     rule analyze_people:
-        """Say how often people are right, how far they agree, and which compounds confuse them."""
+        """Compute how often people are right and how far they agree, and list the compounds that confuse them."""
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
             answers=of_project(*CONFIG.compun.human.answers),
@@ -232,18 +224,10 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
             "<logs>/compun/analyze_people.benchmark.tsv"
         conda:
             "../envs/base.yaml"
-        resources:
-            mem_mb=growing(1000),
-            runtime=growing(30),
         params:
-            code=code_hash("workflow_scripts.compun.analyze_people"),
-            keep=CONFIG.compun.human.keep,
-            bootstrap=CONFIG.compun.bootstrap,
-            seed=CONFIG.seed,
-            folder=lambda wildcards: on_disk(f"{compun_folder()}/human"),
+            **step("compun.analyze_people"),
         shell:
-            "python -m workflow_scripts.compun.analyze_people --tasks {input.tasks:q} --answers {input.answers:q}"
-            " --keep {params.keep} --bootstrap {params.bootstrap} --seed {params.seed} --output {params.folder:q} --log {log:q}"
+            "python -m {params.step} --log {log:q}"
 
 
 rule draw_compun:

@@ -1,11 +1,11 @@
 # human: what do people say?
-# Needs a scored run. Gives tasks with their pictures and what they will cost, pages to answer them, a crowd-work
-# site's files where the config names an address, and, where it names files of answers, what they say. Included where
-# the config has a section human.
+# Needs a scored run. Gives tasks with their pictures and their cost, pages to answer them, projects for Label Studio and
+# files for a crowd-work site if the config asks for them, and an analysis of the answers that the config names. Included
+# if the config has a section human.
 
 
 rule sample_tasks:
-    """Sample what people are asked, and say what it will cost."""
+    """Sample tasks for people, and compute their cost."""
     input:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
@@ -15,12 +15,9 @@ rule sample_tasks:
         heldout="<dataset>/{composition}/heldout.json",
         swapped="<dataset>/{composition}/swapped.parquet",
         prompts="<dataset>/{composition}/prompts.parquet",
-        shown=expand(
-            "<dataset>/{{composition}}/generated/{generator}/{name}",
-            generator=shown_generators(),
-            name=["manifest.parquet", "images"],
-        ),
-        scores=expand("<dataset>/{{composition}}/scores/{generator}", generator=shown_generators()),
+        manifests=of_shown_generators("generated/{generator}/manifest.parquet"),
+        generated=of_shown_generators("generated/{generator}/images"),
+        scores=of_shown_generators("scores/{generator}"),
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         pictures=directory("<dataset>/{composition}/human/pictures"),
@@ -30,26 +27,19 @@ rule sample_tasks:
     benchmark:
         "<logs>/{composition}/sample_tasks.benchmark.tsv"
     conda:
-        "../envs/torch.yaml"
+        "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.human.sample_tasks"),
-        generators=shown_generators(),
-        settings=CONFIG.human.model_dump_json(exclude={"answers", "scores", "keep"}),
-        seed=CONFIG.seed,
-        results=results_folder,
+        **step("human.sample_tasks", generators=shown_generators()),
     shell:
-        "python -m workflow_scripts.human.sample_tasks --results {params.results:q} --dataset {DATASET:q}"
-        " --composition {wildcards.composition:q} --generators {params.generators:q} --settings {params.settings:q}"
-        " --seed {params.seed} --output {output.tasks:q} --pictures {output.pictures:q} --summary {output.summary:q}"
-        " --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule write_pages:
-    """Write the tasks as pages that need nothing but a browser."""
+    """Write the tasks as pages that need only a browser."""
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         pictures="<dataset>/{composition}/human/pictures",
-        templates=PAGE_TEMPLATES,
+        templates=human_templates("page.html.j2", "index.html.j2", "page.css", "page.js"),
     output:
         pages=directory("<dataset>/{composition}/human/pages"),
     log:
@@ -59,17 +49,36 @@ rule write_pages:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.human.write_pages"),
+        **step("human.write_pages"),
     shell:
-        "python -m workflow_scripts.human.write_pages --tasks {input.tasks:q} --pictures {input.pictures:q}"
-        " --output {output.pages:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
+
+
+rule write_label_studio:
+    """Write a Label Studio project for each kind of task."""
+    input:
+        tasks="<dataset>/{composition}/human/tasks.parquet",
+        pictures="<dataset>/{composition}/human/pictures",
+        template=human_templates("label_studio.xml.j2"),
+    output:
+        label_studio=directory("<dataset>/{composition}/human/label_studio"),
+    log:
+        "<logs>/{composition}/write_label_studio.log",
+    benchmark:
+        "<logs>/{composition}/write_label_studio.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        **step("human.write_label_studio"),
+    shell:
+        "python -m {params.step} --log {log:q}"
 
 
 rule write_site:
-    """Write the tasks as a crowd-work site takes them."""
+    """Write the tasks for a crowd-work site."""
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
-        template=of_project("workflow_scripts/human/templates/site.html.j2"),
+        template=human_templates("site.html.j2"),
     output:
         site=directory("<dataset>/{composition}/human/site"),
     log:
@@ -78,24 +87,19 @@ rule write_site:
         "<logs>/{composition}/write_site.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(30),
     params:
-        code=code_hash("workflow_scripts.human.write_site"),
-        base=site_base(),
+        **step("human.write_site"),
     shell:
-        "python -m workflow_scripts.human.write_site --tasks {input.tasks:q} --base {params.base:q}"
-        " --output {output.site:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule analyze:
-    """Say what people answered, and how far the scores agree with them."""
+    """Summarize the answers, and correlate the scores with them."""
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=of_project(*CONFIG.human.answers),
         other=of_project(*CONFIG.human.scores.values()),
-        scores=expand("<dataset>/{{composition}}/scores/{generator}", generator=shown_generators()),
+        scores=of_shown_generators("scores/{generator}"),
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",
@@ -106,14 +110,6 @@ rule analyze:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.human.analyze"),
-        scores=lambda wildcards: on_disk(f"{RESULTS}/{DATASET}/{wildcards.composition}/scores"),
-        other=[f"{name}={file}" for name, file in CONFIG.human.scores.items()],
-        settings=CONFIG.human.model_dump_json(include={"keep", "perceptual", "match", "caption"}),
-        bootstrap=CONFIG.score.bootstrap,
-        seed=CONFIG.seed,
+        **step("human.analyze"),
     shell:
-        "python -m workflow_scripts.human.analyze --tasks {input.tasks:q} --answers {input.answers:q}"
-        " --scores {params.scores:q} --other {params.other:q} --settings {params.settings:q}"
-        " --bootstrap {params.bootstrap} --seed {params.seed} --output {output.analysis:q}"
-        " --summary {output.summary:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

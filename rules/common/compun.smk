@@ -82,13 +82,11 @@ def people_answered():
     return [f"{compun_folder()}/human/people.json"] if asked and asked.answers else []
 
 
-def people_options(wildcards):
-    """Return the options of a sample of tasks for people."""
-    asked = CONFIG.compun.human
-    return [
-        *("--kinds", *asked.kinds, "--batch", asked.batch, "--gold", asked.gold, "--repeats", asked.repeats),
-        *("--workers", asked.workers, "--pay", asked.pay, "--seconds", asked.seconds),
-    ]
+def compun_notice(wildcards):
+    """Return what people are told before they answer."""
+    from workflow_scripts.human.config import Notice
+
+    return CONFIG.compun.human.model_dump(include=set(Notice.model_fields))
 
 
 def compun_figures():

@@ -1,8 +1,7 @@
-"""People and compounds: what is asked, by made-up answers of known outcome, and what is said of them."""
+"""People and compounds: the tasks, and the analysis of made-up answers with a known outcome."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -16,24 +15,27 @@ import pytest
 from tests.compun.made_up import HOSTILE, make_compounds, make_place
 from workflow_scripts.compun import analyze_people, sample_compun_tasks
 from workflow_scripts.compun.analyze_people import majority
+from workflow_scripts.compun.config import PeopleTasks
 from workflow_scripts.compun.sample_compun_tasks import order_places, study_tasks
+from workflow_scripts.compun.steps import AnalyzePeople, SampleCompunTasks
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.tables import COMPOUND_IMAGES
+from workflow_scripts.human.config import Notice
 from workflow_scripts.human.pictures import encode, read_picture
 from workflow_scripts.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
 from workflow_scripts.human.write_pages import page_html
 from workflow_scripts.human.write_site import batch_csv, layout_html
 
 
-def make_study(place: Path, seed: int = 0, *more: str) -> pd.DataFrame:
-    arguments = [
-        "--compounds", place / "compounds.parquet", "--images", place / "images.parquet", "--folder", place / "images",
-        "--kinds", *COMPOUND_KINDS, "--batch", 25, "--seed", seed, "--output", place / "human" / "tasks.parquet",
-        "--pictures", place / "human" / "pictures", "--summary", place / "human" / "tasks.json", *more,
-    ]  # fmt: skip
-    sample_compun_tasks.main(sample_compun_tasks.arguments().parse_args(list(map(str, arguments))))
-    return read_tasks(place / "human" / "tasks.parquet")
+def make_study(place: Path, seed: int = 0) -> pd.DataFrame:
+    step = SampleCompunTasks(
+        compounds=place / "compounds.parquet", images=place / "images.parquet", folder=place / "images", seed=seed,
+        study=PeopleTasks(kinds=list(COMPOUND_KINDS), batch=25), tasks=place / "human" / "tasks.parquet",
+        pictures=place / "human" / "pictures", summary=place / "human" / "tasks.json",
+    )  # fmt: skip
+    sample_compun_tasks.main(step)
+    return read_tasks(step.tasks)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path)
     assert summary["incomplete"] == 1 and summary["kinds"]["compound"]["none"] == 59
 
 
-def test_right_is_the_compounds_picture(tasks: pd.DataFrame, place: Path) -> None:
+def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: Path) -> None:
     images = read_table(place / "images.parquet", COMPOUND_IMAGES).set_index(["compound", "role"])["path"]
     shown = tasks[(tasks["kind"] == "compound") & (tasks["check"] != "gold")]
     for row in shown.to_dict("records"):
@@ -71,7 +73,7 @@ def test_right_is_the_compounds_picture(tasks: pd.DataFrame, place: Path) -> Non
     assert set(places) == {"1", "2", "3"} and max(places.values()) - min(places.values()) <= 1
 
 
-def test_repeats_stand_in_another_order(tasks: pd.DataFrame) -> None:
+def test_repeats_have_another_order(tasks: pd.DataFrame) -> None:
     own = tasks[tasks["kind"] == "compound"].set_index("task_id")
     for row in own[own["check"] == "repeat"].to_dict("records"):
         first = own.loc[row["of"]]
@@ -105,16 +107,16 @@ def test_another_seed_is_another_study(tmp_path: Path, tasks: pd.DataFrame) -> N
 
 
 @pytest.mark.parametrize("kind", list(COMPOUND_KINDS))
-def test_page_and_site_hold_all_and_tell_nothing(place: Path, tasks: pd.DataFrame, kind: str) -> None:
+def test_pages_and_site_files_are_complete_and_reveal_nothing(place: Path, tasks: pd.DataFrame, kind: str) -> None:
     page = tasks[(tasks["kind"] == kind) & (tasks["batch"] == 1)]
-    html = page_html(page, place / "human" / "pictures")
+    html = page_html(page, place / "human" / "pictures", Notice())
     data = json.loads(html.split('id="data">')[1].split("</script>")[0])
     assert [len(task["pictures"]) for task in data["tasks"]] == [3] * len(page)
     assert "_compound.png" not in html and "gold" not in html and HOSTILE not in html
     rows = batch_csv(page, "https://example.org/p").split("\r\n")
     assert rows[0] == "task_id,picture_1,picture_2,picture_3,text_1" and len(rows) == len(page) + 2
     assert HOSTILE not in "".join(rows)
-    layout = layout_html(kind)
+    layout = layout_html(kind, Notice())
     assert all(f"${{picture_{i}}}" in layout for i in (1, 2, 3)) and "${text_1}" in layout
     assert all(f'value="{answer}"' in layout for answer in ALL_KINDS[kind].answers)
 
@@ -131,7 +133,7 @@ def write_answers(path: Path, tasks: pd.DataFrame, answers: dict[str, Answer]) -
 
 
 def careful(wrong: set[str], confusing: set[str]) -> Answer:
-    """Right at all but ``wrong`` compounds, and finds ``confusing`` ones so."""
+    """Answer all but the ``wrong`` compounds correctly, and find the ``confusing`` ones confusing."""
 
     def answer(kind: str, row: dict[str, Any]) -> str:
         if row["check"] == "gold":
@@ -144,14 +146,18 @@ def careful(wrong: set[str], confusing: set[str]) -> Answer:
 
 
 def careless(kind: str, row: dict[str, Any]) -> str:
-    """Wrong wherever the right answer is known."""
+    """Answer incorrectly wherever the right answer is known."""
     return next(answer for answer in ALL_KINDS[kind].answers if answer != row["right"])
 
 
 def analyze(tasks: Path, answers: Path, output: Path) -> dict[str, Any]:
-    options = argparse.Namespace(tasks=tasks, answers=[answers], keep=0.75, bootstrap=100, seed=0, output=output)
-    analyze_people.main(options)
-    return read_json(output / "people.json")
+    output.mkdir(exist_ok=True)
+    step = AnalyzePeople(
+        tasks=tasks, answers=[answers], bootstrap=100, people=output / "people.json",
+        by_compound=output / "items.csv", by_worker=output / "workers.csv",
+    )  # fmt: skip
+    analyze_people.main(step)
+    return read_json(step.people)
 
 
 def test_accuracy_majority_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
@@ -182,7 +188,7 @@ def test_majority() -> None:
     assert majority(counts, ("1", "2", "3")) == ["1", "tie", "tie", "3"]
 
 
-def test_part_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
     one = tasks[(tasks["kind"] == "compound") & (tasks["check"] == "none")].head(5)
     write_answers(tmp_path / "a.jsonl", one, {"p": careful(set(), set())})
     found = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
@@ -193,9 +199,9 @@ def test_part_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -
     assert found["kinds"]["compound"]["agreement"]["alpha"] is None
 
 
-def test_nobody_is_left(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+def test_careless_people_alone_are_refused(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
     write_answers(tmp_path / "a.jsonl", tasks, {"p": careless})
-    with pytest.raises(UserError, match="--keep"):
+    with pytest.raises(UserError, match="lower keep"):
         analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
     (tmp_path / "b.jsonl").write_text('{"task_id": "t0", "worker": "p", "answer": "1", "seconds": 1, "revision": 0}\n')
     with pytest.raises(UserError, match="no answer to the tasks"):

@@ -1,13 +1,11 @@
-"""A made-up scored run, a study of it, and a browser to answer it in."""
+"""A made-up scored run, a study of it, and a browser for its pages."""
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,15 +16,16 @@ from PIL import Image
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_json, write_json, write_table
 from workflow_scripts.human import sample_tasks, write_pages
-from workflow_scripts.human.config import HumanConfig
+from workflow_scripts.human.config import Notice, Sampling
+from workflow_scripts.human.steps import SampleTasks, WritePages
 from workflow_scripts.human.tasks import read_tasks
 
 DATASET, COMPOSITION = "tiny", "color"
-# What a generator is called must stand on no page.
+# No page may contain a generator's name.
 GENERATORS = ("honest", "lazy", "twin")
 COLORS = ("red", "blue", "green", "white")
 IMAGES = 60
-# A page that does not escape it would run it.
+# A page that does not escape this runs it.
 HOSTILE = "<script>document.title='run'</script></script><b>bold</b> & a bird with a red wing"
 SETTINGS = {"perceptual": {"tasks": 18}, "match": {"tasks": 18}, "caption": {"tasks": 18}, "batch": 9}
 
@@ -51,7 +50,7 @@ def _pair(image: str, caption: int, text: str) -> dict[str, Any]:
 
 
 def make_run(results: Path) -> Path:
-    """Every artifact that the stage reads. ``green wing`` is held out; ``twin`` copies a third of ``lazy``'s images."""
+    """Write every artifact that the stage reads; ``green wing`` is held out; ``twin`` copies a third of ``lazy``."""
     random = np.random.default_rng(5)
     place, ours = results / DATASET, results / DATASET / COMPOSITION
     captions, images, pairs, swapped, prompts = [], [], [], [], []
@@ -105,7 +104,7 @@ def _generate(results: Path, prompts: pd.DataFrame, generator: str, random: np.r
         _picture(results / path, random)
         if generator == "twin" and number % 3 == 0:
             shutil.copy(results / path.replace("/twin/", "/lazy/"), results / path)
-    # One image that was not made, and one that was not scored.
+    # One image was not made, and one was not scored.
     made.loc[3, ["path", "status"]] = [None, "missing"]
     write_table(made, ours / "generated" / generator / "manifest.parquet", tables.MANIFEST)
     skill = {"honest": 0.8, "lazy": 0.4, "twin": 0.3}[generator]
@@ -120,7 +119,7 @@ def _generate(results: Path, prompts: pd.DataFrame, generator: str, random: np.r
 
 @dataclass(frozen=True)
 class Study:
-    """``folder`` is results/tiny/color/human; ``tasks`` as ``read_tasks`` gives them."""
+    """A sampled study in ``folder``; ``tasks`` as from ``read_tasks``."""
 
     results: Path
     folder: Path
@@ -128,42 +127,56 @@ class Study:
     summary: dict[str, Any]
 
     @property
-    def scores(self) -> Path:
-        return self.folder.parent / "scores"
+    def scores(self) -> list[Path]:
+        return [self.results / DATASET / COMPOSITION / "scores" / name for name in GENERATORS]
 
     @property
     def kinds(self) -> dict[str, str]:
         return dict(zip(self.tasks["task_id"], self.tasks["kind"], strict=True))
 
     def page(self, kind: str, batch: int = 1) -> pd.DataFrame:
-        """A page's tasks, in their order."""
-        mine = self.tasks[(self.tasks["kind"] == kind) & (self.tasks["batch"] == batch)]
-        return mine.sort_values("place", ignore_index=True)
+        """Return a page's tasks in their order."""
+        page = self.tasks[(self.tasks["kind"] == kind) & (self.tasks["batch"] == batch)]
+        return page.sort_values("place", ignore_index=True)
+
+    def write_pages(self, folder: Path, **notice: str) -> Path:
+        """Write the pages into ``folder``."""
+        tasks, pictures = self.folder / "tasks.parquet", self.folder / "pictures"
+        write_pages.main(WritePages(tasks=tasks, pictures=pictures, pages=folder, notice=Notice(**notice)))
+        return folder
 
 
-def make_study(results: Path, folder: Path, seed: int = 0, **settings: Any) -> Study:
-    """Run the steps ``sample_tasks`` and ``write_pages``."""
-    config = HumanConfig.model_validate({**SETTINGS, **settings})
-    options = argparse.Namespace(
-        results=results, dataset=DATASET, composition=COMPOSITION,
-        generators=config.generators or list(GENERATORS), settings=config.model_dump_json(), seed=seed,
-        output=folder / "tasks.parquet", pictures=folder / "pictures", summary=folder / "tasks.json",
+def make_study(
+    results: Path, folder: Path, seed: int = 0, generators: tuple[str, ...] = GENERATORS, **settings: Any
+) -> Study:
+    """Run the step ``sample_tasks``."""
+    place, ours = results / DATASET, results / DATASET / COMPOSITION
+    step = SampleTasks(
+        dataset=DATASET, composition=COMPOSITION, results=results, generators=list(generators),
+        **{name: place / f"{name}.parquet" for name in ("captions", "images", "pairs")},
+        **{name: ours / f"{name}.parquet" for name in ("ranking", "swapped", "prompts")},
+        heldout=ours / "heldout.json",
+        manifests=[ours / "generated" / name / "manifest.parquet" for name in generators],
+        scores=[ours / "scores" / name for name in generators],
+        sampling=Sampling.model_validate(SETTINGS | settings), seed=seed,
+        tasks=folder / "tasks.parquet", pictures=folder / "pictures", summary=folder / "tasks.json",
     )  # fmt: skip
-    sample_tasks.main(options)
-    write_pages.main(SimpleNamespace(tasks=options.output, pictures=options.pictures, output=folder / "pages"))
-    return Study(results, folder, read_tasks(options.output), read_json(options.summary))
+    sample_tasks.main(step)
+    return Study(results, folder, read_tasks(step.tasks), read_json(step.summary))
 
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results folder of a scored run; read only."""
+    """The results folder of a scored run; read-only."""
     return make_run(tmp_path_factory.mktemp("run") / "results")
 
 
 @pytest.fixture(scope="session")
 def study(run: Path) -> Study:
-    """Tasks, pictures and pages; read only."""
-    return make_study(run, run / DATASET / COMPOSITION / "human")
+    """Tasks, pictures and pages; read-only."""
+    study = make_study(run, run / DATASET / COMPOSITION / "human")
+    study.write_pages(study.folder / "pages")
+    return study
 
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -173,10 +186,10 @@ SWITCHES = (
 ).split()
 
 
-# Not for the session: while playwright runs, its event loop lets no test call Snakemake.
+# Per module, because while playwright runs, its event loop prevents tests from calling Snakemake.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium of this machine, with a profile of its own."""
+    """A headless Chromium with a profile of its own."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     binary = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if binary is None:

@@ -1,11 +1,11 @@
-"""From answers to what they say: people whose minds are known are found out."""
+"""The analysis recovers the planted opinions of simulated people."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,15 @@ import pytest
 from scipy import stats
 
 from tests.human.conftest import COMPOSITION, DATASET, Study, make_study
+from tests.human.exported import annotation, export_task
 from tests.human.simulated import sigmoid, simulate
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.human import analyze
-from workflow_scripts.human.analyze import other_score, run_scores
-from workflow_scripts.human.opinions import prompt_key
-from workflow_scripts.human.tasks import KINDS
+from workflow_scripts.human.answers import collect
+from workflow_scripts.human.known_scores import other_scores, run_scores
+from workflow_scripts.human.steps import Analyze
+from workflow_scripts.human.tasks import KINDS, prompt_key
 
 PEOPLE, CARELESS = 6, 2
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).
@@ -32,8 +34,8 @@ def score_of(study: Study) -> dict[tuple[Any, ...], float]:
 
 
 @pytest.fixture(scope="module")
-def large(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """Enough tasks to tell what was planted; the folder is the run's, so that its scores are beside it."""
+def large(run: Path) -> Study:
+    """Enough tasks to recover what was planted."""
     kinds = {kind: {"tasks": 108} for kind in ("perceptual", "match", "caption")}
     return make_study(run, run / DATASET / COMPOSITION / "large", **kinds, batch=20)
 
@@ -60,29 +62,28 @@ def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory)
 
 
 def run_analysis(study: Study, answers: list[Path], folder: Path, **more: Any) -> dict[str, Any]:
-    options = {
-        "tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores, "other": [],
-        "settings": "{}", "bootstrap": 300, "seed": 0, "output": folder / "analysis",
-        "summary": folder / "analysis.json", "log": None,
+    step = {
+        "tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores, "bootstrap": 200,
+        "analysis": folder / "analysis", "summary": folder / "analysis.json",
     }  # fmt: skip
-    analyze.main(SimpleNamespace(**(options | more)))
+    analyze.main(Analyze(**(step | more)))
     return read_json(folder / "analysis.json")
 
 
 @pytest.fixture(scope="module")
-def analysed(large: Study, answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def analyzed(large: Study, answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of analysis.json and analysis/."""
-    folder = tmp_path_factory.mktemp("analysed")
+    folder = tmp_path_factory.mktemp("analyzed")
     run_analysis(large, [answers], folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def summary(analysed: Path) -> dict[str, Any]:
-    return read_json(analysed / "analysis.json")
+def summary(analyzed: Path) -> dict[str, Any]:
+    return read_json(analyzed / "analysis.json")
 
 
-def test_careless_people_are_left_out(summary: dict[str, Any], large: Study) -> None:
+def test_careless_people_are_excluded(summary: dict[str, Any], large: Study) -> None:
     assert summary["workers"]["left_out"] == CARELESS and summary["workers"]["kept"] == PEOPLE
     assert summary["workers"]["answers_left_out"] == CARELESS * len(large.tasks)
     assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
@@ -119,7 +120,7 @@ def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any]
     for kind in ("match", "caption"):
         mine = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
         score = np.array([known[row["generator_1"], *prompt_key(row)] for row in mine.to_dict("records")])
-        # The same people asked about the same scores, many times over.
+        # The same people are asked about the same scores many times.
         score = np.tile(score, 100)
         share = random.binomial(PEOPLE, 1 / (1 + np.exp(-6 * (score - 0.5)))) / PEOPLE
         truth = {
@@ -131,7 +132,7 @@ def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any]
             row = rows[kind, "expected_top1", "image", statistic]
             assert row["low"] <= value <= row["high"], (kind, statistic, value, row)
             assert row["low"] > 0.3
-        # The made-up similarity is half of the R-precision: it ranks alike.
+        # The made-up similarity is half of the R-precision, so both rank equally.
         assert (
             rows[kind, "similarity", "image", "kendall"]["value"]
             == rows[kind, "expected_top1", "image", "kendall"]["value"]
@@ -140,39 +141,47 @@ def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any]
     assert summary["kinds"]["match"]["agreement"]["low"] > 0
 
 
-def test_same_answers_same_bytes(large: Study, answers: Path, analysed: Path, tmp_path: Path) -> None:
+def test_same_answers_same_bytes(large: Study, answers: Path, analyzed: Path, tmp_path: Path) -> None:
     lines = answers.read_text().splitlines(keepends=True)
     halves = [tmp_path / "b.jsonl", tmp_path / "a.jsonl"]
     halves[0].write_text("".join(lines[::2]))
     halves[1].write_text("".join(lines[1::2] + lines[:40:2]))
     again = run_analysis(large, halves, tmp_path)
-    for file in sorted((analysed / "analysis").iterdir()):
+    for file in sorted((analyzed / "analysis").iterdir()):
         assert file.read_bytes() == (tmp_path / "analysis" / file.name).read_bytes(), file.name
-    first = read_json(analysed / "analysis.json")
+    first = read_json(analyzed / "analysis.json")
     assert again.pop("records") == first.pop("records") | {"records": len(lines) + 20, "twice": 20}
     assert again == first
 
 
-def test_a_sites_results_say_the_same(large: Study, answers: Path, summary: dict[str, Any], tmp_path: Path) -> None:
+def test_every_source_gives_the_same_answers(large: Study, answers: Path, tmp_path: Path) -> None:
+    """Of the pages, of a site, and of Label Studio, where workers have other names."""
+    expected = collect([answers], large.kinds)[0]
+    records = [json.loads(line) for line in answers.read_text().splitlines()]
     names = {
-        "worker": "WorkerId",
-        "seconds": "WorkTimeInSeconds",
-        "task_id": "Input.task_id",
-        "answer": "Answer.choice",
-    }
-    rows = pd.DataFrame([json.loads(line) for line in answers.read_text().splitlines()]).rename(columns=names)
-    rows.drop(columns="revision").assign(AssignmentStatus="Approved").to_csv(tmp_path / "batch.csv", index=False)
-    assert run_analysis(large, [tmp_path / "batch.csv"], tmp_path) == summary
+        "worker": "WorkerId", "seconds": "WorkTimeInSeconds", "task_id": "Input.task_id", "answer": "Answer.choice"
+    }  # fmt: skip
+    rows = pd.DataFrame(records).drop(columns="revision").rename(columns=names)
+    rows.assign(AssignmentStatus="Approved").to_csv(tmp_path / "batch.csv", index=False)
+    assert collect([tmp_path / "batch.csv"], large.kinds)[0].equals(expected)
+    annotations = defaultdict(list)
+    for record in records:
+        user = int(record["worker"].removeprefix("person"))
+        annotations[record["task_id"]].append(annotation(record["answer"], user, record["seconds"]))
+    export = [export_task(task, *of_task) for task, of_task in annotations.items()]
+    (tmp_path / "project.json").write_text(json.dumps(export))
+    exported = collect([tmp_path / "project.json"], large.kinds)[0]
+    assert exported.assign(worker=exported["worker"].str.replace("label_studio_", "person0")).equals(expected)
 
 
-def test_artifacts_name_no_worker(analysed: Path) -> None:
-    files = [analysed / "analysis.json", *(analysed / "analysis").iterdir()]
+def test_artifacts_name_no_worker(analyzed: Path) -> None:
+    files = [analyzed / "analysis.json", *(analyzed / "analysis").iterdir()]
     made = {"tasks.csv", "workers.csv", "preferences.csv", "correlations.csv", "people.svg"}
     assert {file.name for file in files[1:]} == made
     for file in files:
         text = file.read_text()
         assert "person0" not in text and "/tmp" not in text and "NaN" not in text, file
-    workers = pd.read_csv(analysed / "analysis" / "workers.csv")
+    workers = pd.read_csv(analyzed / "analysis" / "workers.csv")
     assert workers["worker"].tolist() == list(range(1, PEOPLE + CARELESS + 1))
 
 
@@ -185,8 +194,7 @@ def test_few_answers_are_enough_to_run(study: Study, tmp_path: Path) -> None:
     assert found["workers"]["met_no_gold_task"] == 1 and found["correlations"] == []
 
 
-def test_nobody_is_left(study: Study, tmp_path: Path) -> None:
-    """All people miss their gold tasks."""
+def test_careless_people_alone_are_refused(study: Study, tmp_path: Path) -> None:
     gold = study.tasks.query("check == 'gold'")
     lines = [
         {"task_id": task, "worker": "w", "answer": next(a for a in KINDS[kind].answers if a != right), "seconds": 1,
@@ -194,7 +202,7 @@ def test_nobody_is_left(study: Study, tmp_path: Path) -> None:
         for task, kind, right in gold[["task_id", "kind", "right"]].itertuples(index=False)
     ]  # fmt: skip
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower human\.keep"):
+    with pytest.raises(UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower keep"):
         run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
 
 
@@ -207,21 +215,14 @@ def test_answers_to_other_tasks_are_refused(study: Study, tmp_path: Path) -> Non
 
 
 def test_another_score(large: Study, answers: Path, tmp_path: Path) -> None:
-    rows = [
-        {
-            "generator": key[0],
-            "split": key[1],
-            "image_id": key[2],
-            "caption_id": key[3],
-            "draw": key[4],
-            "score": -value,
-        }
-        for key, value in score_of(large).items()
-    ]
-    pd.DataFrame(rows).to_csv(tmp_path / "other.csv", index=False)
-    pd.DataFrame(rows).to_parquet(tmp_path / "other.parquet")
-    assert other_score(tmp_path / "other.csv") == other_score(tmp_path / "other.parquet")
-    found = run_analysis(large, [answers], tmp_path, other=[f"upside={tmp_path / 'other.csv'}"], bootstrap=100)
+    columns = ["generator", "split", "image_id", "caption_id", "draw", "score"]
+    table = pd.DataFrame([(*image, -value) for image, value in score_of(large).items()], columns=columns)
+    table.to_csv(tmp_path / "other.csv", index=False)
+    table.to_parquet(tmp_path / "other.parquet")
+    assert other_scores(tmp_path / "other.csv") == other_scores(tmp_path / "other.parquet")
+    found = run_analysis(
+        large, [answers], tmp_path, other_scores={"upside": str(tmp_path / "other.csv")}, bootstrap=100
+    )
     by_score = {
         r["score"]: r["value"]
         for r in found["correlations"]
@@ -236,11 +237,11 @@ def test_another_score(large: Study, answers: Path, tmp_path: Path) -> None:
         ("generator,split,image_id,caption_id\n", "no column 'score'"),
         ("generator,split,image_id,caption_id,score\ng,s,i,0,high\n", "line 2: caption_id, draw and score must be"),
         ("generator,split,image_id,caption_id,score\ng,s,i,0,nan\n", "line 2: score is nan"),
-        ("generator,split,image_id,caption_id,score\ng,s,i,0,1\ng,s,i,0,2\n", "line 3: a second score"),
+        ("generator,split,image_id,caption_id,score\ng,s,i,0,1\ng,s,i,0,2\n", "line 3: second score"),
         ("generator,split,image_id,caption_id,score\ng,s\n", "line 2: 2 values"),
     ],
 )
 def test_bad_scores_are_named(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "s.csv").write_text(text)
     with pytest.raises(UserError, match=reason):
-        other_score(tmp_path / "s.csv")
+        other_scores(tmp_path / "s.csv")

@@ -8,43 +8,49 @@ import io
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from tests.compun.made_up import make_place
+from tests.compun.test_people import make_study as make_compound_study
 from tests.human.conftest import HOSTILE, Study, make_study
 from workflow_scripts.human.answers import FIELDS, collect, fault
-from workflow_scripts.human.serve import Server, Store, pages_by_address
-from workflow_scripts.human.tasks import KINDS
+from workflow_scripts.human.config import Notice
+from workflow_scripts.human.tasks import ALL_KINDS, KINDS
+from workflow_scripts.human.write_pages import page_html
 from workflow_scripts.human.write_site import batch_csv, layout_html
+
+pytestmark = pytest.mark.slow
 
 DESK = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
-# Milliseconds after which a page takes the next answer: its clock is put on by as much.
-PAUSE = 370
+PAUSE = 370  # milliseconds after which a page takes the next answer; its clock is advanced by them
+KEYS = {"perceptual": "12", "match": "yn1", "caption": "12", "compound": "123", "confusing": "yn"}
 
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """A page in a context of its own; fails the test where the page had an error or asked anybody for anything."""
+    """Open a page in its own context; the test fails if the page has an error or requests anything."""
     contexts, faults = [], []
 
     def opened(address: str | Path, size: dict[str, Any] = DESK, context: Any = None) -> Any:
         if context is None:
-            context = browser.new_context(**size)
+            context = browser.new_context(**size, permissions=["clipboard-read", "clipboard-write"])
             contexts.append(context)
         page = context.new_page()
         page.clock.install()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: faults.append(message.text) if "Content Security" in message.text else None)
-        page.on("request", lambda request: faults.append(request.url) if not own(request.url) else None)
-        page.goto(str(address) if "://" in str(address) else Path(address).resolve().as_uri())
+        url = address if isinstance(address, str) else address.resolve().as_uri()
+        expected = (url, "data:", "blob:")
+        page.on("request", lambda sent: None if sent.url.startswith(expected) else faults.append(sent.url))
+        page.goto(url)
         return page
-
-    def own(url: str) -> bool:
-        return url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))
 
     yield opened
     for context in contexts:
@@ -52,21 +58,28 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     assert faults == []
 
 
+@pytest.fixture(scope="module")
+def pages(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame]:
+    """A folder with the first page of every kind, ``<kind>.html``, and all tasks."""
+    folder = tmp_path_factory.mktemp("pages")
+    place = make_place(folder)
+    compounds = make_compound_study(place)
+    for kind in ALL_KINDS:
+        tasks, pictures = (
+            (study.tasks, study.folder / "pictures") if kind in KINDS else (compounds, place / "human" / "pictures")
+        )
+        page = tasks[(tasks["kind"] == kind) & (tasks["batch"] == 1)]
+        (folder / f"{kind}.html").write_text(page_html(page, pictures, Notice()))
+    return folder, pd.concat([study.tasks, compounds])
+
+
 def answer_by_key(page: Any, tasks: int, keys: str = "12") -> list[str]:
-    """Press ``keys`` in turn; the keys pressed."""
-    pressed = []
-    for number in range(tasks):
+    """Press ``keys`` in turn; return the keys pressed."""
+    pressed = [keys[number % len(keys)] for number in range(tasks)]
+    for key in pressed:
         page.clock.fast_forward(PAUSE)
-        pressed.append(keys[number % len(keys)])
-        page.keyboard.press(pressed[-1])
+        page.keyboard.press(key)
     return pressed
-
-
-def says(page: Any, where: str, text: str) -> None:
-    """Wait until it does."""
-    from playwright.sync_api import expect
-
-    expect(page.locator(where)).to_contain_text(text, timeout=20_000)
 
 
 def downloaded(page: Any) -> list[dict[str, Any]]:
@@ -76,44 +89,51 @@ def downloaded(page: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(waiting.value.path()).read_text().splitlines()]
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_by_keyboard_from_a_file(study: Study, open_page: Callable[..., Any], kind: str, tmp_path: Path) -> None:
-    tasks = study.page(kind)
-    page = open_page(study.folder / "pages" / f"{kind}_01.html")
-    assert page.inner_text("h1") == KINDS[kind].question
+@pytest.mark.parametrize("kind", list(ALL_KINDS))
+def test_by_keyboard_from_a_file(
+    pages: tuple[Path, pd.DataFrame], open_page: Callable[..., Any], kind: str, tmp_path: Path
+) -> None:
+    folder, tasks = pages
+    kinds = dict(zip(tasks["task_id"], tasks["kind"], strict=True))
+    tasks = tasks[(tasks["kind"] == kind) & (tasks["batch"] == 1)].sort_values("place")
+    page = open_page(folder / f"{kind}.html")
+    assert page.inner_text("h1") == ALL_KINDS[kind].question
     page.keyboard.press("Enter")
     assert page.inner_text("#progress") == f"1 of {len(tasks)}"
     assert page.evaluate("document.images.length && [...document.images].every(i => i.complete && i.naturalWidth > 0)")
-    pressed = answer_by_key(page, len(tasks), {"match": "yn1"}.get(kind, "12"))
-    assert (
-        "Download" in page.inner_text("#kept") and page.inner_text("#progress") == f"{len(tasks)} of {len(tasks)} done"
-    )
+    if ALL_KINDS[kind].texts:
+        assert page.inner_text("#text1") == tasks["text_1"].iloc[0]
+    pressed = answer_by_key(page, len(tasks), KEYS[kind])
+    assert page.inner_text("#progress") == f"{len(tasks)} of {len(tasks)} done" and page.is_visible("#thanks")
     records = downloaded(page)
-    assert [r["task_id"] for r in records] == tasks["task_id"].tolist()
-    assert all(tuple(r) == FIELDS and fault(r, study.kinds) is None for r in records)
-    meant = {"y": "yes", "n": "no", "1": "yes"} if kind == "match" else {"1": "1", "2": "2"}
-    assert [r["answer"] for r in records] == [meant[key] for key in pressed]
-    assert all(0.3 < r["seconds"] < 20 and r["revision"] == 0 for r in records)
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps(r) + "\n" for r in records))
-    assert len(collect([path], study.kinds)[0]) == len(tasks)
+    assert [record["task_id"] for record in records] == tasks["task_id"].tolist()
+    assert all(tuple(record) == FIELDS and fault(record, kinds) is None for record in records)
+    meant = {"y": "yes", "n": "no"} | ({"1": "yes"} if kind == "match" else {})
+    assert [record["answer"] for record in records] == [meant.get(key, key) for key in pressed]
+    assert all(0.3 < record["seconds"] < 20 and record["revision"] == 0 for record in records)
+    page.click("#copy")
+    (tmp_path / "a.jsonl").write_text(page.evaluate("navigator.clipboard.readText()"))
+    answers, counts, _ = collect([tmp_path / "a.jsonl"], kinds)
+    assert len(answers) == len(tasks) and counts == {"records": len(tasks)}
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_on_a_phone(study: Study, open_page: Callable[..., Any], kind: str) -> None:
-    page = open_page(study.folder / "pages" / f"{kind}_01.html", PHONE)
-    page.tap("#begin")
+@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("kind", list(ALL_KINDS))
+def test_everything_is_visible_without_scrolling(
+    pages: tuple[Path, pd.DataFrame], open_page: Callable[..., Any], kind: str, size: dict[str, Any]
+) -> None:
+    page = open_page(pages[0] / f"{kind}.html", size)
+    page.click("#begin")
+    width, height = size["viewport"]["width"], size["viewport"]["height"]
     for number in range(3):
         page.clock.fast_forward(PAUSE)
-        # Nothing sticks out to the side, and every answer can be reached without a scroll.
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
-        for button in page.query_selector_all(".choice"):
-            box = button.bounding_box()
-            assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["y"] + box["height"] <= 844
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        images, buttons = page.query_selector_all("#task img"), page.query_selector_all(".choice")
+        assert len(images) == ALL_KINDS[kind].pictures and len(buttons) == len(ALL_KINDS[kind].answers)
+        for box in (item.bounding_box() for item in [*images, *buttons]):
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
             assert box["width"] >= 120 and box["height"] >= 44
-        for image in page.query_selector_all("#task img"):
-            assert image.bounding_box()["width"] >= 200
-        page.query_selector_all(".choice")[number % 2].tap()
+        buttons[number % 2].click()
     assert page.inner_text("#progress").startswith("4 of")
 
 
@@ -125,7 +145,7 @@ def test_a_double_tap_answers_once(study: Study, open_page: Callable[..., Any]) 
     assert page.inner_text("#progress").startswith("2 of")
 
 
-def test_reload_goes_on_where_it_was(study: Study, open_page: Callable[..., Any]) -> None:
+def test_a_reload_resumes(study: Study, open_page: Callable[..., Any]) -> None:
     page = open_page(study.folder / "pages" / "match_01.html")
     page.click("#begin")
     answer_by_key(page, 4, "yn")
@@ -138,7 +158,7 @@ def test_reload_goes_on_where_it_was(study: Study, open_page: Callable[..., Any]
     records = downloaded(other)
     assert [r["answer"] for r in records] == ["yes", "no", "yes", "no", "yes"]
     assert len({r["worker"] for r in records}) == 1
-    # What the other answers, this one knows.
+    # The tabs share their answers.
     answer_by_key(other, 1, "n")
     answer_by_key(page, 3, "y")
     assert [r["answer"] for r in downloaded(page)[4:]] == ["yes", "yes", "yes", "yes"]
@@ -183,103 +203,64 @@ def test_without_storage_it_warns_and_works(study: Study, browser: Any) -> None:
 
 
 def test_hostile_captions_are_shown_not_run(run: Path, tmp_path: Path, open_page: Callable[..., Any]) -> None:
-    one = {"splits": ["test_seen"], "generators": ["honest"], "gold": 0, "repeats": 0, "batch": 500}
-    hostile = make_study(run, tmp_path, **one, match={"tasks": 500})
+    only = {"splits": ["test_seen"], "gold": 0, "repeats": 0, "batch": 500, "match": {"tasks": 500}}
+    hostile = make_study(run, tmp_path, generators=("honest",), **only)
     place = hostile.page("match")["text_1"].tolist().index(HOSTILE)
-    page = open_page(tmp_path / "pages" / "match_01.html")
+    page = open_page(hostile.write_pages(tmp_path / "pages") / "match_01.html")
     page.click("#begin")
     answer_by_key(page, place)
     assert page.inner_text("#text1") == HOSTILE and page.title() == KINDS["match"].question
 
 
-@contextmanager
-def serving(study: Study, answers: Path, port: int = 0) -> Iterator[Server]:
-    store = Store(answers, study.kinds)
-    server = Server("127.0.0.1", port, pages_by_address([study.folder]), store)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        store.close()
+def test_nobody_begins_without_consent(study: Study, tmp_path: Path, open_page: Callable[..., Any]) -> None:
+    notice = {
+        "consent": "We store your answers.\nYou get $5.",
+        "withdrawal": "Write to us.",
+        "contact": "me@example.org",
+    }
+    page = open_page(study.write_pages(tmp_path, **notice) / "match_01.html")
+    for text in ("You get $5.", "Write to us.", "Contact: me@example.org"):
+        assert text in page.inner_text("#intro")
+    page.keyboard.press("Enter")
+    assert page.is_disabled("#begin") and page.is_visible("#intro")
+    page.check("#agree")
+    page.click("#begin")
+    answer_by_key(page, len(study.page("match")), "y")
+    assert "Write to us." in page.inner_text("#end") and "me@example.org" in page.inner_text("#end")
 
 
-def test_two_people_answer_over_a_restart(study: Study, open_page: Callable[..., Any], tmp_path: Path) -> None:
-    answers = tmp_path / "answers.jsonl"
-    tasks = study.page("match")
-    with serving(study, answers) as server:
-        port = server.server_port
-        address = f"http://127.0.0.1:{port}/match_01.html"
-        anna, phone = open_page(f"{address}?worker=anna"), open_page(address, PHONE)
-        assert len(open_page(f"http://127.0.0.1:{port}/").query_selector_all("a")) == 6
-        anna.click("#begin")
-        phone.tap("#begin")
-        for page in (anna, phone):
-            answer_by_key(page, 3, "yn")
-    # The server is away: both go on, and nothing is lost.
-    for page in (anna, phone):
-        answer_by_key(page, 2, "n")
-        says(page, "#sending", "not sent")
-    with serving(study, answers, port):
-        for page in (anna, phone):
-            answer_by_key(page, len(tasks) - 5, "y")
-            says(page, "#kept", "All answers are saved")
-    found, counts, problems = collect([answers], study.kinds)
-    assert not problems and counts == {"records": 2 * len(tasks)}
-    assert set(found.groupby("worker").size()) == {len(tasks)} and "anna" in set(found["worker"])
-    meant = ["yes", "no", "yes", "no", "no", *["yes"] * (len(tasks) - 5)]
-    assert found[found["worker"] == "anna"].set_index("task_id")["answer"][tasks["task_id"]].tolist() == meant
-
-
-def test_an_answer_the_server_refuses_is_said(study: Study, open_page: Callable[..., Any], tmp_path: Path) -> None:
-    tasks = study.page("match")
-    with serving(study, tmp_path / "answers.jsonl") as server:
-        page = open_page(f"http://127.0.0.1:{server.server_port}/match_01.html?worker=anna")
-        # The same name on another machine has answered already, otherwise.
-        server.store.add(
-            {"task_id": tasks["task_id"].iloc[0], "worker": "anna", "answer": "no", "seconds": 1, "revision": 0}
-        )
-        page.click("#begin")
-        answer_by_key(page, len(tasks), "y")
-        says(page, "#kept", "did not take 1")
-        assert len(downloaded(page)) == len(tasks)
-
-
-def test_on_a_server_of_files_the_download_is_offered(study: Study, open_page: Callable[..., Any]) -> None:
-    from functools import partial
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+def test_on_a_web_server_the_answers_stay_in_the_browser(study: Study, open_page: Callable[..., Any]) -> None:
+    requests = []
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            pass
+            requests.append(self.requestline)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(study.folder / "pages")))
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        page = open_page(f"http://127.0.0.1:{server.server_port}/match_01.html")
+        page = open_page(f"http://127.0.0.1:{server.server_port}/match_01.html?worker=anna")
         page.click("#begin")
         answer_by_key(page, len(study.page("match")), "y")
-        says(page, "#kept", "Download them")
-        assert page.inner_text("#sending") == ""
+        assert page.is_visible("#others") and {record["worker"] for record in downloaded(page)} == {"anna"}
+        assert len(requests) == 1
     finally:
         server.shutdown()
         server.server_close()
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_the_sites_layout_shows_its_rows(study: Study, browser: Any, kind: str) -> None:
-    """As the site does it: every variable replaced by the row's cell."""
+def test_the_layout_of_the_site_shows_its_rows(study: Study, browser: Any, kind: str) -> None:
+    """The site replaces each variable with the row's cell."""
     tasks = study.tasks[study.tasks["kind"] == kind]
     row = next(csv.DictReader(io.StringIO(batch_csv(tasks, "https://pictures.example/x"), newline="")))
-    layout = layout_html(kind)
+    layout = layout_html(kind, Notice())
     for name, value in row.items():
         layout = layout.replace(f"${{{name}}}", value)
     assert "${" not in layout
     context = browser.new_context(**PHONE)
     page = context.new_page()
-    # The pictures come from the study's folder, the site's own script from nowhere.
+    # The pictures come from the study's folder; the site's own script is not loaded.
     page.route("**/*", lambda route: route.abort())
     page.route("https://pictures.example/x/*", lambda route: route.fulfill(
         path=study.folder / "pictures" / route.request.url.rpartition("/")[2]))  # fmt: skip

@@ -45,5 +45,5 @@ def test_total() -> None:
     assert found["hourly"] == 5
     assert found["kinds"]["perceptual"]["hourly_at_published_seconds"] == {"20": 18, "100": 3.6}
     lines = cost_lines(found, site=True)
-    assert lines[-1] == "in all $120.00: $100.00 pay + $20.00 fee; 20.0 hours, $5.00 an hour"
+    assert lines[-1] == "total $120.00: $100.00 pay + $20.00 fee; 20.0 hours, $5.00 an hour"
     assert "no fee without a site" in cost_lines(cost({"match": 1}, HumanConfig()), site=False)[-1]

@@ -1,4 +1,4 @@
-"""Majorities, checks, agreement and shares, against cases worked by hand."""
+"""Majorities, checks and preferences of small examples worked by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_scripts.human.opinions import agreement, alpha, majorities, opinions_of, preferences, workers_of
+from workflow_scripts.human.opinions import majorities, opinions_of, preferences, workers_of
 from workflow_scripts.human.tasks import TASKS
 
 
@@ -81,42 +81,3 @@ def test_preferences() -> None:
     # One image tells little.
     assert one[["low", "high"]].round(3).values.tolist() == [[0.025, 1], [0, 0.975]]
     assert shares[shares["kind"] == "caption"]["share"].tolist()[-1] == pytest.approx(1 / 3)
-
-
-# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), section C: four observers, twelve units.
-PUBLISHED = [
-    [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
-    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
-    [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
-    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
-]
-
-
-def test_alpha_is_the_published_one() -> None:
-    counts = np.array([[sum(row[u] == v for row in PUBLISHED) for v in range(1, 6)] for u in range(12)])
-    assert alpha(counts) == pytest.approx(0.743, abs=5e-4)
-
-
-def test_alpha_of_two_values_by_hand() -> None:
-    # Three units of two answers: the same, the same, different. Observed disagreement 1/3; of 6 answers 3 are of
-    # each value: expected 3 * 3 * 2 / (6 * 5) = 0.6. Alpha is 1 - (1/3) / 0.6.
-    counts = np.array([[2, 0], [0, 2], [1, 1]])
-    assert alpha(counts) == pytest.approx(1 - (1 / 3) / 0.6)
-    # A unit that one person answered pairs with nothing.
-    assert alpha(np.vstack([counts, [[1, 0]]])) == pytest.approx(alpha(counts))
-
-
-def test_alpha_is_undefined_where_all_say_the_same() -> None:
-    assert alpha(np.array([[3, 0], [2, 0]])) is None
-    assert alpha(np.array([[1, 0], [0, 1]])) is None
-    assert alpha(np.zeros((0, 2), int)) is None
-
-
-def test_agreement_of_people_who_agree_and_of_coins() -> None:
-    random = np.random.default_rng(0)
-    rows = pd.DataFrame({"answers": 4, "share": random.integers(0, 2, 60).astype(float), "image_id": range(60)})
-    assert agreement(rows, 200, random)["alpha"] == 1
-    rows["share"] = random.binomial(4, 0.5, 60) / 4
-    found = agreement(rows, 200, random)
-    assert found["low"] < 0 < found["high"] and abs(found["alpha"]) < 0.15
-    assert agreement(rows.assign(answers=1), 200, random)["alpha"] is None

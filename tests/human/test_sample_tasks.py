@@ -1,4 +1,4 @@
-"""Tasks are balanced, seeded, checked, and say nothing of what they are."""
+"""Tasks are balanced, seeded and checked, and their names reveal nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_allot_is_fair(sizes: list[int], total: int, seed: int) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["a", "b", None])), min_size=1, max_size=30))
-def test_every_image_comes_before_a_second_of_any(rows: list[tuple[int, str | None]]) -> None:
+def test_every_image_comes_once_before_any_comes_twice(rows: list[tuple[int, str | None]]) -> None:
     table = pd.DataFrame({"image_id": [str(i) for i, _ in rows], "pair": [p for _, p in rows]})
     order = in_turns(table, np.random.default_rng(0))
     assert sorted(order.index) == list(range(len(rows)))
@@ -47,7 +47,7 @@ def test_cells_are_balanced(study: Study) -> None:
         counts = Counter(zip(of_kind["split"], names, strict=True))
         # Three splits, and three generators or three pairs of them.
         assert len(counts) == 9 and set(counts.values()) == {2}, kind
-        # An image once in a cell.
+        # No image twice in a cell.
         assert not of_kind.assign(cell=names).duplicated(["split", "cell", "image_id"]).any()
 
 
@@ -80,7 +80,7 @@ def test_pages_have_their_checks(study: Study) -> None:
     assert gold["right"].notna().all() and gold[["split", "image_id", "generator_1"]].isna().all(axis=None)
 
 
-def test_captions_stand_against_their_counterpart(study: Study) -> None:
+def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
     ours = study.results / DATASET / COMPOSITION
     swapped = read_table(ours / "swapped.parquet", SWAPPED).set_index(["image_id", "caption_id"])
     for row in study.tasks[(study.tasks["kind"] == "caption") & (study.tasks["check"] == "none")].itertuples():
@@ -92,7 +92,7 @@ def test_captions_stand_against_their_counterpart(study: Study) -> None:
             assert texts == (pair if row.split == "test_seen" else pair[::-1])
 
 
-def test_what_is_left_out_is_counted(study: Study) -> None:
+def test_what_is_skipped_is_counted(study: Study) -> None:
     left_out = study.summary["left_out"]
     assert left_out["no image"] == len(GENERATORS) and left_out["not scored"] == len(GENERATORS)
     assert left_out["two generators' images are the same"] > 0
@@ -104,6 +104,7 @@ def test_what_is_left_out_is_counted(study: Study) -> None:
 
 def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
     again = make_study(run, tmp_path / "again")
+    again.write_pages(again.folder / "pages")
     other = make_study(run, tmp_path / "other", seed=1)
     files = sorted(p.relative_to(study.folder) for p in study.folder.rglob("*") if p.is_file())
     assert files == sorted(p.relative_to(again.folder) for p in again.folder.rglob("*") if p.is_file())
@@ -112,7 +113,7 @@ def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
     assert not set(study.tasks["task_id"]) & set(other.tasks["task_id"])
 
 
-def test_a_changed_picture_makes_another_task(study: Study, run: Path, tmp_path: Path) -> None:
+def test_a_changed_picture_changes_the_task(study: Study, run: Path, tmp_path: Path) -> None:
     import shutil
 
     shutil.copytree(run / DATASET, tmp_path / DATASET)
@@ -126,7 +127,7 @@ def test_a_changed_picture_makes_another_task(study: Study, run: Path, tmp_path:
 
 
 def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> None:
-    found = make_study(run, tmp_path, generators=["honest", "lazy"], splits=["test_seen", "test_swapped"])
+    found = make_study(run, tmp_path, generators=("honest", "lazy"), splits=["test_seen", "test_swapped"])
     shown = found.tasks[found.tasks["check"] == "none"]
     assert set(shown["split"]) == {"test_seen", "test_swapped"}
     assert {*shown["generator_1"], *shown["generator_2"].dropna()} == {"honest", "lazy"}
@@ -134,25 +135,25 @@ def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> 
 
 
 def test_one_generator_has_no_perceptual_task(run: Path, tmp_path: Path) -> None:
-    found = make_study(run, tmp_path, generators=["honest"])
+    found = make_study(run, tmp_path, generators=("honest",))
     assert "perceptual" not in set(found.tasks["kind"])
     assert found.summary["kinds"]["perceptual"]["none"] == 0
 
 
-def test_nothing_to_ask_is_said(run: Path, tmp_path: Path) -> None:
+def test_no_tasks_are_refused(run: Path, tmp_path: Path) -> None:
     nothing = {kind: {"tasks": 0} for kind in ("perceptual", "match", "caption")}
-    with pytest.raises(UserError, match="nothing to ask"):
+    with pytest.raises(UserError, match="no tasks"):
         make_study(run, tmp_path, **nothing)
     assert not (tmp_path / "tasks.parquet").exists()
 
 
-def test_an_unreadable_picture_is_named(run: Path, tmp_path: Path) -> None:
+def test_an_unreadable_picture_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n")
     with pytest.raises(UserError, match="broken.png: not a readable image"):
         read_picture(tmp_path / "broken.png")
 
 
-def test_a_broken_picture_is_its_tiles_in_another_order() -> None:
+def test_a_broken_picture_has_the_same_tiles_in_another_order() -> None:
     random = np.random.default_rng(0)
     image = Image.fromarray(random.integers(0, 255, (16 * TILES, 16 * TILES, 3), dtype=np.uint8))
     mixed = broken(image, random)

@@ -14,8 +14,9 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, write_json, write_table
 from workflow_scripts.core.tables import PAIRS, RANKING
 from workflow_scripts.score import adjective_choice
-from workflow_scripts.score.adjective_choice import TRIAL, make_trials, summarize
+from workflow_scripts.score.adjective_choice import summarize
 from workflow_scripts.score.steps import AdjectiveChoice
+from workflow_scripts.score.trials import TRIAL, make_trials
 
 
 def occurrence(image: str, caption: int, text: str, adjective: str, noun: str, relation: str = "adjacent") -> tuple:

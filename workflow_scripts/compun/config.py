@@ -13,6 +13,7 @@ from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import SECRET, Section
 from workflow_scripts.dataset.origins import SHA256, Names
+from workflow_scripts.human.config import Notice, Screening
 from workflow_scripts.judge.config import JudgeConfig
 
 # The small CLIPs trained on drawn pictures: without the tested compounds, and with them.
@@ -119,8 +120,8 @@ class Captions(Texts):
     count: int = Field(5, ge=1, le=MAX_CAPTIONS, description="texts of each compound")
 
 
-class People(Section):
-    """Ask people what the models are asked, with the pages of stage human."""
+class PeopleTasks(Section):
+    """What people are asked about the compounds."""
 
     kinds: list[Literal["compound", "confusing"]] = Field(
         ["compound"],
@@ -128,15 +129,17 @@ class People(Section):
         description="compound: which picture shows it; confusing: are the three hard to tell apart",
     )
     workers: int = Field(3, ge=1, description="people who answer each task")
-    batch: int = Field(40, ge=1, description="compounds on a page, without the checks")
-    gold: int = Field(2, ge=0, description="tasks with a known answer added to each page")
-    repeats: int = Field(2, ge=0, description="tasks of a page that are asked twice")
+    batch: int = Field(40, ge=1, description="compounds on a page, without checks")
+    gold: int = Field(2, ge=0, description="tasks with a known answer that are added to each page")
+    repeats: int = Field(2, ge=0, description="tasks of each page that are asked twice")
     pay: float = Field(0.02, ge=0, description="dollars for an answer")
-    seconds: float = Field(6, gt=0, description="expected time of an answer")
-    keep: float = Field(
-        0.75, ge=0, le=1, description="fraction of a worker's gold tasks that must be right for the answers to count"
-    )
-    answers: list[str] = Field([], description="files of collected answers: JSON lines or the site's results CSV")
+    seconds: float = Field(6.0, gt=0, description="expected seconds for an answer")
+
+
+class People(PeopleTasks, Notice, Screening):
+    """Ask people what the models are asked, with the pages of stage human."""
+
+    answers: list[str] = Field([], description="files of answers, as for human.answers")
 
 
 class Asked(Section):

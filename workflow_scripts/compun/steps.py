@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from workflow_scripts.compun.config import Asked, Asking, Bootstrap, Compounds, Drawn, check_titles
+from workflow_scripts.compun.config import Asked, Asking, Bootstrap, Compounds, Drawn, PeopleTasks, check_titles
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.human.config import Screening
 from workflow_scripts.plot.steps import MakeSectionPage
 
 
@@ -119,6 +120,45 @@ class AnalyzeChoices(Step):
     bootstrap: Annotated[Bootstrap, Key("compun.bootstrap")]
     seed: Seed
     analysis: Output = Field(description="folder for the tables and summary.json")
+
+
+class SampleCompunTasks(Step):
+    """Make a task for people of each complete compound: which of three pictures shows it; is it confusing?
+
+    ``compound`` tasks measure human accuracy. In ``confusing`` tasks the pictures have names, and people say whether
+    they are hard to tell apart, which the benchmark's authors asked three people before anything else. Checks are those
+    of stage human: tasks of drawn shapes with a known answer, and repeats with the pictures in another order. Pages are
+    written by ``human.write_pages``, and answers are analyzed by ``compun.analyze_people``.
+    """
+
+    compounds: Input = Field(description="compounds.parquet")
+    images: Input = Field(description="images.parquet")
+    folder: Input = Field(description="folder that the paths in images.parquet are relative to")
+    study: Annotated[PeopleTasks, Key("compun.human")] = PeopleTasks()
+    seed: Seed
+    tasks: Output = Field(description="tasks.parquet")
+    pictures: Output = Field(description="folder of the pictures that are shown")
+    summary: Output = Field(description="tasks.json: counts and cost")
+
+
+class AnalyzePeople(Step):
+    """Report how often people choose the compound's picture, how far they agree, and which compounds confuse them.
+
+    The answers of workers who miss too many tasks with a known answer are excluded and counted; artifacts name nobody.
+    Human accuracy is the mean of the workers' own accuracies, as in the paper's table 1; the accuracy of the majority
+    is given too.
+    """
+
+    tasks: Input = Field(description="tasks.parquet")
+    answers: list[Input] = Field(
+        min_length=1, description="the pages' .jsonl, a site's results .csv, or Label Studio's .json export"
+    )
+    screening: Annotated[Screening, Key("compun.human")] = Screening()
+    bootstrap: Annotated[Bootstrap, Key("compun.bootstrap")]
+    seed: Seed
+    people: Output = Field(description="people.json")
+    by_compound: Output = Field(description="items.csv: votes and majority of each compound and kind")
+    by_worker: Output = Field(description="workers.csv")
 
 
 class DrawCompun(Step):

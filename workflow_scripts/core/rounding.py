@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
 DECIMALS = 6
 
 
 def rounded(value: float | None) -> float | None:
     """Return ``value`` with the decimals that artifacts have; None stays None."""
     return None if value is None else round(float(value), DECIMALS)
+
+
+def json_values(value: Any) -> Any:
+    """Return ``value`` for JSON: at every depth floats rounded, NaN as None, and NumPy's numbers as Python's."""
+    if isinstance(value, Mapping):
+        return {key: json_values(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [json_values(inner) for inner in value]
+    if isinstance(value, float | np.floating):
+        return None if np.isnan(value) else round(float(value), DECIMALS) + 0.0
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""What people answered: one record an answer, from the server, from downloaded files, or from a site's results CSV."""
+"""People's answers: from the pages' files, from a crowd-work site's results, or from a Label Studio export."""
 
 from __future__ import annotations
 
@@ -13,41 +13,45 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.records import read_records
+from workflow_scripts.core.records import decode, read_records
 from workflow_scripts.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 FIELDS = ("task_id", "worker", "answer", "seconds", "revision")
-# Beyond it somebody left the page open.
-DAY = 86_400
-MOST_REVISIONS = 10_000
-# Answers of a site's radio buttons: one column, or one for each value, as the site's own form elements write them.
+MAX_SECONDS = 86_400  # beyond a day the page was left open
+MAX_REVISIONS = 10_000
+# Sites write the answers of radio buttons in one column, or in one column for each value.
 SITE_VALUES = sorted({value for kind in ALL_KINDS.values() for value in kind.answers})
-SITE = ("WorkerId", "WorkTimeInSeconds", "Input.task_id")
+SITE_COLUMNS = ("WorkerId", "WorkTimeInSeconds", "Input.task_id")
 SITE_CHOICES = ("Answer.choice", *(f"Answer.choice.{value}" for value in SITE_VALUES), "Answer.taskAnswers")
+CHOICE = "choice"  # name of the control in Label Studio's labeling configuration
+
+Record = dict[str, Any]
+# Where each answer is, and its record of FIELDS, unchecked, or why it does not count.
+Rows = list[tuple[str, Record | str]]
 
 
-def fault(record: Any, kinds: Mapping[str, str]) -> str | None:
-    """What is wrong with an answer; None where nothing is. kinds: the kind of each task_id.
+def fault(record: Mapping[str, Any], kinds: Mapping[str, str]) -> str | None:
+    """Return what is wrong with an answer, or None.
 
-    A record is ``{"task_id", "worker", "answer", "seconds", "revision"}``: revision counts from 0 how often the
-    worker changed this answer; seconds are those that the task was looked at.
+    Args:
+        record: has FIELDS. revision counts from 0 how often the worker changed this answer; seconds is the time that
+            the task was visible.
+        kinds: the kind of each task_id.
     """
-    if not isinstance(record, dict) or set(record) != set(FIELDS):
-        return f"an answer has the fields {', '.join(FIELDS)}"
     task, worker, answer, seconds, revision = (record[name] for name in FIELDS)
     if not isinstance(task, str) or task not in kinds:
         return "unknown task_id"
     if not isinstance(worker, str) or not WORKER.fullmatch(worker):
-        return "worker: 1 to 64 letters, digits, _ . @ or -"
+        return "worker: expected 1 to 64 letters, digits, _ . @ or -"
     allowed = ALL_KINDS[kinds[task]].answers
     if answer not in allowed:
-        return f"answer: {' or '.join(allowed)}"
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not math.isfinite(seconds) or not 0 <= seconds <= DAY:
-        return f"seconds: a number from 0 to {DAY}"
-    if not isinstance(revision, int) or isinstance(revision, bool) or not 0 <= revision <= MOST_REVISIONS:
-        return f"revision: a whole number from 0 to {MOST_REVISIONS}"
+        return f"answer: expected {' or '.join(allowed)}"
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or not math.isfinite(seconds) or not 0 <= seconds <= MAX_SECONDS:
+        return f"seconds: expected a number from 0 to {MAX_SECONDS}"
+    if not isinstance(revision, int) or isinstance(revision, bool) or not 0 <= revision <= MAX_REVISIONS:
+        return f"revision: expected an integer from 0 to {MAX_REVISIONS}"
     return None
 
 
@@ -58,8 +62,19 @@ def _number(text: Any) -> float | None:
         return None
 
 
+def _page_rows(path: Path) -> Rows:
+    """Read what the pages save: JSON lines, or a JSON list."""
+    table, unreadable = read_records(path, FIELDS)
+    rows: Rows = [(str(path), reason) for reason in unreadable]
+    for row in table.to_dict("records"):
+        revision = int(row["revision"]) if str(row["revision"]).isdecimal() else None
+        record = {name: row[name] for name in FIELDS} | {"seconds": _number(row["seconds"]), "revision": revision}
+        rows.append((f"{path}: {row['where']}", record))
+    return rows
+
+
 def _site_choice(row: Mapping[str, Any]) -> str | None:
-    """The chosen value of a row of a site's results, in any of the ways that sites write a radio button."""
+    """Return the value of a row's radio button, in any of the ways in which sites write it."""
     if row.get("Answer.choice"):
         return str(row["Answer.choice"])
     chosen = [v for v in SITE_VALUES if str(row.get(f"Answer.choice.{v}") or "").lower() == "true"]
@@ -73,38 +88,13 @@ def _site_choice(row: Mapping[str, Any]) -> str | None:
     return chosen[0] if len(chosen) == 1 else None
 
 
-def read_file(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
-    """``(where, record)`` for each answer of a file, unchecked, and what could not be read.
-
-    ``.csv``: a site's results, of which rejected assignments are left out by name. Else: JSON lines or a JSON list.
-    """
-    if path.suffix.lower() != ".csv":
-        table, bad = read_records(path, FIELDS)
-        return [
-            (
-                f"{path}: {row['where']}",
-                {
-                    "task_id": row["task_id"],
-                    "worker": row["worker"],
-                    "answer": row["answer"],
-                    "seconds": _number(row["seconds"]),
-                    "revision": int(row["revision"]) if str(row["revision"]).isdecimal() else None,
-                },
-            )
-            for row in table.to_dict("records")
-        ], [f"{path}: {reason}" for reason in bad]
-    table, bad = read_records(path, SITE, ("AssignmentStatus", *SITE_CHOICES))
+def _site_rows(path: Path) -> Rows:
+    """Read a site's results, a CSV with a row for each assignment."""
+    table, unreadable = read_records(path, SITE_COLUMNS, ("AssignmentStatus", *SITE_CHOICES))
     if not set(SITE_CHOICES) & set(table):
-        raise UserError(
-            f"{path}: no column Answer.choice: is it the results of a batch that was posted with the layout?"
-        )
-    problems = [f"{path}: {reason}" for reason in bad]
-    found = []
+        raise UserError(f"{path}: no column Answer.choice; use the results of a batch that was posted with the layout")
+    rows: Rows = [(str(path), reason) for reason in unreadable]
     for row in table.to_dict("records"):
-        where = f"{path}: {row['where']}"
-        if row.get("AssignmentStatus") == "Rejected":
-            problems.append(f"{where}: rejected")
-            continue
         record = {
             "task_id": row["Input.task_id"],
             "worker": row["WorkerId"],
@@ -112,44 +102,101 @@ def read_file(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
             "seconds": _number(row["WorkTimeInSeconds"]),
             "revision": 0,
         }
-        found.append((where, record))
-    return found, problems
+        rejected = row.get("AssignmentStatus") == "Rejected"
+        rows.append((f"{path}: {row['where']}", "rejected" if rejected else record))
+    return rows
+
+
+def _exported_tasks(path: Path) -> list[Any] | None:
+    """Return the tasks of a Label Studio export; None if the file is something else."""
+    try:
+        content = json.loads(decode(path)) if path.is_file() else None
+    except (ValueError, RecursionError):
+        return None
+    keys = {key for row in content if isinstance(row, dict) for key in row} if isinstance(content, list) else set()
+    if "annotation_id" in keys:
+        raise UserError(f"{path}: Label Studio's format JSON-MIN is not supported; export the project as JSON")
+    return content if "annotations" in keys else None
+
+
+def _annotation(task: Any, annotation: Any) -> Record | str:
+    """Return the record of an annotation in a Label Studio export, or why it does not count."""
+    try:
+        if annotation.get("was_cancelled"):
+            return "skipped by the worker"
+        results = [result["value"]["choices"] for result in annotation["result"] if result["from_name"] == CHOICE]
+        user = annotation["completed_by"]
+        user_id = int(user["id"] if isinstance(user, dict) else user)
+        return {
+            "task_id": task["data"]["task_id"],
+            "worker": f"label_studio_{user_id}",
+            "answer": results[0][0] if [len(choices) for choices in results] == [1] else None,
+            "seconds": annotation["lead_time"],
+            "revision": 0,
+        }
+    except (AttributeError, KeyError, TypeError):
+        return "not an annotation of a project that compclip wrote"
+
+
+def _label_studio_rows(path: Path, tasks: Sequence[Any]) -> Rows:
+    """Read Label Studio's JSON export, a list of tasks with their annotations."""
+    rows: Rows = []
+    for number, task in enumerate(tasks, 1):
+        annotations = task.get("annotations") if isinstance(task, dict) else None
+        if not isinstance(annotations, list):
+            rows.append((f"{path}: record {number}", "not a task with annotations"))
+            continue
+        rows += [
+            (f"{path}: record {number}, annotation {place}", _annotation(task, annotation))
+            for place, annotation in enumerate(annotations, 1)
+        ]
+    return rows
+
+
+def read_answers(path: Path) -> Rows:
+    """Return the answers of a file: a site's ``.csv``, a Label Studio ``.json``, or what the pages save."""
+    if path.suffix.lower() == ".csv":
+        return _site_rows(path)
+    if path.suffix.lower() == ".json" and (tasks := _exported_tasks(path)) is not None:
+        return _label_studio_rows(path, tasks)
+    return _page_rows(path)
 
 
 def collect(files: Sequence[Path], kinds: Mapping[str, str]) -> tuple[pd.DataFrame, Counter[str], list[str]]:
-    """The last answer of each worker to each task (columns ``FIELDS`` without revision), sorted by worker and task.
+    """Read files of answers and keep the last answer of each worker to each task.
 
-    Also counts the records that were left out, and says each of those that were wrong. An answer that stands in two
-    files counts once. kinds: the kind of each task_id of the study; other studies' answers are left out.
+    An answer that is in two files counts once. If a worker gave two answers of the same revision, on a site or in two
+    browsers, the first in the files counts.
+
+    Args:
+        kinds: the kind of each task_id of the study; answers to other studies are skipped.
+
+    Returns:
+        The answers, with FIELDS except revision, sorted by worker and task; counts of all records and of those that
+        were skipped, by reason; and what is wrong with each record that has a fault.
     """
-    last: dict[tuple[str, str], dict[str, Any]] = {}
+    last: dict[tuple[str, str], Record] = {}
     counts, problems = Counter[str](), []
-    for path in files:
-        rows, bad = read_file(path)
-        counts["records"] += len(rows) + len(bad)
-        if bad:
-            counts["unreadable, rejected or wrong"] += len(bad)
-        problems += bad
-        for where, record in rows:
-            if record["task_id"] not in kinds:
-                counts["of other tasks"] += 1
-                continue
-            reason = fault(record, kinds)
-            if reason:
-                counts["unreadable, rejected or wrong"] += 1
-                problems.append(f"{where}: {reason}")
-                continue
-            name = (record["worker"], record["task_id"])
-            before = last.get(name)
-            if before is None:
-                last[name] = record
-            elif record["revision"] > before["revision"]:
-                counts["changed later"] += 1
-                last[name] = record
-            elif record["answer"] == before["answer"]:
-                counts["twice"] += 1
-            else:
-                # Of two answers of one revision, on a site or in two browsers, the first in the files counts.
-                counts["changed later" if record["revision"] < before["revision"] else "contradicts another"] += 1
+    for where, record in (row for path in files for row in read_answers(path)):
+        counts["records"] += 1
+        if not isinstance(record, str) and not (isinstance(record["task_id"], str) and record["task_id"] in kinds):
+            counts["of other tasks"] += 1
+            continue
+        reason = record if isinstance(record, str) else fault(record, kinds)
+        if reason or isinstance(record, str):
+            counts["unreadable, rejected or wrong"] += 1
+            problems.append(f"{where}: {reason}")
+            continue
+        name = (record["worker"], record["task_id"])
+        before = last.setdefault(name, record)
+        if before is record:
+            continue
+        if record["revision"] > before["revision"]:
+            counts["changed later"] += 1
+            last[name] = record
+        elif record["answer"] == before["answer"]:
+            counts["twice"] += 1
+        else:
+            counts["changed later" if record["revision"] < before["revision"] else "contradicts another"] += 1
     table = pd.DataFrame([last[name] for name in sorted(last)], columns=list(FIELDS)).drop(columns="revision")
     return table, counts, problems

@@ -11,66 +11,95 @@ from workflow_scripts.core.section import NAME, Section
 
 
 class Kind(Section):
-    """Tasks of one kind, and what one costs.
+    """Tasks of one kind and their cost.
 
-    The published pay is 0.1 dollars for a perceptual task and 0.2 for one of correctness, on average estimated 5
-    dollars an hour (appendix 1.2): 72 and 144 seconds.
+    The published pay is 0.1 dollars for a perceptual task and 0.2 for a task of correctness, estimated at 5 dollars
+    an hour on average (appendix 1.2): 72 and 144 seconds.
     """
 
-    tasks: int = Field(120, ge=0, description="how many, without the checks; 0 leaves the kind out")
+    tasks: int = Field(120, ge=0, description="number of tasks, without checks; 0 for none of this kind")
     pay: float = Field(0.2, ge=0, description="dollars for an answer")
-    seconds: float = Field(144, gt=0, description="that an answer is expected to take")
+    seconds: float = Field(144.0, gt=0, description="expected seconds for an answer")
 
 
 class Perceptual(Kind):
-    """Tasks about looks alone."""
+    """Tasks about appearance alone."""
 
     pay: float = Field(0.1, ge=0, description="dollars for an answer")
-    seconds: float = Field(72, gt=0, description="that an answer is expected to take")
+    seconds: float = Field(72.0, gt=0, description="expected seconds for an answer")
 
 
 class Site(Section):
-    """A crowd-work site, laid out as Mechanical Turk."""
+    """A crowd-work site with Mechanical Turk's formats."""
 
-    base: str = Field(
-        pattern=r"^https://\S+$", description="the address at which the files of the folder pictures will lie"
-    )
-    fee: float = Field(0.2, ge=0, description="the site's share of the pay, on top of it")
-    many: int = Field(10, ge=2, description="answers to a task from which the site takes more")
-    fee_many: float = Field(0.4, ge=0, description="its share from there on")
-    fee_least: float = Field(0.01, ge=0, description="dollars that it takes for an answer at least")
+    base: str = Field(pattern=r"^https://\S+$", description="address at which the folder pictures will be published")
+    fee: float = Field(0.2, ge=0, description="the site's fee, as a fraction of the pay")
+    many: int = Field(10, ge=2, description="answers to a task from which the higher fee applies")
+    fee_many: float = Field(0.4, ge=0, description="the higher fee")
+    fee_least: float = Field(0.01, ge=0, description="minimum fee for an answer, dollars")
 
 
-class HumanConfig(Section):
-    """What do people say? Without this section nobody is asked."""
+class Kinds(Section):
+    """The kinds of tasks about a scored run's images."""
 
     perceptual: Perceptual = Field(Perceptual(), description="which of two images of a prompt looks more real?")
     match: Kind = Field(Kind(), description="does the image show what its caption says?")
     caption: Kind = Field(Kind(), description="which of two captions fits the image?")
-    generators: list[str] | None = Field(None, min_length=1, description="whose images are shown; null: everyone's")
+
+
+class Sampling(Kinds):
+    """Which tasks are sampled, and what they cost."""
+
     splits: list[Literal["test_seen", "test_unseen", "test_swapped"]] = Field(
         ["test_seen", "test_unseen", "test_swapped"], min_length=1, description="published: test_seen, test_swapped"
     )
     workers: int = Field(3, ge=1, description="people who answer each task")
-    batch: int = Field(20, ge=1, description="tasks of a page, without the checks")
-    gold: int = Field(2, ge=0, description="tasks with a known answer added to each page")
-    repeats: int = Field(2, ge=0, description="tasks of a page that are asked twice")
+    batch: int = Field(20, ge=1, description="tasks on a page, without checks")
+    gold: int = Field(2, ge=0, description="tasks with a known answer that are added to each page")
+    repeats: int = Field(2, ge=0, description="tasks of each page that are asked twice")
+    site: Site | None = Field(None, description="also write the files for a crowd-work site")
+
+
+class Notice(Section):
+    """What participants are told; shown before a page begins, and in the files for sites and Label Studio."""
+
+    consent: str | None = Field(None, min_length=1, description="text that participants must agree to; null: none")
+    withdrawal: str | None = Field(None, min_length=1, description="how to withdraw from the study; null: not shown")
+    contact: str | None = Field(None, min_length=1, description="whom to ask about the study; null: not shown")
+
+    def texts(self) -> list[str]:
+        """Return what is told, in order."""
+        contact = f"Contact: {self.contact}" if self.contact else None
+        return [text for text in (self.consent, self.withdrawal, contact) if text]
+
+
+class Screening(Section):
+    """Whose answers count."""
+
     keep: float = Field(
-        0.75, ge=0, le=1, description="share of a worker's gold tasks that must be right for the answers to count"
+        0.75, ge=0, le=1, description="fraction of a worker's gold tasks that must be right for the answers to count"
     )
-    site: Site | None = Field(None, description="also write the files of a crowd-work site")
-    answers: list[str] = Field([], description="files of collected answers: JSON lines or the site's results CSV")
+
+
+class HumanConfig(Sampling, Notice, Screening):
+    """What do people say? Without this section nobody is asked."""
+
+    generators: list[str] | None = Field(None, min_length=1, description="whose images are shown; null: everyone's")
+    label_studio: bool = Field(False, description="also write a Label Studio project for each kind of task")
+    answers: list[str] = Field(
+        [], description="files of answers: JSON lines of the pages, the site's results CSV, Label Studio's JSON export"
+    )
     scores: dict[str, str] = Field(
         {},
         description="other scores to compare with people's answers, by name: a CSV, JSON lines or Parquet file with "
-        "generator, split, image_id, caption_id, score and, where there are several, draw",
+        "generator, split, image_id, caption_id, score and, if an image has several draws, draw",
     )
 
     @field_validator("splits", "generators", "answers")
     @classmethod
-    def _once(cls, names: list[str] | None) -> list[str] | None:
+    def _unique(cls, names: list[str] | None) -> list[str] | None:
         if names and len(set(names)) < len(names):
-            raise ValueError("one stands twice")
+            raise ValueError("duplicate entry; remove one")
         return names
 
     @field_validator("scores")
@@ -78,5 +107,5 @@ class HumanConfig(Section):
     def _named(cls, scores: dict[str, str]) -> dict[str, str]:
         for name in scores:
             if not re.match(NAME, name):
-                raise ValueError(f"score {name!r}: a name has letters, digits, - and _ alone")
+                raise ValueError(f"score {name!r}: use letters, digits, - and _ only")
         return scores

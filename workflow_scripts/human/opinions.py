@@ -1,27 +1,35 @@
-"""What the answers say: majorities, who answered with care, agreement, and shares with their intervals.
+"""What the answers say: their values, who answered with care, majorities, and preferences with intervals.
 
-A task's value is 1 for: the generator whose name comes first (perceptual), yes (match), the prompt's own caption
-(caption), the compound's picture (compound), yes (confusing). It is 0 for the other answers.
+The value of an answer is 1 for: the generator whose name sorts first (perceptual), yes (match, confusing), the
+prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import krippendorff
 import numpy as np
 import pandas as pd
 
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
-from workflow_scripts.human.tasks import ALL_KINDS, KINDS, PROMPT
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.human.answers import collect
+from workflow_scripts.human.tasks import ALL_KINDS, KINDS, read_tasks
 from workflow_scripts.stats import interval
 
 TIE, ALL = "tie", "all"
+MAX_WARNINGS = 5  # about faulty records on the screen; the log has all of them
 
 
 def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
-    """``tasks`` with columns a and b: the two generators by name; where there is one, it and None."""
+    """Add the columns a and b: the two generators sorted by name, or the only one and None."""
     pairs = [
         sorted((x, y)) if pd.notna(y) else [x, None]
         for x, y in tasks[["generator_1", "generator_2"]].itertuples(index=False)
@@ -30,14 +38,14 @@ def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def value(kind: str, answer: str, task: Mapping[str, Any]) -> float:
-    """The answer as 1 or 0 (see above). task: a row of ``tasks.TASKS`` with a and b."""
+    """Return the answer as 1 or 0, as defined above; ``task`` is a row of ``with_first``."""
     if kind == "perceptual":
         return float(task[f"generator_{answer}"] == task["a"])
     return float(answer == ("yes" if "yes" in ALL_KINDS[kind].answers else task["right"]))
 
 
 def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
-    """A row an answer: worker, seconds, answer, value (None for gold tasks), and its task's columns with a and b."""
+    """Return a row for each answer: worker, seconds, answer, value (None for gold tasks), and the task's columns."""
     merged = answers.merge(with_first(tasks), on="task_id")
     merged["value"] = [
         None if row["check"] == "gold" else value(row["kind"], row["answer"], row) for row in merged.to_dict("records")
@@ -46,35 +54,100 @@ def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
-    """A row a worker, sorted: answers, mean and median seconds a task, checks met and passed, and whether kept.
+    """Return a row for each worker, sorted: counts, mean and median seconds, checks met and passed, and kept.
 
-    Kept are those who got at least ``keep`` of their gold tasks right, and those who met none. repeats_same: answers
-    to repeated tasks that agree with the worker's first; they decide nothing, for a task can be a toss-up.
+    A worker is kept who answered at least ``keep`` of the gold tasks correctly, or met none. repeats_same counts the
+    repeated tasks with the worker's first answer; it decides nothing, because a task can be a toss-up.
     """
     gold = opinions[opinions["check"] == "gold"]
     right = (gold["answer"] == gold["right"]).groupby(gold["worker"]).agg(["size", "sum"])
-    again = opinions.loc[opinions["check"] == "repeat", ["worker", "of", "value"]].merge(
-        opinions[["worker", "task_id", "value"]].rename(columns={"task_id": "of"}), on=["worker", "of"]
-    )
-    same = (again["value_x"] == again["value_y"]).groupby(again["worker"]).agg(["size", "sum"])
+    first = opinions[["worker", "task_id", "value"]].rename(columns={"task_id": "of"})
+    repeated = opinions.loc[opinions["check"] == "repeat", ["worker", "of", "value"]].merge(first, on=["worker", "of"])
+    same = (repeated["value_x"] == repeated["value_y"]).groupby(repeated["worker"]).agg(["size", "sum"])
     table = opinions.groupby("worker")["seconds"].agg(answers="size", seconds_mean="mean", seconds_median="median")
-    for name, found in (("gold", right), ("repeats", same)):
-        counts = found.reindex(table.index, fill_value=0).astype(int)
-        table[name], table[f"{name}_{'right' if name == 'gold' else 'same'}"] = counts["size"], counts["sum"]
+    for met, passed, checks in (("gold", "gold_right", right), ("repeats", "repeats_same", same)):
+        counts = checks.reindex(table.index, fill_value=0).astype(int)
+        table[met], table[passed] = counts["size"], counts["sum"]
     table["kept"] = (table["gold"] == 0) | (table["gold_right"] >= keep * table["gold"])
     return table.reset_index()
 
 
-def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
-    """A row for each task of the study: answers, share (the mean value; NaN without answers) and majority.
+@dataclass(frozen=True)
+class Screened:
+    """The answers to a study, and whose count.
 
-    majority: a generator, ``yes`` or ``no``, ``prompt`` or ``other``, or ``tie``; None without answers. Repeats do
-    not count. opinions: of the workers that were kept.
+    Attributes:
+        tasks: as from ``read_tasks``.
+        records: counts of the records in the files, as from ``collect``.
+        workers: as from ``workers_of``.
+        opinions: all answers, as from ``opinions_of``.
+        kept: those of the workers who are kept.
+        rule: who is kept.
+    """
+
+    tasks: pd.DataFrame
+    records: Counter[str]
+    workers: pd.DataFrame
+    opinions: pd.DataFrame
+    kept: pd.DataFrame
+    rule: str
+
+    def worker_counts(self) -> dict[str, int]:
+        """Return how many workers answered, were excluded, and met no gold task."""
+        return {
+            "answered": len(self.workers),
+            "left_out": int((~self.workers["kept"]).sum()),
+            "met_no_gold_task": int((self.workers["gold"] == 0).sum()),
+        }
+
+    def numbered_workers(self) -> pd.DataFrame:
+        """Return the workers with numbers instead of names, as artifacts show them."""
+        return self.workers.assign(worker=np.arange(1, len(self.workers) + 1)).round(DECIMALS)
+
+
+def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
+    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks.
+
+    Raises:
+        UserError: there is no answer to these tasks, or none of a kept worker.
+    """
+    tasks = read_tasks(tasks_file)
+    answers, records, problems = collect(files, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
+    for problem in problems[:MAX_WARNINGS]:
+        log.warning("warning: %s", problem)
+    for problem in problems[MAX_WARNINGS:]:
+        log.debug("skipped: %s", problem)
+    if len(problems) > MAX_WARNINGS:
+        log.warning("warning: %d more records skipped; the log lists them", len(problems) - MAX_WARNINGS)
+    if answers.empty:
+        raise UserError(f"{files[0]}: no answer to the tasks of {tasks_file}; give the answers to these pages")
+    if contradictions := records["contradicts another"]:
+        log.warning("warning: %d answers contradict an earlier answer of the same worker; skipped", contradictions)
+    opinions = opinions_of(answers, tasks)
+    workers = workers_of(opinions, keep)
+    excluded = workers.loc[~workers["kept"], "worker"].tolist()
+    if excluded:
+        log.warning("warning: excluded for too many wrong gold tasks: %s", ", ".join(excluded))
+    kept = opinions[~opinions["worker"].isin(excluded)]
+    if (kept["check"] == "none").sum() == 0:
+        raise UserError(
+            f"{files[0]}: no answer to the study is left: {len(excluded)} of {len(workers)} workers missed too many"
+            f" tasks with a known answer; ask more people, or lower keep ({keep:g})"
+        )
+    rule = f"at least {keep:g} of a worker's gold tasks are right, or none was met"
+    return Screened(tasks, records, workers, opinions, kept, rule)
+
+
+def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each task of the study: answers, share (the mean value; NaN without answers) and majority.
+
+    majority is a generator, yes or no, prompt or other, or TIE; None without answers. Repeats do not count.
+    ``opinions`` are those of kept workers.
     """
     table = with_first(tasks[tasks["check"] == "none"])
     counted = opinions.loc[opinions["check"] == "none"].groupby("task_id")["value"]
-    found = counted.agg([("answers", "size"), ("share", lambda values: float(np.mean(values.astype(float))))])
-    table = table.merge(found, left_on="task_id", right_index=True, how="left")
+    means = counted.agg([("answers", "size"), ("share", lambda values: float(np.mean(values.astype(float))))])
+    table = table.merge(means, left_on="task_id", right_index=True, how="left")
     table["answers"] = table["answers"].fillna(0).astype(int)
     table["share"] = table["share"].astype(float)
     names = {"match": ("yes", "no"), "caption": ("prompt", "other")}
@@ -89,92 +162,56 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def alpha(counts: np.ndarray) -> float | None:
-    """Krippendorff's alpha, nominal, of (tasks, values) counts; None where all answers are the same or too few."""
-    paired = counts[counts.sum(axis=1) > 1]
-    if (paired.sum(axis=0) > 0).sum() < 2:
-        return None
-    return float(krippendorff.alpha(value_counts=paired, level_of_measurement="nominal"))
+def splits_of(rows: pd.DataFrame) -> list[str]:
+    """Return ALL and the splits that occur, in their order."""
+    return [ALL, *(split for split in TESTS if (rows["split"] == split).any())]
 
 
-def agreement(rows: pd.DataFrame, resamples: int, generator: np.random.Generator) -> dict[str, Any]:
-    """Alpha of the answers of one kind, its interval over images, and how many tasks had two answers or more.
-
-    rows: as ``majorities`` gives them.
-    """
-    rows = rows[rows["answers"] > 1]
-    ones = np.round(rows["share"] * rows["answers"]).to_numpy(int)
-    counts = np.stack([ones, rows["answers"].to_numpy(int) - ones], axis=1)
-    return agreement_of(counts, rows["image_id"].to_numpy(str), resamples, generator)
+def of_split(rows: pd.DataFrame, split: str) -> pd.DataFrame:
+    """Return the rows of a split, or all of them."""
+    return rows if split == ALL else rows[rows["split"] == split]
 
 
-def agreement_of(
-    counts: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator
-) -> dict[str, Any]:
-    """Alpha of (tasks, values) counts, two answers a task at least, and its interval over the tasks' ``images``."""
-    images, index = np.unique(images, return_inverse=True)
-    found = alpha(counts)
-    low = high = None
-    if found is not None and len(images) > 1:
-        by_image = [np.flatnonzero(index == i) for i in range(len(images))]
-        drawn = generator.integers(len(images), size=(resamples, len(images)))
-        draws = [alpha(counts[np.concatenate([by_image[i] for i in row])]) for row in drawn]
-        low, high = np.quantile([a for a in draws if a is not None], [0.025, 0.975]).tolist()
-    return {"alpha": found, "low": low, "high": high, "tasks": len(counts), "images": len(images)}
-
-
-def _shares(
-    rows: pd.DataFrame, values: np.ndarray, about: Mapping[str, Any], resamples: int, seed: int
-) -> dict[str, Any]:
-    found = interval.share(
-        rows["image_id"].to_numpy(str),
-        values,
-        np.ones(len(rows)),
-        resamples,
-        rng(seed, "analyze", *(about[name] or "" for name in ("kind", "generator", "against", "split"))),
-    )
+def _preference(answers: pd.DataFrame, key: Mapping[str, Any], resamples: int, seed: int) -> dict[str, Any]:
+    """Return a row of ``preferences``: the fraction of answers for the key's generator, and its interval."""
+    values = answers["value"].to_numpy(float)
+    if key["kind"] == "perceptual":
+        values = np.where(answers["a"] == key["generator"], values, 1 - values)
+    stream = (key[name] or "" for name in ("kind", "generator", "against", "split"))
+    images = answers["image_id"].to_numpy(str)
+    estimate = interval.share(images, values, np.ones(len(values)), resamples, rng(seed, "analyze", *stream))
     return {
-        **about,
-        "share": found.value,
-        "low": found.low,
-        "high": found.high,
-        "answers": len(rows),
-        "tasks": rows["task_id"].nunique(),
-        "images": rows["image_id"].nunique(),
+        **key,
+        "share": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "answers": len(answers),
+        "tasks": answers["task_id"].nunique(),
+        "images": answers["image_id"].nunique(),
     }
 
 
 def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """A row a kind, generator and split, with the share of answers for it and an interval over images.
+    """Return the fraction of answers for each generator, by kind and split, with an interval over images.
 
-    Perceptual: how often the generator's image was preferred, to each other's (against) and to all; match: yes;
-    caption: the prompt's own. Split ``all`` is of all splits. opinions: of the workers that were kept.
+    A perceptual answer is for the generator whose image was preferred, to each other generator's (against) and to
+    all; a match answer if it is yes; a caption answer if it is the prompt's own caption. Split ALL has all splits.
+    ``opinions`` are those of kept workers.
     """
     study = opinions[opinions["check"] == "none"]
     rows = []
     for kind in (k for k in KINDS if (study["kind"] == k).any()):
         of_kind = study[study["kind"] == kind]
-        splits = [*(s for s in ("test_seen", "test_unseen", "test_swapped") if (of_kind["split"] == s).any()), ALL]
-        names = sorted({*of_kind["a"], *of_kind["b"].dropna()})
-        for name in names:
-            rivals = [None] if kind != "perceptual" else [ALL, *(other for other in names if other != name)]
+        generators = sorted({*of_kind["a"], *of_kind["b"].dropna()})
+        for name in generators:
+            shown = of_kind[(of_kind["a"] == name) | (of_kind["b"] == name)]
+            rivals = [None] if kind != "perceptual" else [ALL, *(other for other in generators if other != name)]
             for rival in rivals:
-                mine = (of_kind["a"] == name) | (of_kind["b"] == name)
-                if rival not in (None, ALL):
-                    mine &= (of_kind["a"] == rival) | (of_kind["b"] == rival)
-                for split in splits:
-                    part = of_kind[mine & ((of_kind["split"] == split) | (split == ALL))]
-                    if part.empty:
-                        continue
-                    values = part["value"].to_numpy(float)
-                    if kind == "perceptual":
-                        values = np.where(part["a"] == name, values, 1 - values)
-                    about = {"kind": kind, "generator": name, "against": rival, "split": split}
-                    rows.append(_shares(part, values, about, resamples, seed))
+                against = shown if rival in (None, ALL) else shown[(shown["a"] == rival) | (shown["b"] == rival)]
+                for split in [*splits_of(of_kind)[1:], ALL]:
+                    answers = of_split(against, split)
+                    if len(answers):
+                        key = {"kind": kind, "generator": name, "against": rival, "split": split}
+                        rows.append(_preference(answers, key, resamples, seed))
     columns = ["kind", "generator", "against", "split", "share", "low", "high", "answers", "tasks", "images"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def prompt_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The prompt of a task or of a score, as one key."""
-    return tuple(int(row[name]) if name in ("caption_id", "draw") else row[name] for name in PROMPT)

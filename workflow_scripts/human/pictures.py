@@ -1,4 +1,4 @@
-"""The pictures that people see: of one format whoever made them, and those of tasks with a known answer."""
+"""The pictures that people see: in one format regardless of their source, and those of tasks with a known answer."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from PIL import Image, ImageDraw
 
 from workflow_scripts.core.errors import UserError
 
-# Longer side of a picture, pixels; as PNG up to the second number, where a JPEG would show.
-SIDE, SMALL = 512, 160
-# A side of the drawn pictures, pixels, and the tiles on a side of a broken one.
-DRAWN, TILES = 256, 8
-# Told apart with any colour vision.
+MAX_SIDE = 512  # pixels of the longer side
+MAX_PNG_SIDE = 160  # up to this side a picture is PNG, because JPEG artifacts would show
+DRAWN_SIDE = 256
+TILES = 8  # on each side of a broken picture
+# Distinguishable with any color vision.
 COLORS = {"black": (20, 20, 20), "yellow": (240, 205, 30), "blue": (30, 80, 200)}
 SHAPES = ("circle", "square", "triangle")
 
 
 def read_picture(path: Path) -> Image.Image:
-    """RGB, at most ``SIDE`` on its longer side. Raises UserError where the file cannot be read."""
+    """Return the picture in RGB, at most ``MAX_SIDE`` on its longer side; raises UserError if it is not readable."""
     try:
         with Image.open(path) as image:
             small = image.convert("RGB")
-    # Pillow's decoders raise nearly anything on damaged files.
+    # Pillow's decoders raise almost any exception on damaged files.
     except Exception as error:
-        raise UserError(f"{path}: not a readable image ({' '.join(str(error).split())}): make it again") from error
-    small.thumbnail((SIDE, SIDE))
+        raise UserError(
+            f"{path}: not a readable image ({' '.join(str(error).split())}); delete it and run again"
+        ) from error
+    small.thumbnail((MAX_SIDE, MAX_SIDE))
     return small
 
 
 def encode(image: Image.Image) -> tuple[bytes, str]:
-    """The file's bytes and its suffix, without a word of where the picture is from."""
+    """Return the file's bytes, without metadata, and its suffix."""
     buffer = io.BytesIO()
-    if max(image.size) <= SMALL:
+    if max(image.size) <= MAX_PNG_SIDE:
         image.save(buffer, "PNG", optimize=True)
         return buffer.getvalue(), "png"
     image.save(buffer, "JPEG", quality=92, subsampling=0)
@@ -42,7 +44,7 @@ def encode(image: Image.Image) -> tuple[bytes, str]:
 
 
 def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
-    """The picture cut in ``TILES`` by ``TILES`` tiles, laid in another order: nobody takes it for real."""
+    """Return the picture with its ``TILES`` by ``TILES`` tiles shuffled, so that it does not look real."""
     size = max(TILES, min(image.size) // TILES * TILES)
     pixels = np.asarray(image.resize((size, size)))
     side = size // TILES
@@ -52,16 +54,16 @@ def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
 
 
 def drawn(color: str, shape: str) -> Image.Image:
-    """A shape of a color on white."""
-    image = Image.new("RGB", (DRAWN, DRAWN), "white")
+    """Return a shape of a color on white."""
+    image = Image.new("RGB", (DRAWN_SIDE, DRAWN_SIDE), "white")
     pen = ImageDraw.Draw(image)
-    near, far = DRAWN // 4, DRAWN * 3 // 4
+    near, far = DRAWN_SIDE // 4, DRAWN_SIDE * 3 // 4
     if shape == "circle":
         pen.ellipse((near, near, far, far), fill=COLORS[color])
     elif shape == "square":
         pen.rectangle((near, near, far, far), fill=COLORS[color])
     else:
-        pen.polygon([(DRAWN // 2, near), (near, far), (far, far)], fill=COLORS[color])
+        pen.polygon([(DRAWN_SIDE // 2, near), (near, far), (far, far)], fill=COLORS[color])
     return image
 
 

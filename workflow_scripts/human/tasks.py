@@ -1,10 +1,11 @@
-"""What a task is: the words that the pages, the site's files, the server and the analysis share."""
+"""Tasks: their kinds, their table, and the names that pages, exports and the analysis share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pandera.pandas as pa
@@ -12,29 +13,39 @@ import pandera.pandas as pa
 from workflow_scripts.core.io import read_table
 from workflow_scripts.core.tables import TESTS
 
-# none: a task of the study. gold: its answer is known. repeat: asked on the same page before, sides changed.
+# none: a task of the study. gold: its answer is known. repeat: asked before on the same page, with sides reversed.
 CHECKS = ("none", "gold", "repeat")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """question: what people read. answers: what may be answered. labels: what stands on their buttons."""
+    """A kind of task.
+
+    Attributes:
+        question: what people read.
+        answers: the possible answers.
+        labels: what is on their buttons.
+        pictures: number of pictures that are shown.
+        texts: number of texts.
+    """
 
     question: str
     answers: tuple[str, ...]
     labels: tuple[str, ...]
+    pictures: int
+    texts: int
 
 
-# Of a scored run's images.
+# About a scored run's images.
 KINDS = {
-    "perceptual": Kind("Which picture looks more real?", ("1", "2"), ("Picture 1", "Picture 2")),
-    "match": Kind("Does the picture show what the text says?", ("yes", "no"), ("Yes", "No")),
-    "caption": Kind("Which text fits the picture better?", ("1", "2"), ("Text 1", "Text 2")),
+    "perceptual": Kind("Which picture looks more real?", ("1", "2"), ("Picture 1", "Picture 2"), 2, 0),
+    "match": Kind("Does the picture show what the text says?", ("yes", "no"), ("Yes", "No"), 1, 1),
+    "caption": Kind("Which text fits the picture better?", ("1", "2"), ("Text 1", "Text 2"), 1, 2),
 }
-# Of a compound noun's three images (stage compun).
+# About a compound noun's three images (stage compun).
 COMPOUND_KINDS = {
-    "compound": Kind("Which picture shows it?", ("1", "2", "3"), ("Picture 1", "Picture 2", "Picture 3")),
-    "confusing": Kind("Is it hard to say which picture shows which?", ("yes", "no"), ("Yes, hard", "No, easy")),
+    "compound": Kind("Which picture shows it?", ("1", "2", "3"), ("Picture 1", "Picture 2", "Picture 3"), 3, 1),
+    "confusing": Kind("Is it hard to say which picture shows which?", ("yes", "no"), ("Yes, hard", "No, easy"), 3, 1),
 }
 ALL_KINDS = KINDS | COMPOUND_KINDS
 
@@ -44,10 +55,10 @@ def _text(*, nullable: bool = True, isin: Sequence[str] | None = None) -> pa.Col
 
 
 # batch and place count from 1; a batch is a page, and all of its tasks are of one kind. of: the task that is
-# repeated. The prompt is image_id, caption_id, draw of split, null for gold; generator_1 and generator_2 made
-# picture_1 and picture_2, of which the second is there in perceptual tasks alone. Tasks of compounds have three
-# pictures, the compound for image_id, and nothing else of a prompt. text_1 and text_2: what stands on the page.
-# right: the answer that the prompt calls for, null where the task is a matter of opinion.
+# repeated. The prompt is (split, image_id, caption_id, draw), null for gold tasks; generator_1 and generator_2 made
+# picture_1 and picture_2, of which only perceptual tasks have the second. Tasks about compounds have three pictures,
+# the compound as image_id, and no other part of a prompt. text_1 and text_2 are shown. right: the correct answer,
+# null if the task is a matter of opinion.
 TASKS = pa.DataFrameSchema(
     {
         "task_id": _text(nullable=False),
@@ -73,13 +84,25 @@ TASKS = pa.DataFrameSchema(
     unique=["task_id"],
 )
 PROMPT = ["split", "image_id", "caption_id", "draw"]
+PICTURES = ["picture_1", "picture_2", "picture_3"]
+TEXTS = ["text_1", "text_2"]
 
 
 def read_tasks(path: Path) -> pd.DataFrame:
-    """Columns of ``TASKS``, a row a task, in the order of kinds, pages and places; None where there is no value."""
+    """Return the columns of ``TASKS``, sorted by kind, page and place, with None for missing values."""
     table = read_table(path, TASKS)
     return table.astype(object).where(table.notna(), None)
 
 
 def page_name(kind: str, batch: int) -> str:
     return f"{kind}_{batch:02d}"
+
+
+def shown_columns(kind: str) -> list[str]:
+    """Return the columns of ``TASKS`` that a task of this kind shows."""
+    return PICTURES[: ALL_KINDS[kind].pictures] + TEXTS[: ALL_KINDS[kind].texts]
+
+
+def prompt_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the prompt of a task or of a score as one key."""
+    return tuple(int(row[name]) if name in ("caption_id", "draw") else row[name] for name in PROMPT)

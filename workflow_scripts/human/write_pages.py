@@ -1,128 +1,100 @@
-"""Write the tasks as pages: one HTML file for each batch, with all it needs in it, and an index.
-
-A page works by keyboard and by touch, goes on where it was after a reload, sends each answer to the server that
-served it (``serve``), and offers the answers as a file. Nothing but its own server is ever asked for anything.
-"""
+"""Write the tasks as web pages: one self-contained HTML file for each batch, and an index."""
 
 from __future__ import annotations
 
-import argparse
 import base64
 import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import atomic_folder
-from workflow_scripts.human.tasks import ALL_KINDS, page_name, read_tasks
+from workflow_scripts.core.io import atomic_folder, write_text
+from workflow_scripts.human.config import Notice
+from workflow_scripts.human.rendering import TEMPLATES, render
+from workflow_scripts.human.steps import WritePages
+from workflow_scripts.human.tasks import ALL_KINDS, PICTURES, TEXTS, page_name, read_tasks
 from workflow_scripts.plot.page import data_uri
 
-TEMPLATES = Path(__file__).parent / "templates"
-# Keys that answer, beside clicking.
-KEYS = {
-    "perceptual": {"1": "1", "2": "2", "ArrowLeft": "1", "ArrowRight": "2"},
-    "match": {"y": "yes", "n": "no", "1": "yes", "2": "no", "ArrowLeft": "yes", "ArrowRight": "no"},
-    "caption": {"1": "1", "2": "2", "ArrowLeft": "1", "ArrowRight": "2"},
-    "compound": {"1": "1", "2": "2", "3": "3"},
+_SIDE_KEYS = {"1": "1", "2": "2", "ArrowLeft": "1", "ArrowRight": "2"}
+_YES_NO_KEYS = {"y": "yes", "n": "no", "1": "yes", "2": "no", "ArrowLeft": "yes", "ArrowRight": "no"}
+_YES_NO_HINT = "Tap the answer, or press Y or N, or the left or right arrow."
+# The keys that answer each kind of task, and how a page explains them.
+ANSWER_KEYS = {
+    "perceptual": (_SIDE_KEYS, "Tap the picture, or press the key 1 or 2, or the left or right arrow."),
+    "match": (_YES_NO_KEYS, _YES_NO_HINT),
+    "caption": (_SIDE_KEYS, "Tap the text, or press the key 1 or 2, or the left or right arrow."),
+    "compound": ({"1": "1", "2": "2", "3": "3"}, "Tap the picture, or press the key 1, 2 or 3."),
+    "confusing": (_YES_NO_KEYS, _YES_NO_HINT),
 }
-KEYS["confusing"] = KEYS["match"]
-HINTS = {
-    "perceptual": "Tap the picture, or press the key 1 or 2, or the left or right arrow.",
-    "match": "Tap the answer, or press Y or N, or the left or right arrow.",
-    "caption": "Tap the text, or press the key 1 or 2, or the left or right arrow.",
-    "compound": "Tap the picture, or press the key 1, 2 or 3.",
-}
-HINTS["confusing"] = HINTS["match"]
-PICTURES = ["picture_1", "picture_2", "picture_3"]
 
 
 def inline_json(value: Any) -> str:
-    """JSON that may stand in a script element: no text in it can end the element."""
+    """Return JSON for a script element; no text in it can end the element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def content_hash(text: str) -> str:
-    """``text`` as a content security policy names it."""
+    """Return the hash that a content security policy names ``text`` by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
-    )
+def _inlined(**files: str) -> dict[str, str]:
+    """Return the text of each file, which a page contains unchanged, and its hash."""
+    texts = {name: (TEMPLATES / file).read_text(encoding="utf-8") for name, file in files.items()}
+    return texts | {f"{name}_hash": content_hash(text) for name, text in texts.items()}
 
 
-def _inline(name: str) -> tuple[str, str]:
-    """A template's text, which stands in the page as it is, and its hash."""
-    text = (TEMPLATES / name).read_text(encoding="utf-8")
-    return text, content_hash(text)
+def page_html(page: pd.DataFrame, pictures: Path, notice: Notice) -> str:
+    """Return one page.
 
-
-def page_html(page: pd.DataFrame, pictures: Path) -> str:
-    """One page. page: the rows of one batch, columns of ``tasks.TASKS``; pictures: the folder of its files."""
+    Args:
+        page: the rows of one batch, with the columns of ``tasks.TASKS``.
+        pictures: folder of the pictures.
+        notice: what participants are told before they begin.
+    """
     page = page.sort_values("place")
     kind = page["kind"].iloc[0]
-    shown = [[p for p in row if p] for row in page[PICTURES].itertuples(index=False)]
-    texts = [[t for t in row if t] for row in page[["text_1", "text_2"]].itertuples(index=False)]
-    names = list(dict.fromkeys(name for row in shown for name in row))
-    # Another name wherever a task is another, so that a browser mixes no two studies' answers.
+    files = [[name for name in row if name] for row in page[PICTURES].itertuples(index=False)]
+    texts = [[text for text in row if text] for row in page[TEXTS].itertuples(index=False)]
+    distinct = list(dict.fromkeys(name for row in files for name in row))
+    # The name depends on the tasks, so that a browser does not mix the answers of two studies.
     digest = hashlib.blake2b(" ".join(page["task_id"]).encode(), digest_size=4).hexdigest()
-    batch = f"{page_name(kind, int(page['batch'].iloc[0]))}_{digest}"
+    keys, hint = ANSWER_KEYS[kind]
     data = {
-        "batch": batch,
-        "keys": KEYS[kind],
-        "pictures": [data_uri((pictures / name).read_bytes()) for name in names],
+        "batch": f"{page_name(kind, int(page['batch'].iloc[0]))}_{digest}",
+        "keys": keys,
+        "pictures": [data_uri((pictures / name).read_bytes()) for name in distinct],
         "tasks": [
-            {"id": task, "pictures": [names.index(name) for name in row], "texts": said}
-            for task, row, said in zip(page["task_id"], shown, texts, strict=True)
+            {"id": task, "pictures": [distinct.index(name) for name in names], "texts": shown}
+            for task, names, shown in zip(page["task_id"], files, texts, strict=True)
         ],
     }
-    style, style_hash = _inline("page.css")
-    script, script_hash = _inline("page.js")
-    return environment().get_template("page.html.j2").render(
-        title=ALL_KINDS[kind].question, kind=ALL_KINDS[kind], kind_name=kind, hint=HINTS[kind], count=len(page),
-        data=inline_json(data),
-        style=style, style_hash=style_hash, script=script, script_hash=script_hash,
+    return render(
+        "page.html.j2", kind=ALL_KINDS[kind], kind_name=kind, hint=hint, count=len(page), notice=notice,
+        data=inline_json(data), **_inlined(style="page.css", script="page.js"),
     )  # fmt: skip
 
 
-def index_html(pages: pd.DataFrame) -> str:
-    """The list of pages. pages: columns kind, batch, tasks."""
-    style, style_hash = _inline("page.css")
-    kinds = [
-        (
-            ALL_KINDS[kind],
-            [{"file": f"{page_name(kind, row.batch)}.html", "tasks": row.tasks} for row in rows.itertuples()],
-        )
-        for kind, rows in pages.groupby("kind", sort=False)
-    ]
-    return environment().get_template("index.html.j2").render(style=style, style_hash=style_hash, kinds=kinds)
+def index_html(pages: pd.DataFrame, notice: Notice) -> str:
+    """Return the list of pages; ``pages`` has the columns kind, file and tasks."""
+    kinds = [(ALL_KINDS[kind], rows.to_dict("records")) for kind, rows in pages.groupby("kind", sort=False)]
+    return render("index.html.j2", kinds=kinds, notice=notice, **_inlined(style="page.css"))
 
 
-def main(options: argparse.Namespace) -> None:
-    tasks = read_tasks(options.tasks)
-    pages = tasks.groupby(["kind", "batch"], sort=False).size().rename("tasks").reset_index()
-    with atomic_folder(options.output) as folder:
-        for (kind, batch), page in tasks.groupby(["kind", "batch"], sort=False):
-            path = folder / f"{page_name(kind, batch)}.html"
-            path.write_text(page_html(page, options.pictures), encoding="utf-8", newline="\n")
-        (folder / "index.html").write_text(index_html(pages), encoding="utf-8", newline="\n")
+def main(step: WritePages) -> None:
+    pages = []
+    with atomic_folder(step.pages) as folder:
+        for (kind, batch), page in read_tasks(step.tasks).groupby(["kind", "batch"], sort=False):
+            pages.append({"kind": kind, "file": f"{page_name(kind, batch)}.html", "tasks": len(page)})
+            write_text(page_html(page, step.pictures, step.notice), folder / pages[-1]["file"])
+        write_text(index_html(pd.DataFrame(pages), step.notice), folder / "index.html")
         size = sum(path.stat().st_size for path in folder.iterdir())
-    log.info("%d pages in %s, %.1f MB", len(pages), options.output, size / 1e6)
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--tasks", type=Path, required=True, help="tasks.parquet")
-    result.add_argument("--pictures", type=Path, required=True, help="folder of the pictures")
-    result.add_argument("--output", type=Path, required=True, help="folder of the pages")
-    return result
+    log.info("%d pages in %s, %.1f MB", len(pages), step.pages, size / 1e6)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

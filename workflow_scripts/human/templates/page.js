@@ -1,11 +1,10 @@
 "use strict";
-// One page of tasks. Answers stay in the browser until the server has them, and can always be downloaded.
+// One page of tasks. Answers stay in the browser, and can be downloaded or copied at any time.
 const data = JSON.parse(document.getElementById("data").textContent);
 const tasks = data.tasks;
 const $ = (id) => document.getElementById(id);
 // A second tap of a double tap must not answer the next task.
 const PAUSE = 350;
-const RETRY = [2, 5, 15, 60];
 
 function stored(key, fallback) {
   try { return JSON.parse(localStorage.getItem(key)) ?? fallback; } catch { return fallback; }
@@ -24,19 +23,14 @@ const named = new URLSearchParams(location.search).get("worker");
 const worker = named && /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/.test(named) ? named : stored("compclip worker", null) ?? newWorker();
 const remembers = store("compclip worker", worker);
 const place = "compclip " + data.batch + " " + worker;
-// answers: task to {answer, revision}. spent: task to seconds seen. sent: task to the last revision that was settled.
-const state = Object.assign({ answers: {}, spent: {}, sent: {}, refused: {}, begun: false }, stored(place, {}));
+// answers: task to {answer, revision}. spent: task to seconds seen.
+const state = Object.assign({ answers: {}, spent: {}, begun: false }, stored(place, {}));
 
-const served = location.protocol === "http:" || location.protocol === "https:";
-let noServer = !served;
 let at = 0;
 let shownAt = 0;
 let since = null;
-let sending = false;
-let failures = 0;
 
 const answered = () => tasks.filter((task) => task.id in state.answers).length;
-const unsent = () => tasks.filter((task) => task.id in state.answers && state.sent[task.id] !== state.answers[task.id].revision);
 const save = () => store(place, state);
 
 function record(task) {
@@ -45,7 +39,7 @@ function record(task) {
   return { task_id: task.id, worker, answer, seconds, revision };
 }
 
-// The time that the task was before somebody's eyes.
+// Count the time that the task was visible.
 function count() {
   if (since !== null && at < tasks.length) {
     const id = tasks[at].id;
@@ -62,20 +56,9 @@ function status() {
   const n = answered();
   $("bar").value = n;
   $("progress").textContent = at < tasks.length && state.begun ? `${at + 1} of ${tasks.length}` : `${n} of ${tasks.length} done`;
-  const left = unsent().length;
-  $("sending").textContent = noServer || !left ? "" : failures ? `${left} not sent yet` : "";
   $("back").hidden = !state.begun || at === 0;
   $("download").hidden = n === 0;
-  if (at < tasks.length) return;
-  const refused = Object.keys(state.refused).length;
-  $("kept").textContent = noServer
-    ? "All answers are given. Download them with the button below and send the file to whoever asked you."
-    : left
-      ? "All answers are given, but not all are sent. Keep this page open, or download them with the button below."
-      : refused
-        ? `The server did not take ${refused} of the answers (${Object.values(state.refused)[0]}). Download them with the button below and send the file to whoever asked you.`
-        : "All answers are saved. You can close this page.";
-  $("others").hidden = noServer;
+  $("copy").hidden = n === 0 || !navigator.clipboard;
 }
 
 function show(index) {
@@ -109,45 +92,28 @@ function answer(value) {
   if (!before || before.answer !== value) state.answers[id] = { answer: value, revision: before ? before.revision + 1 : 0 };
   save();
   show(at + 1);
-  send();
 }
 
-async function send() {
-  if (noServer || sending) return;
-  sending = true;
-  try {
-    for (let next = unsent()[0]; next; next = unsent()[0]) {
-      const body = record(next);
-      const reply = await fetch("answers", {
-        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
-      });
-      // A plain file server takes no answers: the download is the way.
-      if ([404, 405, 501].includes(reply.status)) { noServer = true; break; }
-      if (reply.status >= 500 || reply.status === 429) throw new Error(String(reply.status));
-      if (!reply.ok) state.refused[next.id] = (await reply.json().catch(() => ({}))).error ?? `error ${reply.status}`;
-      else delete state.refused[next.id];
-      state.sent[next.id] = body.revision;
-      failures = 0;
-      save();
-    }
-  } catch {
-    setTimeout(send, 1000 * RETRY[Math.min(failures++, RETRY.length - 1)]);
-  } finally {
-    sending = false;
-    status();
-  }
-}
+const lines = () => tasks.filter((task) => task.id in state.answers).map((task) => JSON.stringify(record(task)) + "\n");
 
 function download() {
-  const lines = tasks.filter((task) => task.id in state.answers).map((task) => JSON.stringify(record(task)) + "\n");
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob(lines, { type: "application/x-ndjson" }));
+  link.href = URL.createObjectURL(new Blob(lines(), { type: "application/x-ndjson" }));
   link.download = `answers_${data.batch}_${worker}.jsonl`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+async function copy() {
+  await navigator.clipboard.writeText(lines().join(""));
+  $("copy").textContent = "Copied";
+  setTimeout(() => { $("copy").textContent = "Copy answers"; }, 2000);
+}
+
+const agreed = () => !$("agree") || $("agree").checked;
+
 function begin() {
+  if (!state.begun && !agreed()) return;
   state.begun = true;
   save();
   const first = tasks.findIndex((task) => !(task.id in state.answers));
@@ -165,11 +131,15 @@ for (const button of document.querySelectorAll(".choice")) button.addEventListen
 $("begin").addEventListener("click", begin);
 $("back").addEventListener("click", () => show(at - 1));
 $("download").addEventListener("click", download);
+$("copy").addEventListener("click", copy);
+if ($("agree")) {
+  $("begin").disabled = !agreed();
+  $("agree").addEventListener("change", () => { $("begin").disabled = !agreed(); });
+}
 document.addEventListener("visibilitychange", () => { if (document.visibilityState === "visible") watch(); else { count(); save(); } });
 window.addEventListener("pagehide", () => { count(); save(); });
-window.addEventListener("online", send);
-// The same page in another tab: its answers are this one's.
+// The same page in another tab shares its answers.
 window.addEventListener("storage", (event) => { if (event.key === place) { Object.assign(state, stored(place, {})); status(); } });
 
+$("others").hidden = !location.protocol.startsWith("http");
 if (state.begun) begin(); else show(0);
-send();

@@ -1,0 +1,100 @@
+"""The scored images that people can be asked about, each with the caption that it is compared with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from workflow_scripts.core.heldout import read_heldout
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.tables import CAPTIONS, MANIFEST, PAIRS, PROMPTS, RANKING, SCORES, SWAPPED
+from workflow_scripts.human.steps import SampleTasks
+from workflow_scripts.human.tasks import PROMPT
+from workflow_scripts.score.trials import make_trials
+
+
+def other_captions(
+    swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame
+) -> dict[tuple[str, str, int], str]:
+    """Return the caption that each prompt is compared with, by (split, image_id, caption_id).
+
+    Args:
+        trials: columns image_id, caption_id, adjective, noun, wrong_text, as from ``make_trials``.
+    """
+    others: dict[tuple[str, str, int], str] = {}
+    for row in swapped.itertuples():
+        others["test_seen", row.image_id, row.caption_id] = row.swapped_text
+        others["test_swapped", row.image_id, row.caption_id] = row.text
+    unseen = prompts.loc[prompts["split"] == "test_unseen", ["image_id", "caption_id", "pair"]].drop_duplicates()
+    of_pairs = trials.assign(pair=trials["adjective"] + "_" + trials["noun"])
+    for row in unseen.merge(of_pairs, on=["image_id", "caption_id", "pair"]).itertuples():
+        others["test_unseen", row.image_id, row.caption_id] = row.wrong_text
+    return others
+
+
+def entries_of(
+    prompts: pd.DataFrame,
+    manifests: Mapping[str, pd.DataFrame],
+    scores: Mapping[tuple[str, str], pd.DataFrame],
+    others: Mapping[tuple[str, str, int], str],
+    splits: Sequence[str],
+) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return a row for each scored image, and why others were skipped.
+
+    Args:
+        manifests: by generator.
+        scores: by generator and split.
+        others: as from ``other_captions``.
+
+    Returns:
+        Columns generator, ``PROMPT``, text, pair, other (None without another caption) and path; and counts by reason.
+    """
+    tables, skipped = [], Counter[str]()
+    for name, manifest in manifests.items():
+        manifest = manifest[manifest["split"].isin(splits)]
+        made = manifest[manifest["status"] == "ok"].drop(columns="status")
+        skipped["no image"] += len(manifest) - len(made)
+        prompts_scored = [
+            scores[name, split][PROMPT[1:]].assign(split=split)
+            for split in sorted(manifest["split"].unique())
+            if (name, split) in scores
+        ]
+        scored = made.merge(pd.concat(prompts_scored), on=PROMPT) if prompts_scored else made.head(0)
+        skipped["not scored"] += len(made) - len(scored)
+        tables.append(scored.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT).assign(generator=name))
+    entries = pd.concat(tables, ignore_index=True)
+    entries["other"] = [
+        others.get((s, i, int(c))) for s, i, c in entries[["split", "image_id", "caption_id"]].itertuples(index=False)
+    ]
+    seen = entries["split"] == "test_seen"
+    unswapped = seen & entries["other"].isna()
+    if seen.sum() > unswapped.sum():
+        skipped["seen caption that was not swapped"] += int(unswapped.sum())
+        entries = entries[~unswapped]
+    entries = entries.sort_values(["generator", *PROMPT], ignore_index=True)
+    return entries.astype(object).where(entries.notna(), None), skipped
+
+
+def read_entries(step: SampleTasks) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return ``entries_of`` the scored run."""
+    prompts, swapped = read_table(step.prompts, PROMPTS), read_table(step.swapped, SWAPPED)
+    unseen = set(prompts.loc[prompts["split"] == "test_unseen", "image_id"])
+    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
+    trials, _ = make_trials(
+        captions[captions["image_id"].isin(unseen)],
+        pairs[pairs["image_id"].isin(unseen)],
+        set(read_heldout(step.heldout)),
+        sorted(read_table(step.ranking, RANKING)["adjective"].unique()),
+        step.seed,
+    )
+    manifests = {name: read_table(path, MANIFEST) for name, path in zip(step.generators, step.manifests, strict=True)}
+    scores: dict[tuple[str, str], pd.DataFrame] = {
+        (name, split): read_table(folder / f"{split}.parquet", SCORES)
+        for name, folder in zip(step.generators, step.scores, strict=True)
+        for split in step.sampling.splits
+        if (folder / f"{split}.parquet").is_file()
+    }
+    others = other_captions(swapped, prompts, trials)
+    return entries_of(prompts, manifests, scores, others, step.sampling.splits)

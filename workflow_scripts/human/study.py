@@ -1,0 +1,149 @@
+"""Tasks before they have names, and the tables and pictures made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from workflow_scripts.core.cache import key
+from workflow_scripts.core.io import atomic_folder, write_table
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.human.pictures import broken, drawn, encode, read_picture
+from workflow_scripts.human.tasks import ALL_KINDS, CHECKS, TASKS
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture to show.
+
+    Attributes:
+        path: its file, relative to the study's folder of images.
+        broken_by: name of the random stream that shuffles its tiles; None shows it whole.
+        drawing: color and shape of a drawn picture, which has no file.
+    """
+
+    path: str | None = None
+    broken_by: str | None = None
+    drawing: tuple[str, str] | None = None
+
+    def image(self, folder: Path, seed: int) -> Image.Image:
+        """Return the picture; raises UserError if its file cannot be read."""
+        if self.path is None:
+            assert self.drawing is not None
+            return drawn(*self.drawing)
+        image = read_picture(folder / self.path)
+        return broken(image, rng(seed, "sample_tasks", self.broken_by)) if self.broken_by else image
+
+
+@dataclass(frozen=True)
+class Task:
+    """A row of ``tasks.TASKS`` before it is on a page."""
+
+    kind: str
+    pictures: tuple[Picture, ...]
+    texts: tuple[str, ...] = ()
+    check: str = "none"
+    of: Task | None = None
+    right: str | None = None
+    prompt: Mapping[str, Any] = field(default_factory=dict)
+    generators: tuple[str, ...] = ()
+
+    def reversed(self) -> Task:
+        """Return the task with its sides in reverse order; a yes-or-no task has only one side."""
+        answers = ALL_KINDS[self.kind].answers
+        if answers == ("yes", "no"):
+            return self
+        return replace(
+            self,
+            pictures=self.pictures[::-1],
+            texts=self.texts[::-1],
+            generators=self.generators[::-1],
+            right=None if self.right is None else str(len(answers) + 1 - int(self.right)),
+        )
+
+
+Page = list[Task]
+
+
+def with_checks(page: Sequence[Task], gold: Sequence[Task], repeats: int, generator: np.random.Generator) -> Page:
+    """Return the page in a random order, with gold tasks anywhere but first, and repeats.
+
+    Tasks of the first half are repeated, with their sides reversed, in the last third.
+    """
+    order = [page[i] for i in generator.permutation(len(page))]
+    repeated = sorted(generator.permutation(len(order) // 2)[:repeats])
+    asked_again = [replace(order[i].reversed(), check="repeat", of=order[i]) for i in repeated]
+    for task in gold:
+        order.insert(int(generator.integers(1, len(order) + 1)), task)
+    for task in asked_again:
+        order.insert(int(generator.integers(-(-2 * len(order) // 3), len(order) + 1)), task)
+    return order
+
+
+def check_counts(pages: Sequence[Page]) -> dict[str, int]:
+    """Return how many pages there are, and how many tasks of each check."""
+    return {"pages": len(pages), **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS}}
+
+
+def table_of(
+    pages: Mapping[str, Sequence[Page]], files: Mapping[Picture, str], study: Sequence[str | int]
+) -> pd.DataFrame:
+    """Return the columns of ``TASKS``.
+
+    A task's name does not reveal what it is. It depends on the page, the place, the pictures and the texts.
+
+    Args:
+        pages: the pages of each kind.
+        files: the file name of each picture.
+        study: what distinguishes these tasks from another run's.
+    """
+    rows = []
+    for kind, of_kind in pages.items():
+        for batch, page in enumerate(of_kind, 1):
+            names: dict[int, str] = {}
+            for place, task in enumerate(page, 1):
+                pictures = [files[picture] for picture in task.pictures]
+                digits = key(*study, "task", kind, batch, place, *pictures, *task.texts).hex()[:15]
+                # A letter first: a spreadsheet reads 12e4 as a number.
+                names[id(task)] = f"t{digits}"
+                row = dict.fromkeys(TASKS.columns) | dict(task.prompt)
+                for column, values in (("generator", task.generators), ("picture", pictures), ("text", task.texts)):
+                    row |= {f"{column}_{i}": value for i, value in enumerate(values, 1)}
+                row |= {"task_id": names[id(task)], "of": names[id(task.of)] if task.of else None}
+                row |= {"kind": kind, "check": task.check, "batch": batch, "place": place, "right": task.right}
+                rows.append(row)
+    table = pd.DataFrame(rows, columns=list(TASKS.columns))
+    return table.astype({name: column.dtype.type for name, column in TASKS.columns.items()})
+
+
+def write_study(
+    pages: Mapping[str, Sequence[Page]],
+    study: Sequence[str | int],
+    images: Path,
+    seed: int,
+    *,
+    tasks: Path,
+    pictures: Path,
+) -> None:
+    """Write the table ``tasks`` and the folder ``pictures``.
+
+    Args:
+        pages: the pages of each kind.
+        study: as in ``table_of``.
+        images: folder that the pictures' paths are relative to.
+    """
+    wanted = dict.fromkeys(p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures)
+    files: dict[Picture, str] = {}
+    with atomic_folder(pictures) as folder:
+        for picture in track(wanted, len(wanted), "pictures"):
+            raw, suffix = encode(picture.image(images, seed))
+            files[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
+            (folder / files[picture]).write_bytes(raw)
+    write_table(table_of(pages, files, study), tasks, TASKS)

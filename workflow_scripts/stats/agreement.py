@@ -1,0 +1,36 @@
+"""Krippendorff's alpha of nominal answers, and its interval over images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import krippendorff
+import numpy as np
+
+
+def alpha(counts: np.ndarray) -> float | None:
+    """Return the nominal alpha of counts (tasks, values); None if all answers are equal or no task has two."""
+    paired = counts[counts.sum(axis=1) > 1]
+    if (paired.sum(axis=0) > 0).sum() < 2:
+        return None
+    return float(krippendorff.alpha(value_counts=paired, level_of_measurement="nominal"))
+
+
+def agreement(counts: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator) -> dict[str, Any]:
+    """Return alpha, its interval over images, and the numbers of tasks and images with two answers or more.
+
+    Args:
+        counts: how often each answer was given, (tasks, values).
+        images: image of each task, (tasks,).
+    """
+    answered = counts.sum(axis=1) > 1
+    counts = counts[answered]
+    names, index = np.unique(np.asarray(images)[answered].astype(str), return_inverse=True)
+    value = alpha(counts)
+    low = high = None
+    if value is not None and len(names) > 1:
+        by_image = [np.flatnonzero(index == i) for i in range(len(names))]
+        drawn = generator.integers(len(names), size=(resamples, len(names)))
+        draws = [alpha(counts[np.concatenate([by_image[i] for i in row])]) for row in drawn]
+        low, high = np.quantile([a for a in draws if a is not None], [0.025, 0.975]).tolist()
+    return {"alpha": value, "low": low, "high": high, "tasks": len(counts), "images": len(names)}
