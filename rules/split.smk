@@ -1,9 +1,9 @@
-# split: which pairs are held out, who trains, who tests, what is swapped, what must be drawn?
+# split: which pairs are held out, which images train, which test, what is swapped, what must be drawn?
 # Needs captions, pairs and ranking. Gives the splits, the swapped captions, the prompts, their audit and the exports.
 
 
 rule divide_images:
-    """Divide the images so that train and test diverge in their pairs, and not in their words."""
+    """Divide the images so that train and test diverge in their pairs, and hardly in their words."""
     input:
         captions="<dataset>/captions.parquet",
         pairs="<dataset>/pairs.parquet",
@@ -15,24 +15,20 @@ rule divide_images:
         "<logs>/{composition}/divide_images.log",
     benchmark:
         "<logs>/{composition}/divide_images.benchmark.tsv"
+    group:
+        "split"
     conda:
         "../envs/base.yaml"
     resources:
-        mem_mb=growing(2000),
         runtime=growing(120),
     params:
-        code=code_hash("workflow_scripts.split.divide_images"),
-        options=division_options,
-        seed=CONFIG.seed,
+        **step("split.divide_images"),
     shell:
-        "python -m workflow_scripts.split.divide_images --captions {input.captions:q} --pairs {input.pairs:q}"
-        " --ranking {input.ranking:q} {params.options} --seed {params.seed}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --output {output.division:q} --summary {output.summary:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule sample_heldout:
-    """Draw the pairs that are held out, or take those that are listed or published, or that a division keeps from train."""
+    """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
         pairs=branch(by_divergence(), then="<dataset>/pairs.parquet"),
@@ -50,24 +46,14 @@ rule sample_heldout:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.split.sample_heldout"),
-        fraction=CONFIG.split.heldout.fraction,
-        window=list(CONFIG.split.heldout.window),
-        pairs=listed_heldout,
-        published=published_split,
+        **step("split.sample_heldout", listed=listed_heldout, published=published_split),
         contents=published_contents,
-        seed=CONFIG.seed,
     shell:
-        "python -m workflow_scripts.split.sample_heldout --ranking {input.ranking:q} --fraction {params.fraction}"
-        " --window {params.window} --pairs {params.pairs:q} --published {params.published:q}"
-        " --occurrences {input.pairs:q} --division {input.division:q}"
-        " --adjectives {input.adjectives:q} --nouns {input.nouns:q} --seed {params.seed}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --output {output.heldout:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule make_splits:
-    """Divide the images into train, test_seen and test_unseen, or take the published division, or that by divergence."""
+    """Divide the images into train, test_seen and test_unseen, or take a published or divergent division."""
     input:
         captions="<dataset>/captions.parquet",
         pairs="<dataset>/pairs.parquet",
@@ -87,17 +73,10 @@ rule make_splits:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.split.make_splits"),
-        test_seen=CONFIG.split.test_seen,
-        published=published_split,
+        **step("split.make_splits", published=published_split),
         contents=published_contents,
-        seed=CONFIG.seed,
     shell:
-        "python -m workflow_scripts.split.make_splits --captions {input.captions:q} --pairs {input.pairs:q}"
-        " --ranking {input.ranking:q} --heldout {input.heldout:q} --test-seen {params.test_seen}"
-        " --published {params.published:q} --division {input.division:q} --seed {params.seed}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --output {output.splits:q} --csv {output.csv:q} --summary {output.summary:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule swap_adjectives:
@@ -121,16 +100,10 @@ rule swap_adjectives:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.split.swap_adjectives"),
-        published=published_data,
+        **step("split.swap_adjectives", published=published_data),
         contents=published_contents,
-        seed=CONFIG.seed,
     shell:
-        "python -m workflow_scripts.split.swap_adjectives --captions {input.captions:q} --pairs {input.pairs:q}"
-        " --heldout {input.heldout:q} --splits {input.splits:q} --adjectives {input.adjectives:q}"
-        " --nouns {input.nouns:q} --published {params.published:q} --seed {params.seed}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --output {output.swapped:q} --summary {output.summary:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule make_prompts:
@@ -156,23 +129,13 @@ rule make_prompts:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.split.make_prompts"),
-        prompts=CONFIG.split.prompts,
-        draws=CONFIG.split.draws,
-        per_image=CONFIG.split.per_image or 0,
-        train_on=CONFIG.judge.train_on,
-        seed=CONFIG.seed,
+        **step("split.make_prompts"),
     shell:
-        "python -m workflow_scripts.split.make_prompts --captions {input.captions:q} --images {input.images:q}"
-        " --pairs {input.pairs:q} --ranking {input.ranking:q} --heldout {input.heldout:q}"
-        " --splits {input.splits:q} --swapped {input.swapped:q} --prompts {params.prompts} --draws {params.draws}"
-        " --per-image {params.per_image} --train-on {params.train_on} --seed {params.seed}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --output {output.prompts:q} --jsonl {output.jsonl:q} --summary {output.summary:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule audit:
-    """Re-establish from words alone that nothing of test is in train and that swaps are what they say."""
+    """Check from words alone that no held-out pair is in train or test_seen and that swaps are what they claim."""
     input:
         captions="<dataset>/captions.parquet",
         heldout="<dataset>/{composition}/heldout.json",
@@ -193,15 +156,9 @@ rule audit:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.split.audit"),
-        violations=CONFIG.split.published.violations if CONFIG.split.published else "refuse",
+        **step("split.audit"),
     shell:
-        "python -m workflow_scripts.split.audit --captions {input.captions:q} --heldout {input.heldout:q}"
-        " --splits {input.splits:q} --swapped {input.swapped:q} --adjectives {input.adjectives:q}"
-        " --nouns {input.nouns:q} --reports {input.reports:q} --unused {input.unused:q}"
-        " --violations {params.violations}"
-        " --dataset {DATASET:q} --composition {wildcards.composition:q}"
-        " --output {output.audit:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule export:
@@ -223,11 +180,9 @@ rule export:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.split.export"),
+        **step("split.export"),
     shell:
-        "python -m workflow_scripts.split.export --captions {input.captions:q} --images {input.images:q}"
-        " --heldout {input.heldout:q} --splits {input.splits:q} --swapped {input.swapped:q}"
-        " --output {output.folder:q} --log {log:q}"
+        "python -m {params.step} --log {log:q}"
 
 
 rule draw_splits:
@@ -248,12 +203,6 @@ rule draw_splits:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.split.draw_splits"),
-        dominant=dominant_pairs,
-        ratio=CONFIG.score.balance.ratio,
-        seed=CONFIG.seed,
-        results=results_folder,
+        **step("split.draw_splits", dominant=dominant_pairs),
     shell:
-        "python -m workflow_scripts.split.draw_splits --results {params.results:q} --dataset {DATASET:q}"
-        " --composition {wildcards.composition:q} --dominant {params.dominant} --ratio {params.ratio}"
-        " --seed {params.seed} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

@@ -4,78 +4,36 @@ from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS
 
 
 def listed_heldout(wildcards):
-    """The pairs that the config lists for this composition; none: they are drawn."""
-    listed = CONFIG.split.heldout.pairs
-    if isinstance(listed, dict):
-        listed = listed.get(wildcards.composition)
-    return listed or []
+    """Return the pairs that the config lists for this composition; none if they are drawn."""
+    return CONFIG.split.heldout.listed(wildcards.composition)
 
 
-def check_compositions():
-    """Refuse settings of a composition that is not run."""
-    for key, setting in (
-        ("split.heldout.pairs", CONFIG.split.heldout.pairs),
-        ("score.balance.dominant", CONFIG.score.balance.dominant),
-    ):
-        for name in setting if isinstance(setting, dict) else ():
-            if name not in CONFIG.compositions:
-                raise WorkflowError(f"{key}: {name} is no composition; allowed: {', '.join(CONFIG.compositions)}")
-
-
-check_compositions()
-
-# What the steps that took published files have to say of them.
+# The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 
 
-def published_file(kind, composition):
-    """The published split.pkl or data.pkl of a composition, in a list; none where they are not taken."""
-    path = CONFIG.split.published and getattr(CONFIG.split.published, kind)
-    return [path.replace("{composition}", composition)] if path else []
-
-
 def published_split(wildcards):
-    return published_file("split", wildcards.composition)
+    """Return the published split.pkl of this composition, or None."""
+    return CONFIG.split.published and CONFIG.split.published.file("split", wildcards.composition)
 
 
 def published_data(wildcards):
-    return published_file("data", wildcards.composition)
+    """Return the published data.pkl of this composition, or None."""
+    return CONFIG.split.published and CONFIG.split.published.file("data", wildcards.composition)
 
 
 def published_contents(wildcards):
-    """A text that changes when the published files do."""
-    return fingerprint(*published_split(wildcards), *published_data(wildcards)) if CONFIG.split.published else ""
-
-
-def check_published():
-    """Refuse one published split for several compositions."""
-    for kind in ("split", "data"):
-        path = CONFIG.split.published and getattr(CONFIG.split.published, kind)
-        if path and "{composition}" not in path and len(CONFIG.compositions) > 1:
-            raise WorkflowError(
-                f"split.published.{kind}: {path}: must hold {{composition}}, since several compositions are run"
-            )
-
-
-check_published()
+    """Return a fingerprint of the published files."""
+    return fingerprint(published_split(wildcards), published_data(wildcards))
 
 
 def by_divergence():
-    """Whether the images are divided by divergence, and the held-out pairs follow."""
+    """Return whether the images are divided by divergence, and the held-out pairs follow."""
     return CONFIG.split.method == "divergence"
 
 
-def division_options(wildcards):
-    """The options of such a division."""
-    wanted = CONFIG.split.divergence
-    return [
-        *("--atom", wanted.atom, "--compound", wanted.compound, "--train", wanted.train, "--test", wanted.test),
-        *("--restarts", wanted.restarts),
-    ]
-
-
 def division_files(wildcards):
-    """What is told of the division of one composition; nothing where pairs are held out first."""
+    """Return the summary of the division of a composition; nothing if pairs are held out first."""
     return [f"{RESULTS}/{DATASET}/{wildcards.composition}/division.json"] if by_divergence() else []
 
 

@@ -1,69 +1,75 @@
-"""Draft a noun lexicon from captions of one's own: the nouns that most often stand in pairs, with their forms.
-
-Run the pairs stage with ``pairs.nouns: null`` first. What comes out is for people to edit: take out what is no part
-of a thing, put synonyms together. Forms that two nouns claim go to the one that has them more often.
-"""
+"""Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms."""
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pandas as pd
 import yaml
+from pydantic import Field
 
 from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_text
+from workflow_scripts.core.step import Input, Output, Step
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
 
 HEAD = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
 
 
-def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, list[str]]:
-    """The ``most`` frequent nouns of undisputed pairs: word to its other surface forms, each form in one place.
+class DraftNouns(Step):
+    """Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms.
 
-    captions: image_id, caption_id, text; pairs: columns of ``tables.PAIRS``.
+    Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing and group
+    synonyms. A form that two nouns share goes to the noun that has it more often.
     """
-    found = pairs[pairs["relation"] != "disputed"].merge(
-        captions, on=["image_id", "caption_id"], validate="many_to_one"
-    )
-    seen = Counter(
+
+    captions: Input = Field(description="captions.parquet")
+    pairs: Input = Field(description="pairs.parquet")
+    most: int = Field(60, ge=1, description="nouns to draft")
+    output: Output = Field(description="lexicons/nouns/<name>.yaml; must not exist yet")
+
+
+def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, list[str]]:
+    """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once.
+
+    Args:
+        captions: columns image_id, caption_id and text.
+        pairs: columns of ``tables.PAIRS``.
+    """
+    undisputed = pairs[pairs["relation"] != "disputed"]
+    rows = undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one")
+    counts = Counter(
         (noun, text[start:end].lower())
-        for noun, text, start, end in found[["noun", "text", "noun_start", "noun_end"]].itertuples(index=False)
+        for noun, text, start, end in rows[["noun", "text", "noun_start", "noun_end"]].itertuples(index=False)
     )
     frequency: Counter[str] = Counter()
-    for (noun, _), n in seen.items():
+    for (noun, _), n in counts.items():
         frequency[noun] += n
-    chosen = sorted(frequency, key=lambda noun: (-frequency[noun], noun))[:most]
-    owner = {noun: noun for noun in chosen}
-    for (noun, form), _ in sorted(seen.items(), key=lambda item: (-item[1], item[0])):
+    drafted = sorted(frequency, key=lambda noun: (-frequency[noun], noun))[:most]
+    owner = {noun: noun for noun in drafted}
+    for (noun, form), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if noun in owner:
             owner.setdefault(form, noun)
     forms: dict[str, list[str]] = defaultdict(list)
     for form, noun in sorted(owner.items()):
         if form != noun:
             forms[noun].append(form)
-    return {noun: forms[noun] for noun in chosen}
+    return {noun: forms[noun] for noun in drafted}
 
 
-def main(options: argparse.Namespace) -> None:
-    if options.output.exists():
-        raise UserError(f"{options.output}: is there already: name another file")
-    captions = read_table(options.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
-    lexicon = draft(captions, read_table(options.pairs, PAIRS), options.most)
+def main(step: DraftNouns) -> None:
+    if step.output.exists():
+        raise UserError(f"{step.output}: output file already exists; choose another path")
+    captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
+    lexicon = draft(captions, read_table(step.pairs, PAIRS), step.most)
     if not lexicon:
-        raise UserError(f"{options.pairs}: no pair, so no noun to draft")
+        raise UserError(f"{step.pairs}: no pairs, so no nouns to draft; set pairs.nouns to null and run pairs again")
     body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
-    write_text(HEAD + body, options.output)
-    cli.log.info("%s: %d nouns to edit", options.output, len(lexicon))
+    write_text(HEAD + body, step.output)
+    log.info("%s: %d nouns to edit", step.output, len(lexicon))
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--captions", type=Path, required=True, help="captions.parquet")
-    parser.add_argument("--pairs", type=Path, required=True, help="pairs.parquet")
-    parser.add_argument("--most", type=int, default=60, help="nouns to draft")
-    parser.add_argument("--output", type=Path, required=True, help="lexicons/nouns/<name>.yaml")
-    cli.run(main, parser)
+    cli.run(main)

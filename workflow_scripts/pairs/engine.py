@@ -1,7 +1,7 @@
-"""Occurrences and trees of captions; ``common.parsing`` finds those of many, each distinct text once.
+"""Find the occurrences and the tree of a caption; ``text.parsing`` does so for many, each distinct text once.
 
-What a text gives depends on the text, the pipeline, the lexicons and this code alone, all of which are in
-the cache's key: not on the batch, the process or the order.
+The result depends only on the text, the pipeline, the lexicons and this code, which are all in the cache's key: not on
+the batch, the process or the order.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from workflow_scripts.text.lexicon import Lexicon
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+# What decides the cached values.
+DECISIVE = ("text.language:load_language", "pairs.occurrences:occurrences", "pairs.tree:tree", "pairs.words:Vocabulary")
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Extractor:
-    """``extractor.parse(texts)`` in this process; ``keys`` names each text's place in the cache.
+    """Parses texts for ``text.parsing``.
 
     Args:
-        model: the pipeline's name in the config
-        adjectives: the adjective lexicons
-        nouns: the noun lexicon, or None where any noun goes
+        model: the pipeline's name in the config.
+        adjectives: the adjective lexicons.
+        nouns: the noun lexicon; None for any noun.
     """
 
     def __init__(self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None) -> None:
@@ -39,30 +41,31 @@ class Extractor:
         self.vocabulary = Vocabulary(self.nlp, adjectives, nouns)
         lexicons = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns) if lexicon]
         self.context = key(
-            code_hash(*(f"workflow_scripts.{name}" for name in ("text.language", "pairs.occurrences", "pairs.tree"))),
+            code_hash(*(f"workflow_scripts.{name}" for name in DECISIVE)),
             identity(model),
             json.dumps([lexicons, nouns is None]),
         )
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:
+        """Return the key of each text in the cache."""
         return [key(self.context, text) for text in texts]
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
-        """Each text's occurrences and, in a second line, its tree, encoded as they stand in the cache."""
+        """Return the cached value of each text: its occurrences and, in a second line, its tree."""
         return [self._encode(doc) for doc in self.nlp.pipe(texts, batch_size=parsing.CHUNK)]
 
     def _encode(self, doc: Doc) -> bytes:
         words = self.vocabulary.words(doc)
         at = spans(words)
-        found = occurrences(doc, words, at), tree(doc, words, self.vocabulary, at)
-        return b"\n".join(ENCODE(part).encode() for part in found)
+        lines = occurrences(doc, words, at), tree(doc, words, self.vocabulary, at)
+        return b"\n".join(ENCODE(line).encode() for line in lines)
 
 
 def decode(value: bytes) -> list[Occurrence]:
-    """The occurrences that ``Extractor.parse`` encoded."""
+    """Return the occurrences that ``Extractor.parse`` encoded."""
     return [Occurrence(*row) for row in json.loads(value.partition(b"\n")[0])]
 
 
 def decode_tree(value: bytes) -> Tree:
-    """The tree that ``Extractor.parse`` encoded."""
+    """Return the tree that ``Extractor.parse`` encoded."""
     return Tree(*json.loads(value.partition(b"\n")[2]))

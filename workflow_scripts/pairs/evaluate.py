@@ -1,67 +1,90 @@
-"""Precision and recall of the extraction on captions that were labelled by hand.
-
-A label names a caption by image and number and lists, as ``adjective_noun``, the pairs of the lexicons that a
-careful reader takes it to state; ``either`` lists those on which readers may differ, which count neither way.
-Captions come from captions.parquet or from the archive of the birds' captions. Disputed pairs are not counted
-as found: what is measured is what is ranked.
-"""
+"""Measure precision and recall of the pair extraction on captions that were labelled by hand."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.step import Input, Step
 from workflow_scripts.core.tables import CAPTIONS
 from workflow_scripts.dataset.sources.cub import read_captions
+from workflow_scripts.pairs.config import Parsing
 from workflow_scripts.pairs.engine import Extractor, decode
 from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
 RESAMPLES = 2000
 
 
+class Evaluate(Step):
+    """Measure precision and recall of the pair extraction on captions that were labelled by hand.
+
+    A label names a caption by image and number and lists, as ``adjective_noun``, the pairs of the lexicons that a
+    careful reader takes it to state; ``either`` lists those on which readers may differ, which count neither way.
+    Disputed pairs do not count as found, since they are not ranked.
+    """
+
+    labels: Input = Field(Path("tests/pairs/labels.jsonl"), description="labels, a JSON object per line")
+    captions: Input = Field(description="captions.parquet, or cub_captions.zip")
+    adjectives: list[Input] = Field(
+        [Path("lexicons/adjectives/color.yaml"), Path("lexicons/adjectives/shape.yaml")],
+        min_length=1,
+        description="adjective lexicons (YAML)",
+    )
+    nouns: Input = Field(Path("lexicons/nouns/birds.yaml"), description="noun lexicon (YAML)")
+    parsing: Parsing = Parsing()
+    errors: str | None = Field(None, description="also list the captions of this part (dev or blind) with an error")
+
+
 def read_labels(path: Path) -> list[dict[str, Any]]:
-    """The labels, a JSON object a line: image_id, caption_id, part (dev or blind), pairs, and perhaps either."""
+    """Return the labels: image_id, caption_id, part (dev or blind), pairs, and optionally either."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def read_texts(path: Path, labels: Sequence[dict[str, Any]]) -> list[str]:
-    """The text of each labelled caption; UserError where one is missing."""
+    """Return the text of each labelled caption; raises UserError if one is missing."""
     captions = read_captions(path)[0] if path.suffix == ".zip" else read_table(path, CAPTIONS)
-    wanted = captions[captions["image_id"].isin({label["image_id"] for label in labels})]
-    texts = {(row.image_id, row.caption_id): row.text for row in wanted.itertuples()}
+    labelled = captions[captions["image_id"].isin({label["image_id"] for label in labels})]
+    texts = {(row.image_id, row.caption_id): row.text for row in labelled.itertuples()}
     try:
         return [texts[label["image_id"], label["caption_id"]] for label in labels]
     except KeyError as error:
-        raise UserError(f"{path}: has no caption {error}: labels and captions belong to different data") from error
+        raise UserError(f"{path}: caption {error} is missing; give the captions that were labelled") from error
 
 
-def _share(hits: np.ndarray, totals: np.ndarray, draws: np.ndarray) -> dict[str, float]:
-    """Sum of hits over sum of totals, with the 95 % bootstrap interval over captions."""
+def _ratio(hits: np.ndarray, totals: np.ndarray, draws: np.ndarray) -> dict[str, float]:
+    """Return the sum of hits over the sum of totals, with the 95 % bootstrap interval over captions."""
     resampled = hits[draws].sum(axis=1) / np.maximum(totals[draws].sum(axis=1), 1)
     low, high = np.percentile(resampled, (2.5, 97.5))
     value = hits.sum() / max(totals.sum(), 1)
     return {"value": round(float(value), 4), "low": round(float(low), 4), "high": round(float(high), 4)}
 
 
+def _counted(pairs: set[str], adjectives: set[str], nouns: Lexicon, label: dict[str, Any]) -> set[str]:
+    """Return the extracted pairs of these words, without those on which readers may differ."""
+    words = {pair: pair.split("_") for pair in pairs}
+    counted = {pair for pair, (adjective, noun) in words.items() if adjective in adjectives and noun in nouns.words}
+    return counted - set(label.get("either", ()))
+
+
 def compare(
-    labels: Sequence[dict[str, Any]], found: Sequence[set[str]], adjectives: Sequence[Lexicon], nouns: Lexicon
+    labels: Sequence[dict[str, Any]], extracted: Sequence[set[str]], adjectives: Sequence[Lexicon], nouns: Lexicon
 ) -> dict[str, Any]:
-    """Precision and recall for each composition and overall.
+    """Return precision and recall for each composition and overall.
 
     Args:
-        labels: as ``read_labels`` gives them
-        found: the pairs found in each caption, in the labels' order
-        adjectives: one lexicon a composition
-        nouns: other nouns are not labelled and not counted
+        labels: as ``read_labels`` returns them.
+        extracted: the pairs of each caption, in the labels' order.
+        adjectives: one lexicon per composition.
+        nouns: other nouns are not labelled and not counted.
     """
     kinds = {lexicon.name: set(lexicon.words) for lexicon in adjectives}
     kinds["overall"] = set().union(*kinds.values())
@@ -69,67 +92,58 @@ def compare(
     report: dict[str, Any] = {"captions": len(labels)}
     for kind, words in kinds.items():
         rows = []
-        for label, pairs in zip(labels, found, strict=True):
-            truth = {p for p in label["pairs"] if p.split("_")[0] in words}
-            mine = {p for p in pairs if p.split("_")[0] in words and p.split("_")[1] in nouns.words}
-            mine -= set(label.get("either", ()))
-            rows.append((len(truth & mine), len(mine), len(truth)))
-        hits, mine, truth = np.array(rows).T
+        for label, pairs in zip(labels, extracted, strict=True):
+            truth = {pair for pair in label["pairs"] if pair.split("_")[0] in words}
+            counted = _counted(pairs, words, nouns, label)
+            rows.append((len(truth & counted), len(counted), len(truth)))
+        right, found, labelled = np.array(rows).T
         report[kind] = {
-            "labelled": int(truth.sum()),
-            "found": int(mine.sum()),
-            "right": int(hits.sum()),
-            "precision": _share(hits, mine, draws),
-            "recall": _share(hits, truth, draws),
+            "labelled": int(labelled.sum()),
+            "found": int(found.sum()),
+            "right": int(right.sum()),
+            "precision": _ratio(right, found, draws),
+            "recall": _ratio(right, labelled, draws),
         }
     return report
 
 
-def errors(labels: Sequence[dict[str, Any]], found: Sequence[set[str]], words: set[str], nouns: Lexicon) -> list[str]:
-    """A line for each caption with a wrong or a missed pair."""
+def errors(
+    labels: Sequence[dict[str, Any]], extracted: Sequence[set[str]], adjectives: set[str], nouns: Lexicon
+) -> list[str]:
+    """Return a line for each caption with a wrong or a missed pair."""
     lines = []
-    for label, pairs in zip(labels, found, strict=True):
+    for label, pairs in zip(labels, extracted, strict=True):
         truth = set(label["pairs"])
-        mine = {p for p in pairs if p.split("_")[0] in words and p.split("_")[1] in nouns.words}
-        wrong = sorted(mine - truth - set(label.get("either", ())))
-        missed = sorted(truth - mine)
+        counted = _counted(pairs, adjectives, nouns, label)
+        wrong, missed = sorted(counted - truth), sorted(truth - counted)
         if wrong or missed:
             lines.append(f"{label['image_id']} {label['caption_id']}: wrong {wrong}, missed {missed}")
     return lines
 
 
 def evaluate(extractor: Extractor, texts: Sequence[str]) -> list[set[str]]:
-    """The pairs, as adjective_noun, that are found and not disputed in each of the texts."""
+    """Return the pairs, as adjective_noun, that are extracted and not disputed in each of the texts."""
     return [
         {f"{o.adjective}_{o.noun}" for o in decode(value) if o.relation != "disputed"}
         for value in extractor.parse(texts)
     ]
 
 
-def main(options: argparse.Namespace) -> None:
-    labels = read_labels(options.labels)
-    adjectives, nouns = [load_lexicon(path) for path in options.adjectives], load_lexicon(options.nouns)
-    found = evaluate(Extractor(options.model, adjectives, nouns), read_texts(options.captions, labels))
-    report = {"all": compare(labels, found, adjectives, nouns)}
+def main(step: Evaluate) -> None:
+    labels = read_labels(step.labels)
+    adjectives, nouns = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.nouns)
+    extracted = evaluate(Extractor(step.parsing.model, adjectives, nouns), read_texts(step.captions, labels))
+    report = {"all": compare(labels, extracted, adjectives, nouns)}
+    words = {word for lexicon in adjectives for word in lexicon.words}
+    lines: list[str] = []
     for part in sorted({label["part"] for label in labels}):
-        some = [(label, pairs) for label, pairs in zip(labels, found, strict=True) if label["part"] == part]
-        report[part] = compare(*zip(*some, strict=True), adjectives, nouns)
-    print(json.dumps(report, indent=2))
-    if options.errors:
-        words = {word for lexicon in adjectives for word in lexicon.words}
-        some = [(label, pairs) for label, pairs in zip(labels, found, strict=True) if label["part"] == options.errors]
-        print("\n".join(errors(*zip(*some, strict=True), words, nouns)))
+        places = [i for i, label in enumerate(labels) if label["part"] == part]
+        part_labels, part_pairs = [labels[i] for i in places], [extracted[i] for i in places]
+        report[part] = compare(part_labels, part_pairs, adjectives, nouns)
+        if part == step.errors:
+            lines = errors(part_labels, part_pairs, words, nouns)
+    print(json.dumps(report, indent=2), *lines, sep="\n")
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--labels", type=Path, default=Path("tests/pairs/labels.jsonl"), help="a label a line (JSON)")
-    parser.add_argument("--captions", type=Path, required=True, help="captions.parquet, or cub_captions.zip")
-    parser.add_argument(
-        "--adjectives", type=Path, nargs="+",
-        default=[Path("lexicons/adjectives/color.yaml"), Path("lexicons/adjectives/shape.yaml")],
-    )  # fmt: skip
-    parser.add_argument("--nouns", type=Path, default=Path("lexicons/nouns/birds.yaml"))
-    parser.add_argument("--model", default="en_core_web_sm", help="spaCy pipeline")
-    parser.add_argument("--errors", metavar="PART", help="also list the captions of this part with an error")
-    cli.run(main, parser)
+    cli.run(main)

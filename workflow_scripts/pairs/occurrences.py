@@ -1,4 +1,4 @@
-"""The adjective-noun pairs of one caption: the surface first, the parse where the surface says nothing."""
+"""Find the adjective-noun pairs of a caption: by the surface first, else by the parse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Occurrence(NamedTuple):
-    """One row of pairs.parquet without its caption: canonical words, character offsets, relation."""
+    """A row of pairs.parquet without its caption: canonical words, character offsets, relation."""
 
     adjective: str
     noun: str
@@ -24,24 +24,24 @@ class Occurrence(NamedTuple):
 
 
 def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurrence]:
-    """All pairs of a parsed caption, in the order of their adjectives and nouns.
+    """Return all pairs of a parsed caption, in the order of their adjectives and nouns.
+
+    An adjective with a noun by the surface keeps it; another noun by the parse alone is disputed. So is a noun to the
+    left of an attributive adjective: in `a white belly grey back` the parser may choose it, a reader does not.
 
     Args:
-        words: the caption as a row of words
-        at: from a token's index to its word's
-
-    An adjective with a noun by the surface keeps it; what the parse alone says of it is disputed. So is what the
-    parse hangs on a noun further left: in `a white belly grey back` it may do so, a reader does not.
+        words: the words of the caption.
+        at: a token's index to its word's.
     """
     links, nowhere = surface.find(words)
-    found = {(link.adjective, link.noun): link.relation for link in reversed(links)}
-    settled = nowhere | {adjective for adjective, _ in found}
+    relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
+    settled = nowhere | {adjective for adjective, _ in relations}
     for link in parse.find(doc, words, at):
         leftward = link.relation == "attributive" and link.noun < link.adjective
         relation = "disputed" if leftward or link.adjective in settled else link.relation
-        found.setdefault((link.adjective, link.noun), relation)
+        relations.setdefault((link.adjective, link.noun), relation)
     result = []
-    for (a, n), relation in sorted(found.items()):
+    for (a, n), relation in sorted(relations.items()):
         adjective, noun = words[a], words[n]
         places = (adjective.start, adjective.end, noun.start, noun.end)
         result.append(Occurrence(adjective.canonical, noun.canonical, *places, relation))

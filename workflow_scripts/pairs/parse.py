@@ -1,4 +1,4 @@
-"""Pairs by the dependency parse: attributive and predicative, through conjunctions and relative clauses."""
+"""Find pairs by the dependency parse: attributive and predicative, through conjunctions and relative clauses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ MODIFIERS = frozenset(("amod", "compound", "nmod", "npadvmod"))
 
 
 def find(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Link]:
-    """The pairs of relation attributive, predicative and, for further subjects, shared.
+    """Return the pairs of relation attributive, predicative and, for further subjects, shared.
 
     Args:
-        doc: the parsed caption
-        words: the same as a row of words
-        at: from a token's index to its word's
+        words: the words of the caption.
+        at: a token's index to its word's.
     """
     parser = _Parse(words, at)
     return [
@@ -33,7 +32,7 @@ def find(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Link]:
 
 
 class _Parse:
-    """Walks from an adjective's token to the nouns that it is about."""
+    """Walks from an adjective's token to the nouns that it modifies."""
 
     def __init__(self, words: list[Word], at: dict[int, int]) -> None:
         self.words, self.at = words, at
@@ -42,7 +41,7 @@ class _Parse:
         return self.words[self.at[token.i]].part
 
     def nouns(self, token: Token) -> list[tuple[int, str]]:
-        """The nouns, as positions in the row of words, with the relation."""
+        """Return the positions of the nouns among the words, with the relation."""
         while True:
             dep, head = token.dep_, token.head
             if dep == "conj" and self.part(head) is Part.ADJECTIVE:
@@ -50,7 +49,7 @@ class _Parse:
             elif any(child.dep_ == "auxpass" for child in token.children):
                 return self.subjects(token)
             elif dep in MODIFIERS and self.part(head) is Part.ADJECTIVE and head is not token:
-                token = head  # stacked: spaCy hangs the first adjective on the second
+                token = head  # stacked: spaCy attaches the first adjective to the second
             elif dep in MODIFIERS and self.part(head) is Part.NOUN and self.at[head.i] != self.at[token.i]:
                 return [(self.at[head.i], "attributive")]
             elif dep in PREDICATES and self.part(head) is Part.BE:
@@ -59,17 +58,17 @@ class _Parse:
                 return []
 
     def subjects(self, verb: Token) -> list[tuple[int, str]]:
-        """What a copula's predicate is about: the nearest noun of its subject first, the others share it."""
-        found = [child for child in verb.children if child.dep_ in SUBJECTS]
-        while not found and verb.dep_ == "conj":
+        """Return the nouns that a copula's predicate modifies: the nearest of its subject, then those that share it."""
+        subjects = [child for child in verb.children if child.dep_ in SUBJECTS]
+        while not subjects and verb.dep_ == "conj":
             verb = verb.head
-            found = [child for child in verb.children if child.dep_ in SUBJECTS]
-        if not found or self.part(found[0]) is Part.THAT:
+            subjects = [child for child in verb.children if child.dep_ in SUBJECTS]
+        if not subjects or self.part(subjects[0]) is Part.THAT:
             # A relative clause: its antecedent is the noun.
             antecedent = verb.dep_ == "relcl" and self.part(verb.head) is Part.NOUN
             return [(self.at[verb.head.i], "predicative")] if antecedent else []
         nouns = []
-        queue = found[:1]
+        queue = subjects[:1]
         while queue:
             token = queue.pop()
             if self.part(token) is Part.NOUN:

@@ -1,20 +1,30 @@
-"""Pairs by the order of words alone.
+"""Find pairs by the order of words alone.
 
-An adjective belongs to the nearest noun that follows it in its run: a stretch of adjectives, nouns, conjunctions
-and what stands inside a phrase. On captions without commas that is surer than a parse: `white belly grey back`
-is a white belly and a gray back. A predicate belongs to the noun before its verb: `the belly is white`.
+An adjective belongs to the nearest noun that follows it in its run: a sequence of adjectives, nouns, conjunctions and
+modifiers. On captions without commas this is more reliable than a parse: `white belly grey back` is a white belly and a
+gray back. A predicate belongs to the noun before its verb: `the belly is white`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workflow_scripts.pairs.words import CARRIERS, CARRIERS_OF, EDGED, MARKS, TONES, VAGUE, WHOLE, Part, Word
+from workflow_scripts.pairs.words import (
+    CARRIERS,
+    CARRIERS_OF,
+    CLOSED_CARRIERS,
+    EDGED,
+    TONES,
+    VAGUE_NOUNS,
+    WHOLE_BIRDS,
+    Part,
+    Word,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An adjective and a noun, as positions in the row of words."""
+    """An adjective and a noun, as positions among the words."""
 
     adjective: int
     noun: int
@@ -22,7 +32,7 @@ class Link:
 
 
 def find(words: list[Word]) -> tuple[list[Link], set[int]]:
-    """The pairs that the order of words shows, and the adjectives of which it says that they have none.
+    """Return the pairs that the order of words shows, and the adjectives that it shows to have no noun.
 
     Relations: adjacent, attributive (further left in a stack), predicative, and shared for coordinated nouns.
     """
@@ -35,7 +45,7 @@ def find(words: list[Word]) -> tuple[list[Link], set[int]]:
             continue
         run.end()
         adjectives, following = _predicate(words, i)
-        # What the last predicate took is no part of this one's subject.
+        # The last predicate ends before this one's subject.
         groups = {words[adjective].group for adjective in adjectives}
         subjects = [clause + n for n in _subjects(words[clause:], i - clause, groups)] if adjectives else []
         for position, noun in enumerate(subjects):
@@ -46,21 +56,21 @@ def find(words: list[Word]) -> tuple[list[Link], set[int]]:
 
 
 class _Run:
-    """A stretch of words in which adjectives wait for their noun."""
+    """A sequence of words in which adjectives wait for their noun."""
 
     def __init__(self, words: list[Word], links: list[Link]) -> None:
         self.words, self.links = words, links
-        self.nowhere: list[int] = []  # adjectives that are about no noun of the caption
+        self.nowhere: list[int] = []  # adjectives that modify no noun of the caption
         self.end()
 
     def end(self) -> None:
         self.pending: list[int] = []  # adjectives still without a noun
-        self.joined: set[int] = set()  # of these, the ones that a conjunction ties to the one before
-        self.last: list[int] = []  # adjectives of the noun just passed, which a coordinated noun shares
+        self.joined: set[int] = set()  # pending adjectives that a conjunction joins to the one before
+        self.last: list[int] = []  # adjectives of the last noun, which a coordinated noun shares
         self.conjunction = False
 
     def take(self, i: int) -> int:
-        """Take the word at ``i``, and the nouns that follow a noun; returns the position of the next."""
+        """Take the word at ``i``, and the nouns that follow a noun; return the position of the next word."""
         word = self.words[i]
         if word.part is Part.ADJECTIVE and self._is_tone(i):
             self.nowhere.append(i)
@@ -82,20 +92,20 @@ class _Run:
             self._nouns(nouns[0], _heads(self.words, nouns), _has_predicate(self.words, i))
             self.conjunction = False
         elif word.part is Part.AND:
-            # A comma between nouns coordinates them where an `and` follows: `a red shirt, people` are two things.
+            # A comma between nouns coordinates them only if an `and` follows: `a red shirt, people` are two things.
             self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
         elif word.part is not Part.MODIFIER:
             self.end()
         return i + 1
 
     def _is_tone(self, i: int) -> bool:
-        """`tones of brown and red eyes`: brown is a noun there."""
+        """Return whether a color is a noun: brown in `tones of brown and red eyes`."""
         words = self.words
         tone = i > 1 and words[i - 1].lower == "of" and words[i - 2].canonical in TONES
         return tone and i + 1 < len(words) and words[i + 1].part is Part.AND
 
     def _unit(self) -> int:
-        """Where the last adjectives that belong together begin: coordinated ones, or two of one lexicon."""
+        """Return where the last adjectives that belong together begin: coordinated ones, or two of one lexicon."""
         words, pending = self.words, self.pending
         start = len(pending) - 1
         while start and (
@@ -105,14 +115,14 @@ class _Run:
         return start
 
     def _nouns(self, begin: int, heads: list[int], has_predicate: bool) -> None:
-        """Nouns that follow one another from ``begin``: the first takes the adjectives, the others share them."""
+        """Take a sequence of nouns from ``begin``: the first gets the adjectives, the others share them."""
         first, others = heads[0], heads[1:]
-        own = not self.words[begin].group and self.words[first].group != ""  # `and amber belly`
+        has_modifier = not self.words[begin].group and self.words[first].group != ""  # `and amber belly`
         if self.pending:
-            # `red headed bird`, `white belly bird`: what stands before `red` is about the bird.
-            inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WHOLE)
-            cut = self._unit() if inner else 0
-            outer, taken = self.pending[:cut], self.pending[cut:]
+            # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
+            inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WHOLE_BIRDS)
+            start = self._unit() if inner else 0
+            outer, taken = self.pending[:start], self.pending[start:]
             self._link(taken, first)
             if inner and others:
                 self._link(outer, others[0])
@@ -121,7 +131,7 @@ class _Run:
                 self.pending, self.last = outer, taken
                 self._share(others[:-1] if has_predicate else others)
             self.joined &= set(self.pending)
-        elif self.conjunction and self.last and not own:
+        elif self.conjunction and self.last and not has_modifier:
             self._share(heads[:-1] if has_predicate else heads)
         else:
             self.last = []
@@ -136,14 +146,14 @@ class _Run:
 
 
 def _heads(words: list[Word], nouns: list[int]) -> list[int]:
-    """Which of a stretch of nouns are things of their own: `breast feathers` is one, `crown nape` two."""
+    """Return the nouns of a sequence that are separate things: `breast feathers` is one, `crown nape` two."""
     heads = []
     for n, following in zip(nouns, [*nouns[1:], None], strict=True):
         if following is not None:
             after = words[following]
             if not words[n].group or words[n].canonical in ("primary", "secondary") or _carries(words[n], after):
                 continue
-            if after.lower in VAGUE:
+            if after.lower in VAGUE_NOUNS:
                 heads.append(n)
                 break
         heads.append(n)
@@ -151,14 +161,14 @@ def _heads(words: list[Word], nouns: list[int]) -> list[int]:
 
 
 def _carries(noun: Word, after: Word) -> bool:
-    """Whether the two are a compound that is about the second."""
+    """Return whether the two are a compound whose head is the second."""
     if noun.canonical in CARRIERS_OF.get(after.canonical, ()):
         return True
-    return after.canonical in CARRIERS and noun.canonical not in MARKS
+    return after.canonical in CARRIERS and noun.canonical not in CLOSED_CARRIERS
 
 
 def _closes(words: list[Word], i: int) -> bool:
-    """Whether the list of nouns that the comma at ``i`` continues ends with an `and` and a noun."""
+    """Return whether the list of nouns that the comma at ``i`` continues ends with an `and` and a noun."""
     while i + 1 < len(words) and words[i].part in (Part.NOUN, Part.AND):
         if words[i].part is Part.AND and words[i].lower != "," and words[i + 1].part is Part.NOUN:
             return True
@@ -167,19 +177,19 @@ def _closes(words: list[Word], i: int) -> bool:
 
 
 def _has_predicate(words: list[Word], i: int) -> bool:
-    """Whether the noun at ``i`` has a predicate of its own: `black head and wings that are white`."""
+    """Return whether the noun at ``i`` has a predicate of its own: `black head and wings that are white`."""
     return i + 1 < len(words) and words[i + 1].part in (Part.BE, Part.THAT)
 
 
 def _begins_clause(words: list[Word], i: int) -> bool:
-    """Whether the nouns from ``i`` on are the subject of what follows: `belly and breast are white`."""
+    """Return whether the nouns from ``i`` on are the subject of a copula: `belly and breast are white`."""
     while i < len(words) and words[i].part in (Part.NOUN, Part.AND):
         i += 1
     return i < len(words) and words[i].part is Part.BE and words[i - 1].part is Part.NOUN
 
 
 def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
-    """The adjectives that the copula at ``be`` predicates, and where the next phrase begins.
+    """Return the adjectives that the copula at ``be`` predicates, and where the next phrase begins.
 
     `is short and black and white belly`: the last adjective before a noun belongs to the noun.
     """
@@ -196,7 +206,7 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
             begins.append(i)
         i += 1
     flat = [a for group in groups for a in group]
-    if i == len(words) or words[i].part is not Part.NOUN or words[i].lower in VAGUE:
+    if i == len(words) or words[i].part is not Part.NOUN or words[i].lower in VAGUE_NOUNS:
         return flat, i
     if article or not flat:
         return [], be + 1
@@ -212,10 +222,10 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
 
 
 def _begin_of_attributes(groups: list[list[str]]) -> int:
-    """Which of the groups of a predicate's adjectives is the first that belongs to the noun behind them.
+    """Return which group of a predicate's adjectives is the first that belongs to the noun after them.
 
-    The last; but a stack begins a noun's phrase (`is white and gray and long black and white wings`), and so does
-    a word that was said before (`is white and black and white wings`, `is black and black and white wings`).
+    This is the last group; but a stack begins a noun's phrase (`is white and gray and long black and white wings`), and
+    so does a repeated word (`is white and black and white wings`, `is black and black and white wings`).
     """
     last = len(groups) - 1
     for n in range(1, last):
@@ -225,7 +235,7 @@ def _begin_of_attributes(groups: list[list[str]]) -> int:
 
 
 def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
-    """The nouns that the copula at ``be`` says adjectives of ``groups`` of, the nearest first; none for a pronoun."""
+    """Return the subjects of the copula at ``be`` for adjectives of ``groups``, the nearest first; not pronouns."""
     n = be - 1
     that = False
     while n >= 0 and words[n].part in (Part.THAT, Part.MODIFIER):
@@ -244,7 +254,7 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
 
 
 def _start_of_phrase(words: list[Word], n: int) -> int:
-    """Where the noun phrase with the noun at ``n`` begins."""
+    """Return where the noun phrase of the noun at ``n`` begins."""
     while n and words[n - 1].part in (Part.ADJECTIVE, Part.MODIFIER):
         n -= 1
     while n and words[n - 1].part is Part.START:
@@ -253,26 +263,26 @@ def _start_of_phrase(words: list[Word], n: int) -> int:
 
 
 def _governor(words: list[Word], n: int) -> int | None:
-    """The noun that the phrase of the noun at ``n`` is a place of: `spots` in `spots on its wings`."""
-    found = None
+    """Return the noun that is located at the noun at ``n``: `spots` in `spots on its wings`."""
+    governor = None
     while True:
-        before = _start_of_phrase(words, n if found is None else found) - 1
+        before = _start_of_phrase(words, n if governor is None else governor) - 1
         if before >= 1 and words[before].lower == "to":
             before -= 1  # `compared to its body`
             if words[before].part is Part.NOUN:
-                return found
+                return governor
         elif before < 1 or words[before].part is not Part.PLACE:
-            return found
+            return governor
         if before < 1 or words[before - 1].part is not Part.NOUN:
-            return found
-        found = before - 1
+            return governor
+        governor = before - 1
 
 
 def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: bool) -> list[int]:
-    """Further subjects before the noun at ``n``: `crown nape and back are black`.
+    """Return further subjects before the noun at ``n``: `crown nape and back are black`.
 
-    A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Nor is the object of
-    another phrase, unless the verb's number says that there must be another subject (``many``).
+    A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Neither is the object of
+    another phrase, unless the verb's number requires another subject (``many``).
     """
     start = n
     while start and words[start - 1].part in (Part.ADJECTIVE, Part.MODIFIER, *((Part.START,) if many else ())):
@@ -283,6 +293,6 @@ def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: 
     while others[-1] and words[others[-1] - 1].part is Part.NOUN:
         others.append(others[-1] - 1)
     begin = _start_of_phrase(words, others[-1])
-    free = begin == 0 or words[begin - 1].part not in (Part.OTHER, Part.PLACE)
-    own = any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]])
-    return others if not own and (many or free and not that) else []
+    is_object = begin > 0 and words[begin - 1].part in (Part.OTHER, Part.PLACE)
+    has_adjective = any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]])
+    return others if not has_adjective and (many or not is_object and not that) else []

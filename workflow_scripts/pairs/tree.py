@@ -1,4 +1,4 @@
-"""The dependency tree of one caption: its words as nodes, lemmatized as the lexicons have them."""
+"""The dependency tree of a caption: its words as nodes, lemmatized as in the lexicons."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class Tree(NamedTuple):
-    """A node a word, in the text's order; several sentences are several roots.
+    """A node per word, in the text's order; several sentences have several roots.
 
     Attributes:
-        labels: canonical words and lemmas (``Vocabulary.label``)
-        heads: positions among the nodes; -1 at a root
-        relations: the dependency label of each node to its head
+        labels: canonical words and lemmas (``Vocabulary.label``).
+        heads: positions among the nodes; -1 at a root.
+        relations: the dependency label of each node to its head.
     """
 
     labels: list[str]
@@ -25,17 +25,17 @@ class Tree(NamedTuple):
 
 
 def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]) -> Tree:
-    """The tree of a parsed caption.
+    """Return the tree of a parsed caption.
 
-    A form of several words that a lexicon lists (`eye ring`) is one node. A word without a letter or a digit is
-    none: what hangs on it hangs on its head.
+    A form of several words that a lexicon lists (`eye ring`) is one node. A word without a letter or a digit is no
+    node: its children get its head.
 
     Args:
-        words: the caption as a row of words
-        at: from a token's index to its word's
+        words: the words of the caption.
+        at: a token's index to its word's.
     """
     tops = [doc[word.last] if word.first == word.last else _top(doc, word) for word in words]
-    above = [at[top.head.i] for top in tops]  # a root's is its own
+    above = [at[top.head.i] for top in tops]  # a root is its own head
     labels = [vocabulary.label(word, top) for word, top in zip(words, tops, strict=True)]
     position = {n: k for k, n in enumerate(n for n, label in enumerate(labels) if label)}
     heads = []
@@ -48,5 +48,5 @@ def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]
 
 
 def _top(doc: Doc, word: Word) -> Token:
-    """Of a word's tokens the one nearest to the root, so that words cannot hang on each other in a ring."""
+    """Return the token of a word that is nearest to the root, so that words cannot form a cycle."""
     return min(doc[word.first : word.last + 1], key=lambda token: (sum(1 for _ in token.ancestors), -token.i))

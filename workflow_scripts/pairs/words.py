@@ -1,7 +1,7 @@
-"""A parsed caption as a row of words, each with the part it can play in a pair.
+"""The words of a parsed caption, each with its part in a pair.
 
-The lexicons go before the tagger: a model that takes `orange` for a noun or `back` for an adverb does not
-matter for words that a lexicon knows.
+The lexicons override the tagger: that it takes `orange` for a noun or `back` for an adverb does not matter for words
+that a lexicon lists.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workflow_scripts.text.language import ASKED
-from workflow_scripts.text.lexicon import Lexicon, merge
+from workflow_scripts.text.language import ON_REQUEST
+from workflow_scripts.text.lexicon import Lexicon, merge, word_set
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -25,7 +25,7 @@ class Part(Enum):
     ADJECTIVE = "adjective"
     NOUN = "noun"
     AND = "conjunction"  # and, or, but, a comma
-    MODIFIER = "modifier"  # adverbs and `colored`: they stand inside a phrase and add no pair
+    MODIFIER = "modifier"  # adverbs and `colored`: inside a phrase, without a pair
     BE = "copula"
     THAT = "relative pronoun"
     START = "determiner"  # a, the, its: a phrase begins
@@ -38,12 +38,12 @@ class Word:
     """One word; a form of several tokens (`eye ring`) is one.
 
     Attributes:
-        group: the lexicon that lists it, or empty
-        start, end: characters of the text, end exclusive
-        first, last: its tokens in the parsed caption, both inclusive
-        lower: its first token, lower case
-        plural: by its ending
-        possessed: a noun's form in -ed: `headed` in `red headed bird`
+        group: the lexicon that lists it, or empty.
+        start, end: characters of the text, end exclusive.
+        first, last: its tokens in the parsed caption, both inclusive.
+        lower: its first token, lower case.
+        plural: whether its ending is that of a plural.
+        possessed: whether it is a noun's form in -ed: `headed` in `red headed bird`.
     """
 
     part: Part
@@ -59,56 +59,52 @@ class Word:
 
 
 class Entry(NamedTuple):
-    """What a lexicon says of a form."""
+    """The entry of a form in a lexicon."""
 
     part: Part
     canonical: str
     group: str
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 # Transparent: `brown colored wings` are brown wings, a `small sized bird` is a small bird.
-TRANSPARENT = _set("colored coloured sized size shaped looking toned hued shaded tinted appearing like ish")
-# With a color before them they say what color the edge or the tip is, not the whole.
-EDGED = _set(
+TRANSPARENT = word_set("colored coloured sized size shaped looking toned hued shaded tinted appearing like ish")
+# After a color: the color of an edge or a tip, not of the whole.
+EDGED = word_set(
     "tipped edged rimmed ringed lined trimmed tinged bordered fringed outlined accented flecked tufted crested clawed"
 )
-# What is named after another noun and is what the adjective is about: `breast feathers`, `wing tips`.
-CARRIERS = _set(
+# Nouns that after another noun take its adjective: `breast feathers`, `wing tips`.
+CARRIERS = word_set(
     "feather feathering patch spot stripe eyering wingbar bar ring marking mark streak band line tip end edge"
     " covering brow span guard pattern"
 )
-# As CARRIERS, behind these nouns alone: a `crown crest` is two things.
-CARRIERS_OF = {"covert": _set("wing tail"), "crest": _set("head")}
-# Carriers that carry nothing themselves: a `cheek patch stripe` is two things.
-MARKS = _set("patch spot stripe eyering wingbar")
-# Nouns that name a place, or a look, of what stands before them: a `belly area` is a belly.
-VAGUE = _set("area areas region regions section sections color colors coloring coloration colour colours")
-# Behind these and `of`, a color is a noun.
-TONES = _set("tone shade hue hint touch mix mixture combination tint bit splash")
-# Nouns that shade the color behind them.
-SHADES = _set(
+# Like CARRIERS, but only after these nouns: a `crown crest` is two things.
+CARRIERS_OF = {"covert": word_set("wing tail"), "crest": word_set("head")}
+# Carriers that end a compound: a `cheek patch stripe` is two things.
+CLOSED_CARRIERS = word_set("patch spot stripe eyering wingbar")
+# Nouns that add nothing to the noun before them: a `belly area` is a belly.
+VAGUE_NOUNS = word_set("area areas region regions section sections color colors coloring coloration colour colours")
+# After these and `of`, a color is a noun.
+TONES = word_set("tone shade hue hint touch mix mixture combination tint bit splash")
+# Nouns that shade the color after them.
+SHADING_NOUNS = word_set(
     "baby blood brick burgundy canary charcoal chocolate coal coffee copper cream emerald forest jet lemon lime"
     " mahogany midnight mustard navy neon ocean olive pitch powder rose royal ruby russet rust sand sea sky slate"
     " snow steel teal"
 )
-# Birds' eyebrows, which the tagger takes for adjectives.
-EYEBROWS = _set("superciliary superciliaries supercilliary supercillary supercilary supercilium")
-# The whole: in `white belly bird` the belly is white.
-WHOLE = _set("bird birds duck ducks gull gulls")
-COPULAS = _set("is are was were be been being 's s ’s look looks appear appears seem seems")
-RELATIVE = _set("that which thats")
-CONJUNCTIONS = _set("and or but yet & n nd ans , / plus")
-# Tagged as adjectives, they point or count.
-POINTERS = _set(
+# Birds' eyebrows, which are tagged as adjectives.
+EYEBROWS = word_set("superciliary superciliaries supercilliary supercillary supercilary supercilium")
+# The whole bird: in `white belly bird` the belly is white.
+WHOLE_BIRDS = word_set("bird birds duck ducks gull gulls")
+COPULAS = word_set("is are was were be been being 's s ’s look looks appear appears seem seems")
+RELATIVE = word_set("that which thats")
+CONJUNCTIONS = word_set("and or but yet & n nd ans , / plus")
+# Determiners and quantifiers that are tagged as adjectives.
+POINTERS = word_set(
     "such other many several own same few much more most less least certain various multiple another all some both"
 )
 # `swept back` is an adverb.
-BACKWARDS = _set("swept pulled laid folded going goes leading swooping slicked brushed combed")
-PLACES = _set("of on in at around near over under from along above below across through to by behind between")
+BACKWARDS = word_set("swept pulled laid folded going goes leading swooping slicked brushed combed")
+PLACES = word_set("of on in at around near over under from along above below across through to by behind between")
 
 
 def _is_plural(lower: str) -> bool:
@@ -116,7 +112,7 @@ def _is_plural(lower: str) -> bool:
 
 
 def _token_part(token: Token) -> Part:
-    """The part of a word that no lexicon lists, by its tags."""
+    """Return the part of a word that no lexicon lists, by its tags."""
     lower, tag = token.lower_, token.tag_
     if lower in TRANSPARENT or lower in POINTERS or token.text == "-":
         return Part.MODIFIER
@@ -145,19 +141,19 @@ class Vocabulary:
     """The lexicons, ready to be matched against a pipeline's tokens.
 
     Args:
-        nlp: the pipeline whose tokenizer splits the lexicons' forms of several words
-        adjectives: all adjective lexicons of the run
-        nouns: the noun lexicon, or None where any noun goes by its lemma
+        nlp: the pipeline whose tokenizer splits the lexicons' forms of several words.
+        adjectives: all adjective lexicons of the run.
+        nouns: the noun lexicon; None for any noun, by its lemma.
     """
 
     def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None) -> None:
-        # One word in two lexicons is an error of the user's.
+        # A word in two lexicons is a user's error.
         merge([*adjectives, nouns] if nouns else adjectives)
-        self.lemmatizer = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
+        self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
         self.lemmas: dict[str, str] = {}
-        # A lemmatizer that is a network needs the whole sentence: its words stay as they stand.
-        known = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
-        self.asked = [nlp.get_pipe(name) for name in ASKED] if known else []
+        # A neural lemmatizer needs the whole sentence: without a rule-based one, words are not lemmatized.
+        is_rule_based = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
+        self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST] if is_rule_based else []
         self.labels: dict[tuple[str, str], str] = {}
         self.entries: dict[str, Entry] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
@@ -174,15 +170,15 @@ class Vocabulary:
             phrases.sort(key=lambda phrase: (-len(phrase[0]), phrase[0]))
 
     def _match(self, lowers: list[str], i: int) -> tuple[int, Entry] | None:
-        """The longest form that begins at token ``i``, as its number of tokens and its entry."""
+        """Return the number of tokens and the entry of the longest form that begins at token ``i``."""
         for tokens, entry in self.phrases.get(lowers[i], ()):
             if tuple(lowers[i : i + len(tokens)]) == tokens:
                 return len(tokens), entry
-        entry = self.entries.get(lowers[i])
-        return (1, entry) if entry else None
+        word = self.entries.get(lowers[i])
+        return (1, word) if word else None
 
     def words(self, doc: Doc) -> list[Word]:
-        """The caption's words, in order."""
+        """Return the caption's words, in order."""
         lowers = [token.lower_ for token in doc]
         result: list[Word] = []
         i = 0
@@ -205,32 +201,48 @@ class Vocabulary:
             i += length
         return result
 
+    def _listed(self, token: Token | None) -> Part | None:
+        """Return the part of a token that a lexicon lists, or None."""
+        entry = self.entries.get(token.lower_) if token is not None else None
+        return entry.part if entry else None
+
     def _part(self, doc: Doc, i: int) -> Part:
-        """The part of a token that no lexicon lists, by its tags and its neighbours."""
+        """Return the part of a token that no lexicon lists, by its tags and its neighbours."""
         token = doc[i]
+        before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
         part = _token_part(token)
-        following = doc[i + 1] if i + 1 < len(doc) else None
-        if following is None:
-            return Part.ADJECTIVE if part is Part.OTHER and self._is_participle(token, None) else part
-        entry = self.entries.get(following.lower_)
-        if token.lower_ == "that" and following.lower_ in COPULAS and i:
-            before = self.entries.get(doc[i - 1].lower_)
-            if before and before.part is Part.NOUN:
-                return Part.THAT
+        if self._is_relative_that(token, before, following):
+            return Part.THAT
         if part is Part.OTHER and self._is_participle(token, following):
             return Part.ADJECTIVE
-        if part is Part.NOUN and following.lower_ in TRANSPARENT:
-            return Part.MODIFIER  # `cone shaped`
-        if part is Part.NOUN and entry and entry.part is Part.ADJECTIVE and token.lower_ not in WHOLE:
-            # `mustard yellow breast`
-            return Part.MODIFIER if token.lower_ in SHADES or token.head.i == i + 1 else part
-        if part is Part.PLACE and token.lower_ == "under" and i and entry and entry.part is Part.NOUN:
-            before = self.entries.get(doc[i - 1].lower_)
-            return Part.MODIFIER if before and before.part is Part.ADJECTIVE else part
+        if part is Part.NOUN and self._is_modifier(token, following):
+            return Part.MODIFIER
+        if part is Part.PLACE and self._is_under(token, before, following):
+            return Part.MODIFIER
         return part
 
+    def _is_relative_that(self, token: Token, before: Token | None, following: Token | None) -> bool:
+        """Return whether `that` begins a relative clause: `wings that are`."""
+        is_clause = token.lower_ == "that" and following is not None and following.lower_ in COPULAS
+        return is_clause and self._listed(before) is Part.NOUN
+
+    def _is_modifier(self, token: Token, following: Token | None) -> bool:
+        """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow breast`."""
+        if following is None:
+            return False
+        if following.lower_ in TRANSPARENT:
+            return True
+        if self._listed(following) is not Part.ADJECTIVE or token.lower_ in WHOLE_BIRDS:
+            return False
+        return token.lower_ in SHADING_NOUNS or token.head.i == following.i
+
+    def _is_under(self, token: Token, before: Token | None, following: Token | None) -> bool:
+        """Return whether `under` is between an adjective and its noun: `white under tail`."""
+        is_between = self._listed(before) is Part.ADJECTIVE and self._listed(following) is Part.NOUN
+        return token.lower_ == "under" and is_between
+
     def _is_participle(self, token: Token, following: Token | None) -> bool:
-        """Whether a verb's form stands where an adjective stands: `a pointed bill`, `is pointed`."""
+        """Return whether a verb's form is used as an adjective: `a pointed bill`, `is pointed`."""
         if token.tag_ not in ("VBN", "VBD", "VBG"):
             return False
         if token.dep_ in ("amod", "acomp"):
@@ -242,17 +254,13 @@ class Vocabulary:
         if token.i == 0 or following is None:
             return False
         before = token.doc[token.i - 1]
-        inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._is_adjective(before)
-        return inside and (following.tag_.startswith(("NN", "JJ")) or following.lower_ in self.entries)
-
-    def _is_adjective(self, token: Token) -> bool:
-        entry = self.entries.get(token.lower_)
-        return entry is not None and entry.part is Part.ADJECTIVE
+        is_inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Part.ADJECTIVE
+        return is_inside and (following.tag_.startswith(("NN", "JJ")) or following.lower_ in self.entries)
 
     def _fold(self, token: Token, part: Part) -> str:
-        """A word that no lexicon lists: a noun by its lemma, an adjective as it stands.
+        """Return the canonical form of a word that no lexicon lists: a noun's lemma, else the word itself.
 
-        `longer` stays apart from `long` and `spotted` from `spot`: they say something else.
+        `longer` is not folded to `long`, nor `spotted` to `spot`: they mean something else.
         """
         if part is not Part.NOUN:
             return token.lower_
@@ -263,7 +271,7 @@ class Vocabulary:
         return entry.canonical if entry.part is Part.NOUN else token.lower_
 
     def _lemma(self, token: Token) -> str:
-        """A noun's lemma by the pipeline's lemmatizer, which needs only to see the plurals."""
+        """Return a noun's lemma by the pipeline's lemmatizer, which is needed only for plurals."""
         lower = token.lower_
         if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS"):
             return lower
@@ -273,30 +281,30 @@ class Vocabulary:
         return self.lemmas[lower]
 
     def label(self, word: Word, token: Token) -> str:
-        """A word as a node of the tree; empty for one without a letter or a digit.
+        """Return a word's label in the tree; empty for a word without a letter or a digit.
 
-        Nouns and adjectives are what they are in pairs; others are lemmas, asked once for each form and tag.
+        Nouns and adjectives have the canonical form that they have in pairs; others their lemma by form and tag.
         """
         if not word.lower.isalnum() and not any(map(str.isalnum, word.lower)):
             return ""
         if word.group or word.part in (Part.ADJECTIVE, Part.NOUN):
             return word.canonical
-        asked = (word.lower, token.tag_)
-        if asked not in self.labels:
-            self.labels[asked] = self._ask(token)
-        return self.labels[asked]
+        form = (word.lower, token.tag_)
+        if form not in self.labels:
+            self.labels[form] = self._lemma_by_tag(token)
+        return self.labels[form]
 
-    def _ask(self, token: Token) -> str:
-        """The lemma of a token by its form and tag alone."""
+    def _lemma_by_tag(self, token: Token) -> str:
+        """Return the lemma of a token by its form and tag alone."""
         from spacy.tokens import Doc
 
         doc = Doc(token.vocab, words=[token.lower_])
         doc[0].tag_ = token.tag_
-        for component in self.asked:
+        for component in self.on_request:
             doc = component(doc)
         return doc[0].lemma_.lower() or token.lower_
 
 
 def spans(words: Iterable[Word]) -> dict[int, int]:
-    """From a token's index to the index of the word that holds it."""
+    """Return the index of each token to that of its word."""
     return {i: n for n, word in enumerate(words) for i in range(word.first, word.last + 1)}

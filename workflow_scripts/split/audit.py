@@ -1,36 +1,31 @@
 """Re-establish what the splits promise, from words and the lexicons' surface forms alone.
 
-Two guarantees: (1) no caption of train or test_seen holds a held-out pair; (2) in a swapped caption only
-adjectives (and a/an before them) changed, and each changed pair is held out. Nothing of the pair
-extraction is imported, so that a fault there shows here. A violation ends the step with an error;
-suspicions are listed for people to read.
+Two guarantees: (1) no caption of train or test_seen has a held-out pair; (2) in a swapped caption only adjectives (and
+a/an before them) changed, and each changed pair is held out. Nothing of the pair extraction is imported, so that a
+fault there is found here. A violation ends the step with an error; suspicions are listed for people to read.
 
-How words are read (``stated``), and why no stricter: an adjective directly before a noun, or coordinated with
-one that is (`black and white wings`), or before coordinated nouns (`white breast and belly`). A word list
-cannot tell `a black wing with` from `black wing tips`, whose tips are black: a noun before an unlisted word
-counts only where that word is a function word. Of nouns in a row the first bears the adjective (`yellow breast
-belly sides`), unless the second is one that names a mark or feathers on it (`black cheek patch`). A
-coordinated noun with a predicate of its own (`black head and wings that are white`) shares nothing. A predicate
-(`the bill is black`, `wings that are brown`) counts where no preposition makes its subject part of something else
-(`the top of the wings is red`) and no noun follows it (`the belly is red wings`). What these rules let through is
-a suspicion, as is every held-out adjective within three words of its noun; most of those stand between two
-nouns (`a black bill and white wings`: black near wings).
+How words are read (``stated``): an adjective directly before a noun, or coordinated with one that is (`black and white
+wings`), or before coordinated nouns (`white breast and belly`). A word list cannot distinguish `a black wing with` from
+`black wing tips`, whose tips are black: a noun before an unlisted word counts only if that word is a function word. Of
+nouns in a row the first bears the adjective (`yellow breast belly sides`), unless the second is one that names a mark
+or feathers on it (`black cheek patch`). A coordinated noun with a predicate of its own (`black head and wings that are
+white`) shares nothing. A predicate (`the bill is black`, `wings that are brown`) counts unless a preposition makes its
+subject part of something else (`the top of the wings is red`) or a noun follows it (`the belly is red wings`). What
+these rules miss is a suspicion, like every held-out adjective within three words of its noun; most of those are between
+two nouns (`a black bill and white wings`: black near wings).
 
 A published split (``split.published``) is read in the same way, and what the steps that took it could not take
-(``violations`` in their summaries) is added. Such a split may be used all the same, where the config says so: the
-violations are then counted in audit.json, and no error. Every image has a split, but for those that a division by
-divergence leaves unused.
+(``violations`` in their summaries) is added. The config may accept such a split: the violations are then counted in
+audit.json, without an error. Every image has a split, except those that a division by divergence leaves unused.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -42,16 +37,16 @@ from workflow_scripts.core.heldout import read_heldout, split_pair
 from workflow_scripts.core.io import read_json, read_table, write_json
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
-from workflow_scripts.split.wording import word_set
-from workflow_scripts.text.lexicon import load_lexicon
+from workflow_scripts.split.steps import Audit
+from workflow_scripts.text.lexicon import load_lexicon, word_set
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
-NEAR = 3  # words within which an adjective and a noun are a suspicion
-EXAMPLES = 3  # captions shown for each suspicion
-SHOWN = 20  # violations in the log; audit.json has all
+MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
+MAX_EXAMPLES = 3  # captions listed for each suspicion
+MAX_LOGGED = 20  # violations in the log; audit.json lists all
 
 JOINS = frozenset(("and", "or", "&", ","))
-# After a noun, these words say that it is the last of its phrase.
+# After a noun, these words show that it is the last of its phrase.
 FUNCTION_WORDS = word_set(
     "a an the this that these those it its his her their which who whose there and or but nor yet as while if "
     "with without on in of at to from by for under over above below around near along across through throughout "
@@ -68,9 +63,9 @@ PREPOSITIONS = word_set(
 )
 # After a coordinated noun, these open a predicate of its own.
 PREDICATES = VERBS | RELATIVES | word_set("has have had")
-# Nouns that stand on another noun and take its adjective.
+# Nouns for marks on another noun, which take its adjective.
 MARKS = word_set("patch spot stripe feather eyering wingbar")
-# Nouns that before another noun only say which: `black primary wings`.
+# Nouns that only tell which noun follows: `black primary wings`.
 ORDINALS = word_set("primary secondary")
 
 
@@ -78,7 +73,9 @@ ORDINALS = word_set("primary secondary")
 class Item:
     """A word of a text, a form of several words, or a sign.
 
-    kind: ``adjective`` or ``noun`` where the lexicons know it, with its canonical word; else ``other``.
+    Attributes:
+        kind: ``adjective`` or ``noun`` if a lexicon lists it, with its canonical word; else ``other``.
+        start, end: characters of the text, end exclusive.
     """
 
     kind: str
@@ -88,45 +85,53 @@ class Item:
 
 
 class Reader:
-    """Reads texts as items; ``adjectives`` and ``nouns`` map surface forms to canonical words."""
+    """Reads texts as items.
 
-    def __init__(self, adjectives: dict[str, str], nouns: dict[str, str]) -> None:
+    Args:
+        adjectives, nouns: surface forms to canonical words.
+    """
+
+    def __init__(self, adjectives: Mapping[str, str], nouns: Mapping[str, str]) -> None:
         self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
         for kind, forms in (("noun", nouns), ("adjective", adjectives)):
             for form, canonical in forms.items():
-                self.forms[tuple(self._tokens(form.lower()))] = (kind, canonical)
+                self.forms[tuple(m.group() for m in self._tokens(form.lower()))] = (kind, canonical)
         self.longest = max(len(form) for form in self.forms)
 
     @staticmethod
-    def _tokens(text: str) -> list[str]:
-        return [m.group() for m in TOKEN.finditer(text) if m.group() != "-"]
+    def _tokens(text: str) -> list[re.Match[str]]:
+        """Return the tokens without hyphens: a hyphen joins like a space."""
+        return [m for m in TOKEN.finditer(text) if m.group() != "-"]
 
     def read(self, text: str) -> list[Item]:
-        """The items of a text, the longest form first; a hyphen joins like a space."""
-        matches = [m for m in TOKEN.finditer(text) if m.group() != "-"]
-        lowers = [m.group().lower() for m in matches]
+        """Return the items of a text, the longest form first."""
+        tokens = self._tokens(text)
+        lowers = [m.group().lower() for m in tokens]
         items = []
         i = 0
-        while i < len(matches):
-            for length in range(min(self.longest, len(matches) - i), 0, -1):
+        while i < len(tokens):
+            for length in range(min(self.longest, len(tokens) - i), 0, -1):
                 known = self.forms.get(tuple(lowers[i : i + length]))
                 if known:
                     break
             else:
                 length, known = 1, None
             kind, word = known or ("other", lowers[i])
-            items.append(Item(kind, word, matches[i].start(), matches[i + length - 1].end()))
+            items.append(Item(kind, word, tokens[i].start(), tokens[i + length - 1].end()))
             i += length
         return items
 
 
+Reading = list[tuple[Item, Item]]  # adjectives, each with its noun
+
+
 def _is_participle(text: str, noun: Item) -> bool:
-    """Whether a noun stands as in `red headed`."""
+    """Return whether a noun is used as in `red headed`."""
     return text[noun.start : noun.end].lower().endswith("ed")
 
 
 def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
-    """Whether the noun at this index is surely the last of its phrase, not the first half of a compound."""
+    """Return whether the noun at this index is the last of its phrase for sure, not the first half of a compound."""
     # `red headed bird`; but a `red feathered tip` is a red tip.
     if _is_participle(text, items[noun]) and items[noun].word not in MARKS:
         return True
@@ -137,7 +142,7 @@ def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
 
 
 def _bearer(text: str, items: list[Item], noun: int) -> int | None:
-    """Of the nouns in a row that begin at ``noun``, the one that the adjective before them is about."""
+    """Return which of the nouns in a row that begin at ``noun`` bears the adjective before them."""
     while noun + 1 < len(items) and items[noun + 1].kind == "noun":
         if items[noun + 1].word not in MARKS and items[noun].word not in ORDINALS:
             break
@@ -148,7 +153,7 @@ def _bearer(text: str, items: list[Item], noun: int) -> int | None:
 
 
 def _joined(items: list[Item], index: int, step: int, kind: str) -> int | None:
-    """The item of this kind that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
+    """Return the item of this kind that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
     i = index + step
     while 0 <= i < len(items) and items[i].word in JOINS:
         i += step
@@ -156,7 +161,7 @@ def _joined(items: list[Item], index: int, step: int, kind: str) -> int | None:
 
 
 def _is_predicate(items: list[Item], adjective: int) -> bool:
-    """Whether a verb stands before the adjective: `a tail that is red and pink wings` says no red wings."""
+    """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no red wings."""
     i = adjective - 1
     while i >= 0 and items[i].kind != "noun" and (items[i].word in JOINS or items[i].word not in FUNCTION_WORDS):
         i -= 1
@@ -164,104 +169,114 @@ def _is_predicate(items: list[Item], adjective: int) -> bool:
 
 
 def _opens_clause(items: list[Item], noun: int) -> bool:
-    """Whether a verb follows the nouns that begin here: `the crown is red throat and belly are blue`."""
+    """Return whether a verb follows the nouns that begin here: `the crown is red throat and belly are blue`."""
     while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in JOINS):
         noun += 1
     return noun < len(items) and items[noun].word in VERBS
 
 
-def _before_noun(text: str, items: list[Item]) -> list[tuple[Item, Item]]:
-    """`black wings`, `black and white wings`, `white breast and belly`."""
-    found = []
-    for index, item in enumerate(items):
-        if item.kind != "noun" or index == 0 or items[index - 1].kind != "adjective":
-            continue
-        i = index - 1
-        if _is_predicate(items, i) and _opens_clause(items, index):
-            continue
-        adjectives = [items[i]]
-        while (i := _joined(items, i, -1, "adjective")) is not None and not _is_predicate(items, i):
-            adjectives.append(items[i])
-        noun = _bearer(text, items, index)
-        if noun is None:
-            continue
-        bearers = [items[noun]]
+def _adjectives_before(items: list[Item], noun: int) -> list[Item]:
+    """Return the adjective before a noun, and those coordinated with it; none if it is a predicate."""
+    if noun == 0 or items[noun - 1].kind != "adjective":
+        return []
+    if _is_predicate(items, noun - 1) and _opens_clause(items, noun):
+        return []
+    adjectives = [items[noun - 1]]
+    i = _joined(items, noun - 1, -1, "adjective")
+    while i is not None and not _is_predicate(items, i):
+        adjectives.append(items[i])
+        i = _joined(items, i, -1, "adjective")
+    return adjectives
+
+
+def _bearers(text: str, items: list[Item], first: int) -> list[Item]:
+    """Return the nouns that bear the adjectives before the noun ``first``."""
+    noun = _bearer(text, items, first)
+    bearers: list[Item] = []
+    while noun is not None:
+        bearers.append(items[noun])
         # `red headed and tailed bird` is left to the suspicions.
-        while not _is_participle(text, items[noun]) and (joined := _joined(items, noun, 1, "noun")) is not None:
-            noun_after = _bearer(text, items, joined)
-            if noun_after is None or {i.word for i in items[noun_after + 1 : noun_after + 3]} & PREDICATES:
-                break
-            noun = noun_after
-            bearers.append(items[noun])
-        found.extend((adjective, bearer) for adjective in adjectives for bearer in bearers)
-    return found
+        joined = None if _is_participle(text, items[noun]) else _joined(items, noun, 1, "noun")
+        noun = None if joined is None else _bearer(text, items, joined)
+        if noun is not None and {i.word for i in items[noun + 1 : noun + 3]} & PREDICATES:
+            break
+    return bearers
+
+
+def _before_noun(text: str, items: list[Item]) -> Reading:
+    """Return the pairs of `black wings`, `black and white wings`, `white breast and belly`."""
+    pairs: Reading = []
+    for index, item in enumerate(items):
+        adjectives = _adjectives_before(items, index) if item.kind == "noun" else []
+        if adjectives:
+            bearers = _bearers(text, items, index)
+            pairs.extend((adjective, bearer) for adjective in adjectives for bearer in bearers)
+    return pairs
 
 
 def _is_subject(items: list[Item], noun: int) -> bool:
-    """Whether the noun at this index heads `the …` or `its …` that no preposition makes part of something else."""
+    """Return whether the noun heads `the …` or `its …` that no preposition makes part of something else."""
     i = noun - 1
     while i >= 0 and (items[i].kind != "other" or items[i].word in JOINS):
         i -= 1
     return i >= 0 and items[i].word in OWNERS and (i == 0 or items[i - 1].word not in PREPOSITIONS)
 
 
-def _as_predicate(items: list[Item]) -> list[tuple[Item, Item]]:
-    """`the bill is black and white`, `wings that are brown`."""
-    found = []
+def _predicate_start(items: list[Item], noun: int) -> int | None:
+    """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in `wings that are`."""
+    i = noun + 1
+    is_relative = i < len(items) and items[i].word in RELATIVES
+    i += is_relative
+    if i == len(items) or items[i].word not in COPULAS:
+        return None
+    if is_relative:
+        before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
+        return None if before & (PREPOSITIONS - {"with"}) else i + 1
+    return i + 1 if _is_subject(items, noun) else None
+
+
+def _as_predicate(items: list[Item]) -> Reading:
+    """Return the pairs of `the bill is black and white`, `wings that are brown`."""
+    pairs: Reading = []
     for index, item in enumerate(items):
-        if item.kind != "noun":
-            continue
-        i = index + 1
-        relative = i < len(items) and items[i].word in RELATIVES
-        i += relative
-        if i == len(items) or items[i].word not in COPULAS:
-            continue
-        if relative:
-            if {before.word for before in items[max(0, index - NEAR) : index]} & (PREPOSITIONS - {"with"}):
-                continue
-        elif not _is_subject(items, index):
-            continue
-        i += 1
-        while i < len(items) and items[i].kind == "adjective":
+        i = _predicate_start(items, index) if item.kind == "noun" else None
+        while i is not None and i < len(items) and items[i].kind == "adjective":
             following = items[i + 1] if i + 1 < len(items) else None
             if following is None or not following.word[0].isalnum() or following.word in FUNCTION_WORDS:
-                found.append((items[i], item))
-            if following is None or following.word not in JOINS:
-                break
-            i += 2
-    return found
+                pairs.append((items[i], item))
+            i = i + 2 if following and following.word in JOINS else None
+    return pairs
 
 
-def stated(text: str, items: list[Item]) -> list[tuple[Item, Item]]:
-    """The adjective and noun of every pair that the order of words alone states (module docstring)."""
+def stated(text: str, items: list[Item]) -> Reading:
+    """Return the adjective and noun of every pair that the order of words alone states (module docstring)."""
     return _before_noun(text, items) + _as_predicate(items)
 
 
-def near(items: list[Item]) -> list[tuple[Item, Item]]:
-    """Every adjective and noun at most ``NEAR`` items apart."""
+def near(items: list[Item]) -> Reading:
+    """Return every adjective and noun at most ``MAX_DISTANCE`` items apart."""
     return [
         (item, other)
         for index, item in enumerate(items)
         if item.kind == "adjective"
-        for other in items[max(0, index - NEAR) : index + NEAR + 1]
+        for other in items[max(0, index - MAX_DISTANCE) : index + MAX_DISTANCE + 1]
         if other.kind == "noun"
     ]
 
 
 def words_of(pairs: Iterable[tuple[Item, Item]]) -> set[tuple[str, str]]:
-    """Items as canonical words."""
+    """Return pairs as canonical words."""
     return {(adjective.word, noun.word) for adjective, noun in pairs}
 
 
 def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
-    """Nouns and their regular plurals, where no lexicon lists their forms."""
-    forms = {}
+    """Return nouns and their regular plurals, for nouns that no lexicon lists."""
+    forms: dict[str, str] = {}
     for noun in nouns:
-        plural = (
-            f"{noun[:-1]}ies"
-            if re.search("[^aeiou]y$", noun)
-            else noun + ("es" if re.search("(s|x|z|ch|sh)$", noun) else "s")
-        )
+        if re.search("[^aeiou]y$", noun):
+            plural = f"{noun[:-1]}ies"
+        else:
+            plural = noun + ("es" if re.search("(s|x|z|ch|sh)$", noun) else "s")
         forms |= {noun: noun, plural: noun}
     return forms
 
@@ -269,9 +284,12 @@ def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
 def audit_captions(
     captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """``(violations, suspicions)`` of captions (image_id, caption_id, split, text) of train and test_seen.
+    """Return the violations and suspicions of captions of train and test_seen.
 
-    A suspicion is unexplained where no reading gives the adjective to another noun: these come first to the eye.
+    A suspicion is unexplained if no reading gives the adjective to another noun; the most unexplained come first.
+
+    Args:
+        captions: columns image_id, caption_id, split and text.
     """
     violations: list[dict[str, Any]] = []
     suspected: Counter[str] = Counter()
@@ -288,24 +306,23 @@ def audit_captions(
         words = {item.word for item in items}
         if not (words & adjectives and words & nouns):
             continue
-        reading = stated(text, items)
-        said = words_of(reading) & heldout
-        close = near(items)
-        suspicious = (words_of(close) & heldout) - said
-        if not (said or suspicious):
+        reading, close = stated(text, items), near(items)
+        violated = words_of(reading) & heldout
+        suspicious = (words_of(close) & heldout) - violated
+        if not (violated or suspicious):
             continue
-        where = [{name: column[place] for name, column in columns.items()} for place in places]
+        rows = [{name: column[place] for name, column in columns.items()} for place in places]
         explained = {adjective.start for adjective, _ in reading}
         open_questions = words_of(pair for pair in close if pair[0].start not in explained) & suspicious
-        for adjective, noun in sorted(said):
+        for adjective, noun in sorted(violated):
             pair = f"{adjective}_{noun}"
-            violations += [{"guarantee": "held out", "pair": pair, **row, "text": text} for row in where]
+            violations += [{"guarantee": "held out", "pair": pair, **row, "text": text} for row in rows]
         for adjective, noun in sorted(suspicious):
             pair = f"{adjective}_{noun}"
-            suspected[pair] += len(where)
+            suspected[pair] += len(rows)
             if (adjective, noun) in open_questions:
-                unexplained[pair] += len(where)
-                examples[pair] += [{**row, "text": text} for row in where[: EXAMPLES - len(examples[pair])]]
+                unexplained[pair] += len(rows)
+                examples[pair] += [{**row, "text": text} for row in rows[: MAX_EXAMPLES - len(examples[pair])]]
     suspicions = {
         pair: {"captions": suspected[pair], "unexplained": unexplained[pair], "examples": examples[pair]}
         for pair in sorted(suspected, key=lambda p: (-unexplained[p], -suspected[p], p))
@@ -313,13 +330,11 @@ def audit_captions(
     return violations, suspicions
 
 
-def _faults(
+def _offset_faults(
     text: str, swapped_text: str, changes: list[dict[str, Any]], heldout: set[tuple[str, str]], reader: Reader
 ) -> list[str]:
-    """What is wrong with one swapped caption, in words."""
+    """Return what is wrong with the changes of a swapped caption, and with the text between them."""
     faults = []
-    if not len(changes):
-        return ["nothing is changed"]
     copied, copied_new = 0, 0
     for change in sorted(changes, key=lambda c: c["start"]):
         noun, old, new = change["noun"], change["original_adj"], change["new_adj"]
@@ -332,19 +347,26 @@ def _faults(
             ("original_adj", old, text, change["start"], change["end"]),
             ("new_adj", new, swapped_text, change["new_start"], change["new_end"]),
         ):
-            kinds = [(item.kind, item.word) for item in reader.read(source[start:end])]
-            if kinds != [("adjective", word)]:
+            if [(item.kind, item.word) for item in reader.read(source[start:end])] != [("adjective", word)]:
                 faults.append(f"{label} {word} does not stand at its offsets")
         copied, copied_new = change["end"], change["new_end"]
     if text[copied:] != swapped_text[copied_new:]:
         faults.append("more than the adjective changed at the end")
-    items, items_new = reader.read(text), reader.read(swapped_text)
-    if [i.word for i in items if i.kind == "noun"] != [i.word for i in items_new if i.kind == "noun"]:
+    return faults
+
+
+def _reading_faults(
+    text: str, swapped_text: str, changes: list[dict[str, Any]], heldout: set[tuple[str, str]], reader: Reader
+) -> list[str]:
+    """Return what is wrong with the words of a swapped caption, as they are read."""
+    faults = []
+    items, new_items = reader.read(text), reader.read(swapped_text)
+    if [i.word for i in items if i.kind == "noun"] != [i.word for i in new_items if i.kind == "noun"]:
         faults.append("the nouns changed")
-    # What the swapped caption says anew, by the order of its words, must be held out too.
+    # What only the swapped caption states must be held out too.
     reading = stated(text, items)
-    anew = words_of(stated(swapped_text, items_new)) - words_of(reading) - heldout
-    faults += [f"it also says {adjective}_{noun}, which is not held out" for adjective, noun in sorted(anew)]
+    added = words_of(stated(swapped_text, new_items)) - words_of(reading) - heldout
+    faults += [f"it also says {adjective}_{noun}, which is not held out" for adjective, noun in sorted(added)]
     changed = {change["start"]: change["noun"] for change in changes}
     if any(a.start in changed and n.word != changed[a.start] for a, n in reading):
         faults.append("the adjective is also about another noun")
@@ -352,14 +374,18 @@ def _faults(
 
 
 def _without_article(text: str) -> str:
-    """``text`` with an a or an at its end written a."""
+    """Return ``text`` with an a or an at its end written a."""
     return re.sub(r"(?i)(?<![^\W_])an?(?=\s+$)", "a", text)
 
 
 def audit_swapped(
     swapped: pd.DataFrame, captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """``(violations, counts)`` of swapped captions; captions: image_id, caption_id, split, text of all images."""
+    """Return the violations and counts of swapped captions.
+
+    Args:
+        captions: columns image_id, caption_id, split and text of all images.
+    """
     captions = captions[captions["image_id"].isin(swapped["image_id"])]
     original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
     violations = []
@@ -367,7 +393,10 @@ def audit_swapped(
     columns = ["image_id", "caption_id", "text", "swapped_text", "changes", "pair"]
     for image, number, text, swapped_text, changes, pair in swapped[columns].itertuples(index=False):
         changes = list(changes)
-        faults = _faults(text, swapped_text, changes, heldout, reader)
+        faults = ["nothing is changed"]
+        if changes:
+            faults = _offset_faults(text, swapped_text, changes, heldout, reader)
+            faults += _reading_faults(text, swapped_text, changes, heldout, reader)
         source = original.get((image, number))
         if source is None or source["text"] != text:
             faults.append("its text is not the caption's")
@@ -388,30 +417,33 @@ def audit(
     splits: pd.DataFrame,
     swapped: pd.DataFrame,
     heldout: Collection[str],
-    adjectives: dict[str, str],
-    nouns: dict[str, str] | None,
-    found_before: Sequence[dict[str, Any]] = (),
+    adjectives: Mapping[str, str],
+    nouns: Mapping[str, str] | None,
+    reported: Sequence[dict[str, Any]] = (),
     unused: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The content of audit.json.
+    """Return the content of audit.json.
 
-    captions, splits, swapped: columns of the tables of those names. adjectives, nouns: surface forms to
-    canonical words; without nouns, the held-out nouns and their regular plurals. found_before: violations that the
-    steps have found, some of which stand for several (``count``). unused: images that may be in no split.
+    Args:
+        captions, splits, swapped: columns of the tables of those names.
+        adjectives: surface forms to canonical words.
+        nouns: likewise; None for the held-out nouns and their regular plurals.
+        reported: violations that the steps have found, some of which stand for several (``count``).
+        unused: images that may be in no split.
     """
     held = {split_pair(pair) for pair in heldout}
     reader = Reader(adjectives, plain_forms(noun for _, noun in held) if nouns is None else nouns)
     captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
     captions = captions[["image_id", "caption_id", "split", "text"]]
-    violations = list(found_before)
-    # Of a published split the steps have said so already.
-    homeless = set(captions.loc[captions["split"].isna(), "image_id"])
-    lost = [] if found_before else sorted(homeless.difference(unused))
+    violations = list(reported)
+    without_split = set(captions.loc[captions["split"].isna(), "image_id"])
+    # The steps that take a published split report these.
+    lost = [] if reported else sorted(without_split.difference(unused))
     violations += [{"guarantee": "every image has a split", "image_id": image} for image in lost]
     clean = captions[captions["split"].isin(["train", "test_seen"])]
-    found, suspicions = audit_captions(clean, held, reader)
-    swap_faults, swap_counts = audit_swapped(swapped, captions, held, reader)
-    violations += found + swap_faults
+    caption_violations, suspicions = audit_captions(clean, held, reader)
+    swap_violations, swap_counts = audit_swapped(swapped, captions, held, reader)
+    violations += caption_violations + swap_violations
     sizes, images = captions["split"].value_counts(), splits["split"].value_counts()
     return {
         "violations": violations,
@@ -421,7 +453,7 @@ def audit(
             "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
             "heldout_pairs": len(held),
             "images": {name: int(images.get(name, 0)) for name in SPLITS},
-            "images_unused": len(homeless.intersection(unused)),
+            "images_unused": len(without_split.intersection(unused)),
             "captions": {name: int(sizes.get(name, 0)) for name in SPLITS},
             "captions_read": len(clean),
             "swapped": len(swapped),
@@ -432,77 +464,49 @@ def audit(
 
 
 def in_words(violation: dict[str, Any]) -> str:
-    """A violation on a line; of many names, the first."""
-    parts = {key: value[:1] if key == "names" else value for key, value in violation.items()}
-    return ", ".join(f"{key} {value}" for key, value in parts.items())
+    """Return a violation on a line, with the first of its names."""
+    fields = {key: value[:1] if key == "names" else value for key, value in violation.items()}
+    return ", ".join(f"{key} {value}" for key, value in fields.items())
 
 
 def unused_images(summary: dict[str, Any]) -> list[str]:
-    """The images that a division leaves in no split, by its splits.json."""
+    """Return the images that a division leaves in no split, by its splits.json."""
     return [*summary["unused"], *summary["left_out"]]
 
 
-def main(options: argparse.Namespace) -> None:
+def main(step: Audit) -> None:
     result = audit(
-        read_table(options.captions, CAPTIONS),
-        read_table(options.splits, SPLIT),
-        read_table(options.swapped, SWAPPED),
-        read_heldout(options.heldout),
-        load_lexicon(options.adjectives).forms,
-        load_lexicon(options.nouns).forms if options.nouns else None,
-        [violation for summary in options.reports for violation in read_json(summary).get("violations", [])],
-        unused_images(read_json(options.unused)) if options.unused else (),
+        read_table(step.captions, CAPTIONS),
+        read_table(step.splits, SPLIT),
+        read_table(step.swapped, SWAPPED),
+        read_heldout(step.heldout),
+        load_lexicon(step.adjectives).forms,
+        load_lexicon(step.nouns).forms if step.nouns else None,
+        [violation for summary in step.reports for violation in read_json(summary).get("violations", [])],
+        unused_images(read_json(step.unused)) if step.unused else (),
     )
-    if options.reports:
-        result["published"] = options.violations
-    write_json(result, options.output)
-    for violation in result["violations"][:SHOWN]:
+    if step.published:
+        result["published"] = step.published.violations
+    write_json(result, step.audit)
+    violations, counts = result["violations"], result["counts"]
+    where = f"{step.dataset}/{step.composition}"
+    for violation in violations[:MAX_LOGGED]:
         log.error("violation: %s", in_words(violation))
-    where = f"{options.dataset}/{options.composition}"
-    counts = result["counts"]
-    if result["violations"] and options.violations == "refuse":
-        cause = (
-            "it is the published split that does not keep the guarantees; to use it all the same, with the violations "
-            "counted in audit.json, set split.published.violations to count"
-            if options.reports
-            else "a lexicon lacks a form, or the extraction of pairs (surest with a lexicon, pairs.nouns) misses "
-            "something"
+    if not violations:
+        suspicions = counts["suspicions"], counts["suspicions_unexplained"]
+        log.info("%s: no violation; %d suspicions, %d of them unexplained", where, *suspicions)
+    elif step.published and step.published.violations == "count":
+        log.warning("warning: %s: %d audit violations in the published split", where, counts["violations"])
+    else:
+        advice = (
+            "to use this published split nevertheless, set split.published.violations to count"
+            if step.published
+            else "add the missing form to a lexicon, or set pairs.nouns so that pairs are found by a lexicon"
         )
-        first = in_words(result["violations"][0])
-        raise UserError(f"{where}: the audit found {counts['violations']} violations, the first is {first}: {cause}")
-    if result["violations"]:
-        log.warning(
-            "warning: %s: %d violations of the published split, taken all the same (split.published.violations: count)",
-            where,
-            counts["violations"],
+        raise UserError(
+            f"{where}: {counts['violations']} audit violations (first: {in_words(violations[0])}); {advice}"
         )
-        return
-    log.info(
-        "%s: no violation; %d suspicions, %d of them unexplained",
-        where,
-        counts["suspicions"],
-        counts["suspicions_unexplained"],
-    )
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    for name in ("captions", "heldout", "splits", "swapped"):
-        result.add_argument(f"--{name}", type=Path, required=True)
-    result.add_argument("--adjectives", type=Path, required=True, help="the composition's lexicon")
-    result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon, where there is one")
-    result.add_argument(
-        "--reports", type=Path, nargs="*", default=[], help="JSON of the steps that took what is published"
-    )
-    result.add_argument(
-        "--unused", type=Path, nargs="?", help="splits.json of a division by divergence: which images it leaves unused"
-    )
-    result.add_argument("--violations", choices=("refuse", "count"), default="refuse", help="count: no error")
-    result.add_argument("--dataset", required=True)
-    result.add_argument("--composition", required=True)
-    result.add_argument("--output", type=Path, required=True, help="audit.json")
-    return result
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

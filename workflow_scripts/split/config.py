@@ -2,97 +2,144 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveInt, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
 from workflow_scripts.core.section import Section
 
+COMPOSITION = "{composition}"  # in the path of a published file
 
-class Heldout(Section):
-    """Which pairs are held out."""
+TestSeen = Annotated[
+    Literal["auto"] | PositiveInt,
+    Field("auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"),
+]
+PromptRule = Annotated[
+    Literal["pairs", "all"], Field("pairs", description="captions with a pair to judge; all as published")
+]
+Draws = Annotated[int, Field(1, ge=1, description="images to be made for each prompt")]
+PerImage = Annotated[
+    int | None, Field(None, ge=1, description="most prompts per image and split, drawn by seed; null: all")
+]
+
+
+class Draw(Section):
+    """How the held-out pairs are drawn."""
 
     fraction: float = Field(0.1, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
-    window: tuple[float, float] = Field((25, 75), description="percentiles of the ranking to draw between")
+    window: tuple[float, float] = Field((25.0, 75.0), description="percentiles of the ranking to draw between")
+
+    @model_validator(mode="after")
+    def _check_window(self) -> Draw:
+        low, high = self.window
+        if not 0 <= low < high <= 100:
+            raise ValueError("window must be two percentiles between 0 and 100, the lower first")
+        return self
+
+
+class Heldout(Draw):
+    """Which pairs are held out."""
+
     pairs: list[str] | dict[str, list[str]] | None = Field(
         None, description="adjective_noun strings (for several compositions, a list for each): overrides the draw"
     )
 
     @model_validator(mode="after")
-    def _checked(self) -> Heldout:
-        low, high = self.window
-        if not 0 <= low < high <= 100:
-            raise ValueError("window must be two percentiles, the lower first, within 0 and 100")
+    def _check_pairs(self) -> Heldout:
         lists = self.pairs.values() if isinstance(self.pairs, dict) else [self.pairs]
         if any(listed == [] for listed in lists):
-            raise ValueError("an empty list of pairs: leave it out to draw them")
+            raise ValueError("empty list of pairs; remove the key to draw them")
         return self
 
+    def listed(self, composition: str) -> list[str]:
+        """Return the pairs that are listed for a composition; none if they are drawn."""
+        listed = self.pairs.get(composition) if isinstance(self.pairs, dict) else self.pairs
+        return listed or []
 
-class Published(Section):
-    """A split that others have published, taken instead of drawn; {composition} in a path stands for its name."""
+
+class Tolerance(Section):
+    """What happens if the audit finds violations in a published split."""
+
+    violations: Literal["refuse", "count"] = Field(
+        "refuse", description="count: continue despite audit violations, which are listed in audit.json"
+    )
+
+
+class Published(Tolerance):
+    """A split that others have published, used instead of a drawn one; {composition} in a path is replaced."""
 
     split: str = Field(min_length=1, description="split.pkl: the held-out pairs, and the images of each split")
     data: str | None = Field(None, min_length=1, description="data.pkl: its swapped captions; null: they are made here")
-    violations: Literal["refuse", "count"] = Field(
-        "refuse", description="count: go on with a split that the audit finds fault with; audit.json has the faults"
-    )
+
+    def file(self, kind: Literal["split", "data"], composition: str) -> Path | None:
+        """Return the split.pkl or data.pkl of a composition; None if swapped captions are made here."""
+        path: str | None = getattr(self, kind)
+        return Path(path.replace(COMPOSITION, composition)) if path else None
 
 
 class Divergence(Section):
     """A division of the images by divergence (Keysers et al. 2020), from which the held-out pairs follow."""
 
-    atom: float = Field(
-        0.02, ge=0, le=1, description="atom divergence of the division to come near to; with compound max, at most"
+    atom: float = Field(0.02, ge=0, le=1, description="target atom divergence; with compound max, an upper bound")
+    compound: Literal["max"] | Annotated[float, Field(ge=0, le=1)] = Field(
+        "max", description="target compound divergence, from 0 to 1; max: the largest"
     )
-    compound: Literal["max"] | float = Field("max", description="compound divergence to come near to; max: the largest")
-    train: float = Field(0.6, gt=0, lt=1, description="share of the images; what neither side takes is not used")
+    train: float = Field(0.6, gt=0, lt=1, description="fraction of the images; those in neither side are not used")
     test: float = Field(
         0.2,
         gt=0,
         lt=1,
-        description="share of the images: test_unseen, and test_seen as far as it is not filled from train",
+        description="fraction of the images: test_unseen, and test_seen unless it must be filled from train",
     )
-    restarts: int = Field(3, ge=1, description="divisions from different first images, of which the best is taken")
+    restarts: int = Field(3, ge=1, description="divisions from different first images, of which the best is kept")
 
-    @field_validator("compound", mode="before")
+    @field_validator("compound", mode="wrap")
     @classmethod
-    def _max_or_share(cls, value: object) -> object:
-        if value != "max" and not (isinstance(value, int | float) and 0 <= value <= 1):
-            raise ValueError("must be max, or a number from 0 to 1")
-        return value
+    def _check_compound(cls, value: object, check: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return check(value)
+        except ValidationError:
+            raise ValueError("expected max or a number from 0 to 1") from None
 
     @model_validator(mode="after")
-    def _checked(self) -> Divergence:
+    def _check_fractions(self) -> Divergence:
         if self.train + self.test > 1 + 1e-9:
-            raise ValueError(
-                f"train and test are shares of the images: together at most 1, not {self.train + self.test:g}"
-            )
+            raise ValueError(f"fractions train and test must sum to at most 1, not {self.train + self.test:g}")
         return self
 
 
 class SplitConfig(Section):
-    """Which pairs are held out, who trains, who tests, what is swapped, what must be drawn."""
+    """Which pairs are held out, which images train, which test, what is swapped, what must be drawn."""
 
     method: Literal["pairs", "divergence"] = Field(
         "pairs", description="pairs: hold out pairs, then divide the images; divergence: the other way round"
     )
     divergence: Divergence = Field(default_factory=Divergence, description="of method divergence")
     heldout: Heldout = Field(default_factory=Heldout)
-    published: Published | None = Field(None, description="null: drawn by what stands here")
-    test_seen: Literal["auto"] | PositiveInt = Field(
-        "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
-    )
-    prompts: Literal["pairs", "all"] = Field("pairs", description="captions with a pair to judge; all as published")
-    draws: int = Field(1, ge=1, description="images to be made for each prompt")
-    per_image: int | None = Field(None, ge=1, description="at most this many prompts an image and split, drawn by seed")
+    published: Published | None = Field(None, description="null: drawn as configured here")
+    test_seen: TestSeen
+    prompts: PromptRule
+    draws: Draws
+    per_image: PerImage
 
     @model_validator(mode="after")
-    def _one_choice(self) -> SplitConfig:
+    def _check_sources(self) -> SplitConfig:
         if self.published and self.heldout.pairs:
-            raise ValueError("published brings its own held-out pairs: leave out heldout.pairs, or published")
+            raise ValueError("published defines the held-out pairs; remove heldout.pairs or published")
         if self.method == "divergence":
             for name, other in (("published", self.published), ("heldout.pairs", self.heldout.pairs)):
                 if other:
-                    raise ValueError(f"method divergence finds the held-out pairs: leave out {name}, or the method")
+                    raise ValueError(f"method divergence determines the held-out pairs; remove {name} or the method")
         return self
+
+    def check_compositions(self, compositions: Collection[str]) -> None:
+        """Check what is set for each composition; raises ValueError."""
+        for name in self.heldout.pairs if isinstance(self.heldout.pairs, dict) else ():
+            if name not in compositions:
+                raise ValueError(f"split.heldout.pairs: unknown composition {name}; allowed: {', '.join(compositions)}")
+        for kind in ("split", "data") if self.published and len(compositions) > 1 else ():
+            path = getattr(self.published, kind)
+            if path and COMPOSITION not in path:
+                raise ValueError(f"split.published.{kind}: {path}: add {COMPOSITION}, since there are several")

@@ -1,13 +1,9 @@
-"""Draw what the splits of one data set and composition hold: their adjectives and nouns, and the swapped pairs.
-
-The distribution of words in each split is that of the paper's figures 8 to 23, as bars. Every figure is an SVG that
-says its definition, its n and its seed, and whose bytes depend on its data alone.
-"""
+"""Draw what the splits of a composition hold: their adjectives and nouns, and the swapped pairs."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -31,19 +27,20 @@ from workflow_scripts.plot.labels import (
     percent,
     swatch,
 )
+from workflow_scripts.split.steps import DrawSplits
 from workflow_scripts.stats.balance import Cut, cut_dominant
 
-# Rows of one figure at most; what is beyond is counted in a line.
-MOST_WORDS, MOST_PAIRS = 40, 40
+# Rows of one figure; further ones are counted in a line.
+MAX_WORDS, MAX_PAIRS = 40, 40
 
 
 def occurrences_by_split(
     pairs: pd.DataFrame, ranking: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame
 ) -> pd.DataFrame:
-    """Each occurrence of ranked words, columns adjective, noun, split; test_swapped has those of swapped captions.
+    """Return adjective, noun and split of each occurrence of ranked words; test_swapped has those of swapped captions.
 
-    Disputed occurrences, which are not ranked either, are left out. An adjective is the swapped one where a change
-    replaces its characters.
+    Disputed occurrences, which are not ranked either, are skipped. If a change replaces an adjective, the new one
+    counts.
     """
     ranked = pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])
     counted = pairs[ranked & (pairs["relation"] != "disputed")]
@@ -63,14 +60,14 @@ def occurrences_by_split(
 
 
 def word_shares(occurrences: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The share of a split's occurrences that each word has: a row a word, most frequent in train first."""
+    """Return the fraction of each split's occurrences that has a word: a row per word, most frequent in train first."""
     counts = pd.crosstab(occurrences[column], occurrences["split"]).reindex(columns=list(SPLIT_NAMES), fill_value=0)
     counts = counts.sort_index().sort_values("train", ascending=False, kind="stable")
     return counts / counts.sum().where(counts.sum() > 0, 1)
 
 
 def name_words(axes: Axes, words: Sequence[str], margin: float) -> None:
-    """Name the rows by words; one that names a color has a swatch of it before its row."""
+    """Name the rows by words; the name of a color gets a swatch of it."""
     name_rows(axes, words, margin)
     colors = [swatch(word) for word in words]
     if not any(colors):
@@ -86,9 +83,9 @@ def name_words(axes: Axes, words: Sequence[str], margin: float) -> None:
 
 
 def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
-    """Dots: the share of each word of ``kind``, adjective or noun, in each split."""
+    """Return dots: the fraction of each word of ``kind``, adjective or noun, in each split."""
     shares = word_shares(occurrences, kind)
-    shown = shares.head(MOST_WORDS)
+    shown = shares.head(MAX_WORDS)
     sizes = occurrences["split"].value_counts()
     figure = Figure(figsize=size(len(shown), 0.3, 1.6))
     axes = figure.add_subplot()
@@ -111,18 +108,18 @@ def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
 
 
 def distribution(words: pd.Series) -> pd.DataFrame:
-    """The words of one split, most frequent first: columns word, n, share; past MOST_WORDS they make one last row."""
+    """Return word, n and share of the words of one split, most frequent first; the last row sums up the rarest."""
     counts = words.value_counts().rename_axis("word").reset_index(name="n")
     counts = counts.sort_values(["n", "word"], ascending=[False, True], ignore_index=True)
-    rest = counts[MOST_WORDS:]
+    rest = counts[MAX_WORDS:]
     if len(rest):
         last = pd.DataFrame({"word": [f"{len(rest)} others"], "n": [rest["n"].sum()]})
-        counts = pd.concat([counts[:MOST_WORDS], last], ignore_index=True)
+        counts = pd.concat([counts[:MAX_WORDS], last], ignore_index=True)
     return counts.assign(share=counts["n"] / max(counts["n"].sum(), 1))
 
 
 def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) -> Figure:
-    """Bars: the share of each word of ``kind`` in ``split``. shares: as ``distribution`` gives them."""
+    """Return bars: the fraction of each word of ``kind`` in ``split``, as ``distribution`` returns them."""
     if shares.empty:
         return empty(f"No pair of ranked words in {SPLIT_NAMES[split]}.")
     figure = Figure(figsize=size(len(shares), 0.22, 1.1))
@@ -141,12 +138,12 @@ def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) ->
 
 
 def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
-    """For each swapped pair, how many prompts have it before balancing and how many count after."""
+    """Return, for each swapped pair, how many prompts have it before balancing and how many count after."""
     if not len(pairs):
         return empty("No caption was swapped.")
     before = pd.Series(pairs).value_counts().rename_axis("pair").reset_index(name="n")
     before = before.sort_values(["n", "pair"], ascending=[False, True], ignore_index=True)
-    shown = before.head(MOST_PAIRS)
+    shown = before.head(MAX_PAIRS)
     after = [cut.kept.get(pair, n) for pair, n in zip(shown["pair"], shown["n"], strict=True)]
     figure = Figure(figsize=size(len(shown), 0.24, 1.6))
     axes = figure.add_subplot()
@@ -159,54 +156,41 @@ def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_xlabel("swapped prompts")
     figure.legend(loc="outside upper left", ncols=2, fontsize=9)
-    rest = before["n"][MOST_PAIRS:]
+    rest = before["n"][MAX_PAIRS:]
     more = f"; {len(rest)} rarer pairs ({rest.sum()} prompts) not shown" if len(rest) else ""
     note(figure, f"n = {len(pairs):,} prompts, {len(before)} pairs{more}\ncut: {cut.rule}; seed {seed}")
     return figure
 
 
-def main(options: argparse.Namespace) -> None:
-    seed = options.seed
-    place = options.results / options.dataset
-    ours = place / options.composition
+def main(step: DrawSplits) -> None:
     occurrences = occurrences_by_split(
-        read_table(place / "pairs.parquet", PAIRS),
-        read_table(ours / "ranking.parquet", RANKING),
-        read_table(ours / "splits.parquet", SPLIT),
-        read_table(ours / "swapped.parquet", SWAPPED),
+        read_table(step.pairs, PAIRS),
+        read_table(step.ranking, RANKING),
+        read_table(step.splits, SPLIT),
+        read_table(step.swapped, SWAPPED),
     )
-    prompts = read_table(ours / "prompts.parquet", PROMPTS)
-    drawn = prompts.loc[prompts["split"] == "test_swapped", "pair"].tolist()
-    where = f"{options.dataset}, {options.composition}"
+    prompts = read_table(step.prompts, PROMPTS)
+    swapped = prompts.loc[prompts["split"] == "test_swapped", "pair"].tolist()
+    where = f"{step.dataset}, {step.composition}"
 
-    def write(figure: Figure, name: str, title: str, description: str = "") -> None:
-        path = options.results / "figures" / f"{options.dataset}_{options.composition}_{name}.svg"
+    def write(figure: Figure, path: Path, title: str, description: str = "") -> None:
         save(figure, path, f"{title} ({where})", description)
 
     with style():
-        cut = cut_dominant(drawn, options.dominant, options.ratio)
+        cut = cut_dominant(swapped, step.dominant, step.ratio)
         title = "How often each swapped pair is prompted, before and after balancing"
-        write(draw_swapped_pairs(drawn, cut, seed), "swapped_pairs", title)
-        for kind, words in WORD_KINDS.items():
-            write(draw_words(occurrences, kind, seed), words, f"{words.capitalize()} in each split")
-            for split, name in SPLIT_NAMES.items():
-                shares = distribution(occurrences.loc[occurrences["split"] == split, kind])
-                said = ", ".join(f"{row.word} {percent(row.share)} %" for row in shares.itertuples())
-                figure = draw_distribution(shares, kind, split, seed)
-                write(figure, f"{split}_{words}", f"{words.capitalize()} in {name}", said)
-    log.info("%s: figures of words and swapped pairs in %s", where, options.results / "figures")
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--results", type=Path, required=True, help="the folder of the artifacts")
-    result.add_argument("--dataset", required=True)
-    result.add_argument("--composition", required=True)
-    result.add_argument("--dominant", type=int, default=1, help="score.balance.dominant (default: %(default)s)")
-    result.add_argument("--ratio", type=float, default=1.25, help="score.balance.ratio (default: %(default)s)")
-    result.add_argument("--seed", type=int, default=0, help="of the run, named in the figures")
-    return result
+        write(draw_swapped_pairs(swapped, cut, step.seed), step.swapped_pairs, title)
+        for kind, path in (("adjective", step.adjectives), ("noun", step.nouns)):
+            title = f"{WORD_KINDS[kind].capitalize()} in each split"
+            write(draw_words(occurrences, kind, step.seed), path, title)
+        kinds_of_splits = product(SPLIT_NAMES.items(), WORD_KINDS.items())
+        for ((split, name), (kind, words)), path in zip(kinds_of_splits, step.distributions, strict=True):
+            shares = distribution(occurrences.loc[occurrences["split"] == split, kind])
+            numbers = ", ".join(f"{row.word} {percent(row.share)} %" for row in shares.itertuples())
+            figure = draw_distribution(shares, kind, split, step.seed)
+            write(figure, path, f"{words.capitalize()} in {name}", numbers)
+    log.info("%s: figures of words and swapped pairs in %s", where, step.swapped_pairs.parent)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

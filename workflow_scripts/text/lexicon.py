@@ -1,4 +1,4 @@
-"""Lexicons: which surface forms stand for which word. Data that users edit (``lexicons/``)."""
+"""Lexicons: surface forms and their canonical words. Data that users edit (``lexicons/``)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from workflow_scripts.core.errors import UserError
 
 @dataclass(frozen=True)
 class Lexicon:
-    """``forms`` maps each lower-case surface form, the canonical word's own included, to the canonical word.
+    """A named list of words with their surface forms.
 
-    A form may hold spaces (``eye ring``). Inflected forms (``wings``) are listed like any other, so that
-    a reader of tokens needs no lemmatizer.
+    Attributes:
+        forms: each lower-case surface form, the canonical word included, to the canonical word. A form may contain
+            spaces (``eye ring``). Inflected forms (``wings``) are listed like any other, so that no lemmatizer is
+            needed.
     """
 
     name: str
@@ -24,40 +26,48 @@ class Lexicon:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The canonical words, sorted."""
+        """Return the canonical words, sorted."""
         return tuple(sorted(set(self.forms.values())))
 
 
 def load_lexicon(path: str | Path) -> Lexicon:
     """Read a YAML file ``canonical: [other forms]``.
 
-    Raises UserError for a file that is not of that shape and for a form that stands in two places.
+    Raises:
+        UserError: the file has another structure, or a form is listed twice.
     """
     path = Path(path)
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
-        raise UserError(f"{path}: no such lexicon; there are: {known}") from error
+        raise UserError(f"{path}: no such lexicon; choose one of: {known}") from error
     except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        raise UserError(f"{path}: not valid YAML; fix it ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict) or not content:
-        raise UserError(f"{path}: must map each word to a list of its other forms")
+        raise UserError(f"{path}: expected a mapping; map each word to a list of its other forms")
     forms: dict[str, str] = {}
     for word, others in content.items():
         if not isinstance(word, str) or not (others is None or isinstance(others, list)):
-            raise UserError(f"{path}: {word!r}: must be a word followed by a list of its other forms")
+            raise UserError(
+                f"{path}: {word!r}: expected a list of other forms; write word: [form, form]"
+            )
         for form in [word, *(others or [])]:
             if not isinstance(form, str) or not form.strip() or form != form.lower():
-                raise UserError(f"{path}: {word}: {form!r} must be a lower-case word (quote yes, no, on, off)")
+                raise UserError(f"{path}: {word}: {form!r}: expected a lower-case word; quote yes, no, on and off")
             if form in forms:
-                raise UserError(f"{path}: {form!r} stands under {forms[form]!r} and under {word!r}: keep one")
+                raise UserError(f"{path}: duplicate entry {form!r} under {forms[form]!r} and {word!r}; remove one")
             forms[form] = word
     return Lexicon(path.stem, forms)
 
 
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a list that is written as a sentence."""
+    return frozenset(words.split())
+
+
 def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
-    """One lexicon from several; UserError where two of them claim the same form."""
+    """Return one lexicon for several; raises UserError if two of them list the same form."""
     forms: dict[str, str] = {}
     owner: dict[str, str] = {}
     names = []
@@ -65,6 +75,6 @@ def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
         names.append(lexicon.name)
         for form, word in lexicon.forms.items():
             if form in forms:
-                raise UserError(f"lexicons {owner[form]} and {lexicon.name}: {form!r} stands in both: keep it in one")
+                raise UserError(f"lexicons {owner[form]} and {lexicon.name}: duplicate entry {form!r}; remove one")
             forms[form], owner[form] = word, lexicon.name
     return Lexicon("+".join(names), forms)

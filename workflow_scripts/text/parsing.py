@@ -1,7 +1,7 @@
-"""Parse many texts: each distinct one once, by worker processes, kept in a cache.
+"""Parse many texts with worker processes: each distinct text once, cached.
 
-What a parser makes of a text, and what that depends on, is its own affair: its keys must hold all of it, so that
-neither the batch nor the process nor the order matters.
+A parser's keys must cover everything that its result depends on, so that the batch, the process and the order do not
+matter.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Protocol
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.errors import UserError
 
-CHUNK = 256  # texts that a worker takes at once
+CHUNK = 256  # texts per task of a worker
 
 
 class Parser(Protocol):
-    """``keys`` names each text's place in the cache, ``parse`` gives what stands there."""
+    """``keys`` returns the keys of texts in the cache, ``parse`` their values."""
 
     def keys(self, texts: Iterable[str]) -> list[bytes]: ...
     def parse(self, texts: Sequence[str]) -> list[bytes]: ...
@@ -36,7 +36,7 @@ _parser: Parser | None = None
 def _start(parser: Parser) -> None:
     global _parser
     _parser = parser
-    # Else a worker whose parent was killed waits for work for ever.
+    # Otherwise a worker whose parent was killed waits for work forever.
     Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -55,31 +55,37 @@ def _work(texts: list[str]) -> list[bytes]:
 def parse_all(
     parser: Parser, items: Iterable[tuple[bytes, str]], processes: int
 ) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Parse texts given with their keys; yields keys with what they gave, a chunk at a time, in any order.
+    """Parse texts; yield their keys and values, a chunk at a time, in any order.
 
-    At most two chunks for each process are held at once, so that ``items`` may be endless.
+    At most two chunks per process are in memory, so that ``items`` may be endless.
+
+    Args:
+        items: keys and texts.
+
+    Raises:
+        UserError: a worker was killed.
     """
     source = iter(items)
     if processes == 1:
-        while part := list(islice(source, CHUNK)):
-            yield list(zip([k for k, _ in part], parser.parse([t for _, t in part]), strict=True))
+        while chunk := list(islice(source, CHUNK)):
+            yield list(zip([k for k, _ in chunk], parser.parse([t for _, t in chunk]), strict=True))
         return
-    # A forked worker shares the loaded pipeline; elsewhere than on Linux forking is not safe.
+    # A forked worker shares the loaded pipeline; forking is safe only on Linux.
     method = "fork" if sys.platform == "linux" else "spawn"
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(parser,)) as pool:
         running: dict[Future[list[bytes]], list[bytes]] = {}
         try:
             while True:
-                while len(running) < 2 * processes and (part := list(islice(source, CHUNK))):
-                    running[pool.submit(_work, [t for _, t in part])] = [k for k, _ in part]
+                while len(running) < 2 * processes and (chunk := list(islice(source, CHUNK))):
+                    running[pool.submit(_work, [t for _, t in chunk])] = [k for k, _ in chunk]
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     yield list(zip(running.pop(future), future.result(), strict=True))
         except BrokenProcessPool as error:
             raise UserError(
-                f"--processes {processes}: one of them died, most likely for want of memory: run again, it resumes"
+                f"--processes {processes}: a worker was killed, probably out of memory; run again to resume"
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
@@ -92,26 +98,29 @@ def fill(
     processes: int,
     seen: Callable[[int], object] = lambda n: None,
 ) -> int:
-    """Parse the distinct texts of ``batches`` that the cache does not hold, into it; how many there were.
+    """Parse the distinct texts of ``batches`` that are not cached; return how many there were.
 
-    Blank texts are left out. ``seen`` is called with the size of each batch when its turn is over.
+    Blank texts are skipped.
+
+    Args:
+        seen: called with the size of each batch that was submitted.
     """
-    flying: set[bytes] = set()
+    pending: set[bytes] = set()
 
     def new() -> Iterator[tuple[bytes, str]]:
         for texts in batches:
             keyed = {k: text for k, text in zip(parser.keys(texts), texts, strict=True) if text.strip()}
-            held = cache.get(list(keyed))
-            # Claimed all at once: what is parsed while this batch is handed out must not be claimed again.
-            mine = [k for k in keyed if k not in held and k not in flying]
-            flying.update(mine)
-            for k in mine:
+            cached = cache.get(list(keyed))
+            # All at once: a text that is parsed while this batch is submitted must not be submitted again.
+            new_keys = [k for k in keyed if k not in cached and k not in pending]
+            pending.update(new_keys)
+            for k in new_keys:
                 yield k, keyed[k]
             seen(len(texts))
 
     parsed = 0
-    for part in parse_all(parser, new(), processes):
-        cache.put(part)
-        flying.difference_update(k for k, _ in part)
-        parsed += len(part)
+    for chunk in parse_all(parser, new(), processes):
+        cache.put(chunk)
+        pending.difference_update(k for k, _ in chunk)
+        parsed += len(chunk)
     return parsed

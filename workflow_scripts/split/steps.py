@@ -1,0 +1,188 @@
+"""The steps of stage split: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflow_scripts.core.step import Input, Key, Output, Seed, Step
+from workflow_scripts.split.config import Divergence, Draw, Draws, PerImage, PromptRule, TestSeen, Tolerance
+
+Captions = Annotated[Input, Field(description="captions.parquet")]
+Images = Annotated[Input, Field(description="images.parquet")]
+Pairs = Annotated[Input, Field(description="pairs.parquet")]
+Ranking = Annotated[Input, Field(description="ranking.parquet")]
+Heldout = Annotated[Input, Field(description="heldout.json")]
+Splits = Annotated[Input, Field(description="splits.parquet")]
+Swapped = Annotated[Input, Field(description="swapped.parquet")]
+Adjectives = Annotated[Input, Field(description="the composition's lexicon (YAML)")]
+Dataset = Annotated[str, Field(description="name of the data set")]
+Composition = Annotated[str, Field(description="name of the composition")]
+
+
+class DivideImages(Step):
+    """Divide the images so that train and test diverge in their pairs, and hardly in their adjectives and nouns.
+
+    Follows DBCA (Keysers et al. 2020), with images as samples: an image goes with all its captions.
+    """
+
+    captions: Captions
+    pairs: Pairs
+    ranking: Ranking
+    divergence: Annotated[Divergence, Key("split.divergence")] = Divergence()
+    seed: Seed
+    dataset: Dataset
+    composition: Composition
+    division: Output = Field(description="division.parquet")
+    summary: Output = Field(description="division.json: target and result")
+
+
+class SampleHeldout(Step):
+    """Draw the pairs that are held out from the middle of the ranking, or take listed, published or missing ones.
+
+    Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the 75th
+    percentile of the list sorted by frequency. With a division by divergence, the pairs missing from train are held
+    out.
+    """
+
+    ranking: Ranking
+    draw: Annotated[Draw, Key("split.heldout")] = Draw()
+    listed: list[str] = Field([], description="hold out these pairs (adjective_noun) instead of drawing")
+    published: Path | None = Field(None, description="hold out the pairs of this split.pkl instead of drawing")
+    adjectives: Input | None = Field(None, description="with published: the composition's lexicon (YAML)")
+    nouns: Input | None = Field(None, description="with published: the noun lexicon (YAML), if there is one")
+    division: Input | None = Field(None, description="division.parquet: hold out the pairs missing from its train")
+    pairs: Input | None = Field(None, description="with division: pairs.parquet")
+    seed: Seed
+    dataset: Dataset
+    composition: Composition
+    heldout: Output = Field(description="heldout.json")
+
+
+class MakeSplits(Step):
+    """Divide the images into train, test_seen and test_unseen, or take a published division, or one by divergence.
+
+    An image of test_unseen has a held-out pair in some caption; test_seen is drawn from the rest; train is the
+    remainder.
+    """
+
+    captions: Captions
+    pairs: Pairs
+    ranking: Ranking
+    heldout: Heldout
+    test_seen: Annotated[TestSeen, Key("split.test_seen")]
+    published: Path | None = Field(None, description="take the images of this split.pkl instead of drawing")
+    division: Input | None = Field(None, description="take the sides of this division.parquet instead of drawing")
+    seed: Seed
+    dataset: Dataset
+    composition: Composition
+    splits: Output = Field(description="splits.parquet")
+    csv: Output = Field(description="the same as CSV")
+    summary: Output = Field(description="splits.json: counts")
+
+
+class SwapAdjectives(Step):
+    """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
+
+    captions: Captions
+    pairs: Pairs
+    heldout: Heldout
+    splits: Splits
+    adjectives: Adjectives
+    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
+    published: Path | None = Field(None, description="take the swapped captions of this data.pkl")
+    seed: Seed
+    dataset: Dataset
+    composition: Composition
+    swapped: Output = Field(description="swapped.parquet")
+    summary: Output = Field(description="swapped.json: counts")
+
+
+class MakePrompts(Step):
+    """List the images that every generator is asked to make: a caption, and the file name of its image.
+
+    prompts.jsonl is for people with their own model: for each line, draw ``text`` and save the image as ``file_name``
+    in a folder, which the generator kind ``folder`` reads.
+    """
+
+    captions: Captions
+    images: Images
+    pairs: Pairs
+    ranking: Ranking
+    heldout: Heldout
+    splits: Splits
+    swapped: Swapped
+    prompt_rule: Annotated[PromptRule, Key("split.prompts")]
+    draws: Annotated[Draws, Key("split.draws")]
+    per_image: Annotated[PerImage, Key("split.per_image")]
+    train_on: Annotated[Literal["train", "half", "all"], Key("judge.train_on")] = Field(
+        description="images used to train the judge; half: those of the test images are not prompted for"
+    )
+    seed: Seed
+    dataset: Dataset
+    composition: Composition
+    prompts: Output = Field(description="prompts.parquet")
+    jsonl: Output = Field(description="the same as JSON lines")
+    summary: Output = Field(description="prompts.json: counts")
+
+
+class Audit(Step):
+    """Re-establish what the splits promise, from words and the lexicons' surface forms alone.
+
+    A violation ends the step with an error, once audit.json is written; suspicions are listed for people to read.
+    """
+
+    captions: Captions
+    heldout: Heldout
+    splits: Splits
+    swapped: Swapped
+    adjectives: Adjectives
+    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only held-out nouns are known")
+    reports: list[Input] = Field([], description="of a published split: summaries of the steps that read it (JSON)")
+    unused: Input | None = Field(None, description="of a division by divergence: splits.json, with the unused images")
+    published: Annotated[Tolerance | None, Key("split.published")] = None
+    dataset: Dataset
+    composition: Composition
+    audit: Output = Field(description="audit.json")
+
+
+class Export(Step):
+    """Write the splits in the published formats, and the train list for people who train generators.
+
+    split.pkl: ``{"train": [...], "test_seen": [...], "test_unseen": [...], "heldout_pairs": [...]}``.
+    data.pkl: ``{image_id: {caption_id: {"text", "swapped_text", "changes_made": {"noun", "original_adj",
+    "new_adj"}}}}``, the last two only for a swapped caption. If several adjectives changed, swapped_text has all
+    changes and changes_made the first one that makes the entry's pair.
+    """
+
+    captions: Captions
+    images: Images
+    heldout: Heldout
+    splits: Splits
+    swapped: Swapped
+    folder: Output = Field(description="folder for the files; an existing one is replaced")
+
+
+class DrawSplits(Step):
+    """Draw what the splits of a composition hold: the adjectives and nouns of each, and the swapped pairs.
+
+    The distribution of words in each split is that of the paper's figures 8 to 23, as bars. Every figure is an SVG that
+    states its definition, its n and its seed, and whose bytes depend on its data alone.
+    """
+
+    pairs: Pairs
+    ranking: Ranking
+    splits: Splits
+    swapped: Swapped
+    prompts: Input = Field(description="prompts.parquet")
+    dominant: int = Field(description="how many of the most frequent swapped pairs are cut")
+    ratio: Annotated[float, Key("score.balance.ratio")] = Field(description="cut to this multiple of the next pair")
+    seed: Seed
+    dataset: Dataset
+    composition: Composition
+    adjectives: Output = Field(description="SVG: adjectives in each split")
+    nouns: Output = Field(description="SVG: nouns in each split")
+    swapped_pairs: Output = Field(description="SVG: swapped pairs, before and after balancing")
+    distributions: list[Output] = Field(description="SVGs: the adjectives, then the nouns, of each split in turn")
