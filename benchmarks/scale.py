@@ -162,30 +162,30 @@ def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[s
     steps: dict[str, list[object]] = {
         "pairs.extract_pairs": [
             *file("captions"), "--adjectives", *sorted((lexicons / "adjectives").glob("*.yaml")), *nouns,
-            "--model", "en_core_web_sm", "--processes", 2, "--cache", folder / "cache",
-            "--output", folder / "pairs.parquet", "--summary", folder / "pairs.json",
+            "--parsing.model", "en_core_web_sm", "--processes", 2, "--cache", folder / "cache",
+            "--pairs", folder / "pairs.parquet", "--summary", folder / "pairs.json",
         ],
-        "pairs.rank_pairs": [*file("pairs"), *adjectives, *nouns, "--output", folder / "ranking.parquet"],
-        "split.sample_heldout": [*file("ranking"), *where, "--output", folder / "heldout.json"],
+        "pairs.rank_pairs": [*file("pairs"), *adjectives, *nouns, "--ranking", folder / "ranking.parquet"],
+        "split.sample_heldout": [*file("ranking"), *where, *heldout],
         "split.make_splits": [
-            *file("captions", "pairs", "ranking"), *heldout, *where, "--output", folder / "splits.parquet",
+            *file("captions", "pairs", "ranking"), *heldout, *where, "--splits", folder / "splits.parquet",
             "--csv", folder / "splits.csv", "--summary", folder / "splits.json",
         ],
         "split.swap_adjectives": [
             *file("captions", "pairs", "splits"), *heldout, *adjectives, *nouns, *where,
-            "--output", folder / "swapped.parquet", "--summary", folder / "swapped.json",
+            "--swapped", folder / "swapped.parquet", "--summary", folder / "swapped.json",
         ],
         "split.make_prompts": [
             *file("captions", "images", "pairs", "ranking", "splits", "swapped"), *heldout, *where,
-            "--output", folder / "prompts.parquet", "--jsonl", folder / "prompts.jsonl",
+            "--train-on", "train", "--prompts", folder / "prompts.parquet", "--jsonl", folder / "prompts.jsonl",
             "--summary", folder / "prompts.json",
         ],
         "split.audit": [
             *file("captions", "splits", "swapped"), *heldout, *adjectives, *nouns, *where,
-            "--output", folder / "audit.json",
+            "--audit", folder / "audit.json",
         ],
         "split.export": [
-            *file("captions", "images", "splits", "swapped"), *heldout, "--output", folder / "export",
+            *file("captions", "images", "splits", "swapped"), *heldout, "--folder", folder / "export",
         ],
     }  # fmt: skip
     for module, options in steps.items():

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 import yaml
 
-from workflow_scripts.pairs.draft_nouns import draft
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_table
+from workflow_scripts.core.tables import CAPTIONS, PAIRS
+from workflow_scripts.pairs.draft_nouns import DraftNouns, draft, main
 from workflow_scripts.text.lexicon import load_lexicon
 
 
@@ -47,3 +51,16 @@ def test_forms_come_from_the_text_and_stand_in_one_place(tmp_path: Path) -> None
 def test_disputed_pairs_draft_nothing() -> None:
     captions, pairs = tables([("red wing", "red", "wing", "wing")])
     assert draft(captions, pairs.assign(relation="disputed"), most=5) == {}
+
+
+def test_an_existing_file_is_kept(tmp_path: Path) -> None:
+    captions, pairs = tables([("red wing", "red", "wing", "wing")])
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("captions", "pairs")}
+    captions.insert(2, "class_id", pd.Series([None], dtype="str"))
+    write_table(captions, paths["captions"], CAPTIONS)
+    write_table(pairs, paths["pairs"], PAIRS)
+    step = DraftNouns(**paths, output=tmp_path / "mine.yaml")
+    main(step)
+    assert load_lexicon(step.output).words == ("wing",)
+    with pytest.raises(UserError, match="mine.yaml: output file already exists; choose another path"):
+        main(step)

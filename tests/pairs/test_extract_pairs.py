@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from argparse import Namespace
 from pathlib import Path
 
 import pandas as pd
@@ -11,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.pairs.conftest import LEXICONS, MODEL
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
 from workflow_scripts.pairs import extract_pairs
+from workflow_scripts.pairs.config import Parsing
 from workflow_scripts.pairs.engine import Extractor, decode
+from workflow_scripts.pairs.steps import ExtractPairs
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import load_language
 from workflow_scripts.text.lexicon import load_lexicon
@@ -39,23 +40,22 @@ def captions(texts: list[str]) -> pd.DataFrame:
     ).astype({"class_id": "str"})  # fmt: skip
 
 
-def options(folder: Path, processes: int = 1, cache: str = "cache") -> Namespace:
-    lexicons = ROOT / "lexicons"
-    return Namespace(
+def step(folder: Path, processes: int = 1, cache: str = "cache") -> ExtractPairs:
+    return ExtractPairs(
         captions=folder / "captions.parquet",
-        adjectives=[lexicons / "adjectives" / "color.yaml", lexicons / "adjectives" / "shape.yaml"],
-        nouns=lexicons / "nouns" / "birds.yaml",
-        model="en_core_web_sm",
+        adjectives=[LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")],
+        nouns=LEXICONS / "nouns" / "birds.yaml",
+        parsing=Parsing(model=MODEL),
         processes=processes,
         cache=folder / cache,
-        output=folder / "pairs.parquet",
+        pairs=folder / "pairs.parquet",
         summary=folder / "pairs.json",
     )
 
 
 def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache") -> tuple[pd.DataFrame, dict]:
     write_table(table, folder / "captions.parquet", CAPTIONS)
-    extract_pairs.main(options(folder, processes, cache))
+    extract_pairs.main(step(folder, processes, cache))
     return read_table(folder / "pairs.parquet", PAIRS), read_json(folder / "pairs.json")
 
 
@@ -93,7 +93,7 @@ def test_another_language_is_kept_counted_and_warned_of(tmp_path, caplog, monkey
 
 
 def test_a_novel_is_no_caption(tmp_path):
-    with pytest.raises(UserError, match=r"b/0, caption 1: over 20000 characters"):
+    with pytest.raises(UserError, match=r"b/0, caption 1: longer than 20000 characters"):
         run(tmp_path, captions(["a red bird", "red bird " * 3000]))
     assert not (tmp_path / "pairs.parquet").exists()
 
@@ -101,11 +101,11 @@ def test_a_novel_is_no_caption(tmp_path):
 def test_damaged_captions(tmp_path):
     (tmp_path / "captions.parquet").write_bytes(b"not Parquet")
     with pytest.raises(UserError, match="captions.parquet: not a readable Parquet file"):
-        extract_pairs.main(options(tmp_path))
+        extract_pairs.main(step(tmp_path))
 
 
 def test_unknown_model():
-    said = "spaCy pipeline 'xx_no_model' is not installed: python -m spacy download"
+    said = "spaCy pipeline 'xx_no_model' is not installed; run python -m spacy download"
     with pytest.raises(UserError, match=f"^--model: {said}"):
         load_language("xx_no_model")
     with pytest.raises(UserError, match=rf"^pairs\.model: {said}"):
@@ -114,8 +114,8 @@ def test_unknown_model():
 
 def test_one_word_in_two_lexicons(tmp_path, nouns):
     (tmp_path / "odd.yaml").write_text("red: [belly]\n")
-    with pytest.raises(UserError, match="'belly' stands in both"):
-        Extractor("en_core_web_sm", [load_lexicon(tmp_path / "odd.yaml")], nouns)
+    with pytest.raises(UserError, match="duplicate entry 'belly'"):
+        Extractor(MODEL, [load_lexicon(tmp_path / "odd.yaml")], nouns)
 
 
 def test_same_bytes_for_any_processes_and_cache(tmp_path, monkeypatch):
@@ -164,12 +164,12 @@ def test_each_distinct_text_is_parsed_once_and_a_killed_run_resumes(tmp_path, ex
 
 
 def test_the_key_holds_the_lexicons(extractor, adjectives, nouns):
-    other = Extractor("en_core_web_sm", adjectives[:1], nouns)
-    assert other.keys(["a"]) != extractor.keys(["a"]) == Extractor("en_core_web_sm", adjectives, nouns).keys(["a"])
+    other = Extractor(MODEL, adjectives[:1], nouns)
+    assert other.keys(["a"]) != extractor.keys(["a"]) == Extractor(MODEL, adjectives, nouns).keys(["a"])
 
 
 def test_any_noun_without_a_noun_lexicon(adjectives):
-    anything = Extractor("en_core_web_sm", adjectives, None)
+    anything = Extractor(MODEL, adjectives, None)
     found = decode(anything.parse(["a red fire truck, people and two small wolves"])[0])
     assert {(o.adjective, o.noun) for o in found} == {("red", "truck"), ("small", "wolf")}
 

@@ -8,6 +8,7 @@ import pytest
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import RANKING
+from workflow_scripts.pairs.config import Selection
 from workflow_scripts.pairs.rank_pairs import rank
 from workflow_scripts.text.lexicon import Lexicon
 
@@ -33,7 +34,7 @@ TABLE = pairs(
 
 
 def test_ranking_by_hand():
-    ranking = rank(TABLE, COLORS, PARTS, n_adjectives=60, n_pairs=100, min_count=1)
+    ranking = rank(TABLE, COLORS, PARTS, Selection())
     # The disputed are left out; red bird has no noun of the lexicon; 3 and 3 tie, blue wing before red bill.
     assert ranking[["adjective", "noun", "count", "images", "rank"]].to_numpy().tolist() == [
         ["red", "wing", 5, 3, 1], ["blue", "wing", 3, 2, 2], ["red", "bill", 3, 2, 3], ["tan", "eye", 1, 1, 4],
@@ -44,34 +45,34 @@ def test_ranking_by_hand():
 
 def test_adjectives_are_selected_before_the_lexicon_is_applied():
     # Counts without the disputed: red 17, long 9, blue 3, tan 1.
-    ranking = rank(TABLE, COLORS, PARTS, n_adjectives=3, n_pairs=100, min_count=1)
+    ranking = rank(TABLE, COLORS, PARTS, Selection(adjectives=3))
     assert set(ranking["adjective"]) == {"red", "blue"}
-    assert set(rank(TABLE, COLORS, PARTS, 2, 100, 1)["adjective"]) == {"red"}
+    assert set(rank(TABLE, COLORS, PARTS, Selection(adjectives=2))["adjective"]) == {"red"}
 
 
 def test_nouns_are_those_of_the_most_frequent_pairs():
-    ranking = rank(TABLE, COLORS, PARTS, n_adjectives=60, n_pairs=2, min_count=1)
+    ranking = rank(TABLE, COLORS, PARTS, Selection(pairs=2))
     assert ranking[["adjective", "noun"]].to_numpy().tolist() == [["red", "wing"], ["blue", "wing"]]
 
 
 def test_pairs_of_selected_words_are_ranked_though_they_select_nothing():
     table = pairs(("red wing", "adjacent", 5), ("blue bill", "adjacent", 4), ("blue wing", "adjacent", 1))
-    ranking = rank(table, COLORS, PARTS, n_adjectives=60, n_pairs=2, min_count=1)
+    ranking = rank(table, COLORS, PARTS, Selection(pairs=2))
     assert ["blue", "wing"] in ranking[["adjective", "noun"]].to_numpy().tolist()
 
 
 def test_min_count():
-    ranking = rank(TABLE, COLORS, PARTS, 60, 100, min_count=3)
+    ranking = rank(TABLE, COLORS, PARTS, Selection(min_count=3))
     assert ranking["count"].tolist() == [5, 3, 3] and ranking["percentile"].iloc[0] == pytest.approx(100 / 6)
 
 
 def test_any_noun_without_a_noun_lexicon():
-    assert ["red", "bird"] in rank(TABLE, COLORS, None, 60, 100, 1)[["adjective", "noun"]].to_numpy().tolist()
+    assert ["red", "bird"] in rank(TABLE, COLORS, None, Selection())[["adjective", "noun"]].to_numpy().tolist()
 
 
 def test_the_order_of_the_rows_does_not_matter():
     shuffled = TABLE.sample(frac=1, random_state=1)
-    pd.testing.assert_frame_equal(rank(shuffled, COLORS, PARTS, 60, 100, 1), rank(TABLE, COLORS, PARTS, 60, 100, 1))
+    pd.testing.assert_frame_equal(rank(shuffled, COLORS, PARTS, Selection()), rank(TABLE, COLORS, PARTS, Selection()))
 
 
 @pytest.mark.parametrize(
@@ -79,9 +80,9 @@ def test_the_order_of_the_rows_does_not_matter():
     [
         (TABLE.head(0), COLORS, 1, "none of the 0 most frequent adjectives is in lexicon color"),
         (TABLE, Lexicon("shape", {"flat": "flat"}), 1, "in lexicon shape"),
-        (TABLE, COLORS, 9, "with a noun of lexicon birds occurs 9 times: lower pairs.selection.min_count"),
+        (TABLE, COLORS, 9, "with a noun of lexicon birds occurs 9 times; lower pairs.selection.min_count"),
     ],
 )
 def test_nothing_to_rank(table, adjectives, min_count, message):
     with pytest.raises(UserError, match=message):
-        rank(table, adjectives, PARTS, 60, 100, min_count)
+        rank(table, adjectives, PARTS, Selection(min_count=min_count))

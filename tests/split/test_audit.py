@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
+from tests.split.stage import run
 from workflow_scripts.core.code import ROOT, modules_of
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
@@ -29,7 +28,7 @@ MORE_NOUNS = (
 )
 
 
-def said(text: str) -> set[tuple[str, str]]:
+def pairs_of(text: str) -> set[tuple[str, str]]:
     return words_of(stated(text, Reader(COLORS, MORE_NOUNS).read(text)))
 
 
@@ -65,7 +64,7 @@ def said(text: str) -> set[tuple[str, str]]:
     ],
 )  # fmt: skip
 def test_how_words_are_read(text: str, pairs: set[str]) -> None:
-    found = {f"{adjective} {noun}" for adjective, noun in said(text)}
+    found = {f"{adjective} {noun}" for adjective, noun in pairs_of(text)}
     assert found == pairs
 
 
@@ -205,7 +204,7 @@ def test_without_a_noun_lexicon_plurals_are_known() -> None:
     }  # fmt: skip
 
 
-def test_the_step_exits_with_an_error(tmp_path: Path) -> None:
+def test_the_step_writes_its_findings_and_fails(tmp_path: Path) -> None:
     captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
     write_table(captions, tmp_path / "captions.parquet", CAPTIONS)
     splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})
@@ -213,11 +212,6 @@ def test_the_step_exits_with_an_error(tmp_path: Path) -> None:
     write_table(pd.DataFrame([GOOD]).iloc[:0], tmp_path / "swapped.parquet", SWAPPED)
     write_json({"pairs": ["red_wing"]}, tmp_path / "heldout.json")
     (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")
-    arguments = [f"--{n}={tmp_path / n}.parquet" for n in ("captions", "splits", "swapped")]
-    arguments += [f"--heldout={tmp_path / 'heldout.json'}", f"--adjectives={tmp_path / 'color.yaml'}"]
-    arguments += ["--nouns", "--dataset=d", "--composition=color", f"--output={tmp_path / 'audit.json'}"]
-    command = [sys.executable, "-m", "workflow_scripts.split.audit", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "error: d/color: the audit found 1 violations" in done.stderr and "Traceback" not in done.stderr
+    with pytest.raises(UserError, match=r"^d/color: 1 audit violations \(first: guarantee held out, pair red_wing"):
+        run("audit", tmp_path, nouns=None)
     assert json.loads((tmp_path / "audit.json").read_text())["violations"][0]["pair"] == "red_wing"

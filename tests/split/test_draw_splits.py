@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
 from workflow_scripts.plot.page import described
 from workflow_scripts.split import draw_splits
 from workflow_scripts.split.draw_splits import (
-    MOST_PAIRS,
-    MOST_WORDS,
+    MAX_PAIRS,
+    MAX_WORDS,
     distribution,
     draw_distribution,
     draw_swapped_pairs,
@@ -28,6 +27,7 @@ from workflow_scripts.split.draw_splits import (
     occurrences_by_split,
     word_shares,
 )
+from workflow_scripts.split.steps import DrawSplits
 from workflow_scripts.stats.balance import cut_dominant
 
 WORDS = ("adjectives", "nouns")
@@ -35,10 +35,16 @@ NAMES = ("swapped_pairs", *WORDS, *(f"{split}_{words}" for split in SPLIT_NAMES 
 
 
 def draw(results: Path) -> dict[str, bytes]:
-    draw_splits.main(
-        argparse.Namespace(results=results, dataset="tiny", composition="color", dominant=1, ratio=1.25, seed=0)
-    )
-    return {name: (results / "figures" / f"tiny_color_{name}.svg").read_bytes() for name in NAMES}
+    files = {name: results / "figures" / f"tiny_color_{name}.svg" for name in NAMES}
+    place = results / "tiny" / "color"
+    step = DrawSplits(
+        pairs=results / "tiny" / "pairs.parquet", ranking=place / "ranking.parquet", splits=place / "splits.parquet",
+        swapped=place / "swapped.parquet", prompts=place / "prompts.parquet", dominant=1, ratio=1.25,
+        dataset="tiny", composition="color", distributions=list(files.values())[3:],
+        **{name: files[name] for name in ("swapped_pairs", *WORDS)},
+    )  # fmt: skip
+    draw_splits.main(step)
+    return {name: file.read_bytes() for name, file in files.items()}
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +96,16 @@ def test_disputed_pairs_are_not_counted(results: Path, occurrences: pd.DataFrame
 def test_a_distribution_loses_no_word(words: list[str]) -> None:
     rows = distribution(pd.Series(words, dtype="str"))
     counts = Counter(words)
-    assert rows["n"].sum() == len(words) and len(rows) <= MOST_WORDS + 1
+    assert rows["n"].sum() == len(words) and len(rows) <= MAX_WORDS + 1
     assert not words or rows["share"].sum() == pytest.approx(1)
     named = rows[rows["word"].isin(counts)]
     assert dict(zip(named["word"], named["n"], strict=True)).items() <= counts.items()
     assert named["n"].is_monotonic_decreasing
-    if len(counts) > MOST_WORDS:
-        assert rows["word"].iloc[-1] == f"{len(counts) - MOST_WORDS} others"
+    if len(counts) > MAX_WORDS:
+        assert rows["word"].iloc[-1] == f"{len(counts) - MAX_WORDS} others"
 
 
-def test_a_figure_says_its_numbers(occurrences: pd.DataFrame, figures: dict[str, bytes]) -> None:
+def test_a_figure_describes_its_numbers(occurrences: pd.DataFrame, figures: dict[str, bytes]) -> None:
     for split, name in SPLIT_NAMES.items():
         title, numbers = described(figures[f"{split}_adjectives"])
         assert title == f"Adjectives in {name} (tiny, color)"
@@ -128,7 +134,7 @@ def test_without_swapped_captions(tmp_path: Path) -> None:
     assert set(draw(results)) == set(NAMES)
 
 
-def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
+def test_figures_without_data(tmp_path: Path) -> None:
     for figure in (
         draw_distribution(distribution(pd.Series([], dtype="str")), "noun", "test_swapped", 0),
         draw_swapped_pairs([], cut_dominant([]), 0),
@@ -147,5 +153,5 @@ def test_words_that_look_like_formulas_are_words(tmp_path: Path) -> None:
 def test_a_long_tail_of_pairs_is_counted_not_drawn() -> None:
     pairs = [f"a{i}_b" for i in range(50) for _ in range(60 - i)]
     figure = draw_swapped_pairs(pairs, cut_dominant(pairs), 0)
-    assert len(figure.axes[0].get_yticks()) == MOST_PAIRS
+    assert len(figure.axes[0].get_yticks()) == MAX_PAIRS
     assert "10 rarer pairs (155 prompts) not shown" in figure.get_supxlabel()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from tests.split.split_worlds import captions_table, images_table
+from tests.split.stage import run
 from workflow_scripts.core.io import write_json, write_table
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
-from workflow_scripts.split.export import arguments, main
 
 
 def exported(folder: Path) -> Path:
@@ -23,34 +23,17 @@ def exported(folder: Path) -> Path:
     write_table(images_table(["a/2", "b/1"], [None, "d/images/1.png"]), folder / "images.parquet", IMAGES)
     splits = pd.DataFrame({"image_id": ["a/2", "b/1"], "split": ["test_seen", "train"]})
     write_table(splits, folder / "splits.parquet", SPLIT)
-    change = {
-        "noun": "wing",
-        "original_adj": "blue",
-        "new_adj": "red",
-        "start": 15,
-        "end": 19,
-        "new_start": 16,
-        "new_end": 19,
-    }
-    other = {
-        "noun": "bill",
-        "original_adj": "red",
-        "new_adj": "blue",
-        "start": 2,
-        "end": 5,
-        "new_start": 2,
-        "new_end": 6,
-    }
+    keys = ("noun", "original_adj", "new_adj", "start", "end", "new_start", "new_end")
+    change = dict(zip(keys, ("wing", "blue", "red", 15, 19, 16, 19), strict=True))
+    other = dict(zip(keys, ("bill", "red", "blue", 2, 5, 2, 6), strict=True))
     swapped = pd.DataFrame(
         [("a/2", 0, "a red bill and blue wings", "a blue bill and red wings", [other, change], "red_wing")],
         columns=list(SWAPPED.columns),
     )
     write_table(swapped, folder / "swapped.parquet", SWAPPED)
     write_json({"pairs": ["red_wing", "blue_bill"]}, folder / "heldout.json")
-    names = [f"--{n}={folder / n}.parquet" for n in ("captions", "images", "splits", "swapped")]
-    out = folder / "export"
-    main(arguments().parse_args([*names, f"--heldout={folder / 'heldout.json'}", f"--output={out}"]))
-    return out
+    run("export", folder)
+    return folder / "export"
 
 
 def test_published_formats(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def keys(prompts: pd.DataFrame, split: str) -> set[tuple[str, int]]:
     return set(zip(part["image_id"], part["caption_id"], strict=True))
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from(["train", "half"]))
 def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     try:
@@ -77,7 +77,7 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     assert list(lines[0]) == list(PROMPTS.columns) if lines else True
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(1, 2))
 def test_per_image_keeps_seen_and_swapped_paired(seed: int, most: int) -> None:
     try:

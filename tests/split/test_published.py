@@ -10,34 +10,27 @@ import pandas as pd
 import pytest
 
 from tests.split.split_worlds import COLORS, NOUNS, captions_table
-from tests.split.test_split_steps import all_steps, inputs, run
+from tests.split.stage import inputs, run, run_all
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.published import PublishedSplit, read_data
 from workflow_scripts.core.tables import SPLIT, SWAPPED
-from workflow_scripts.split import audit, export, make_splits, sample_heldout, swap_adjectives
 from workflow_scripts.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 from workflow_scripts.workflow.config import load_config
 
-PLACE = "--dataset=d", "--composition=color"
 
-
-def take(folder: Path, *violations: str, data: bool = True) -> None:
-    """The steps of the stage, on the published files in ``folder``/export."""
-    split, lexicons = f"--published={folder / 'export/split.pkl'}", "adjectives nouns"
-    run(sample_heldout, folder, {"output": folder / "heldout.json"}, *PLACE, split, names=f"ranking {lexicons}")
-    out = {"output": folder / "splits.parquet", "csv": folder / "splits.csv", "summary": folder / "splits.json"}
-    run(make_splits, folder, out, *PLACE, split, names="captions pairs ranking heldout")
-    out = {"output": folder / "swapped.parquet", "summary": folder / "swapped.json"}
-    more = [f"--published={folder / 'export/data.pkl'}"] if data else []
-    run(swap_adjectives, folder, out, *PLACE, *more, names=f"captions pairs heldout splits {lexicons}")
-    reports = [str(folder / f"{name}.json") for name in ("heldout", "splits", "swapped")]
-    names = f"captions heldout splits swapped {lexicons}"
-    run(audit, folder, {"output": folder / "audit.json"}, *PLACE, "--reports", *reports, *violations, names=names)
+def take(folder: Path, violations: str = "refuse", data: bool = True) -> None:
+    """Run the steps of the stage on the published files in ``folder``/export."""
+    split = folder / "export" / "split.pkl"
+    run("sample_heldout", folder, published=split)
+    run("make_splits", folder, published=split)
+    run("swap_adjectives", folder, published=folder / "export" / "data.pkl" if data else None)
+    reports = [folder / f"{name}.json" for name in ("heldout", "splits", "swapped")]
+    run("audit", folder, reports=reports, published={"violations": violations})
 
 
 def test_our_own_files_come_back(tmp_path: Path) -> None:
-    all_steps(inputs(tmp_path))
+    run_all(inputs(tmp_path))
     before = read_table(tmp_path / "splits.parquet", SPLIT), read_table(tmp_path / "swapped.parquet", SWAPPED)
     pairs = read_json(tmp_path / "heldout.json")["pairs"]
     take(tmp_path)
@@ -58,7 +51,7 @@ def spoil(folder: Path, **changed: Any) -> None:
 
 
 def test_violations_are_refused_or_counted(tmp_path: Path) -> None:
-    all_steps(inputs(tmp_path))
+    run_all(inputs(tmp_path))
     split = pickle.loads((tmp_path / "export" / "split.pkl").read_bytes())
     # An image with a held-out pair trains, one stands in two lists, one is unknown, one is nowhere, a word is unknown.
     spoil(
@@ -68,9 +61,9 @@ def test_violations_are_refused_or_counted(tmp_path: Path) -> None:
         heldout_pairs=[*split["heldout_pairs"], "purple_wibble"],
         more=1,
     )
-    with pytest.raises(UserError, match="d/color: the audit found .* set split.published.violations to count"):
+    with pytest.raises(UserError, match="d/color: .* audit violations .* set split.published.violations to count"):
         take(tmp_path)
-    take(tmp_path, "--violations=count")
+    take(tmp_path, "count")
     found = read_json(tmp_path / "audit.json")
     told = {v["fault"]: v["names"] for v in found["violations"] if v["guarantee"] == "published files"}
     twice = split["test_unseen"][1]
@@ -89,7 +82,7 @@ def test_violations_are_refused_or_counted(tmp_path: Path) -> None:
 
 
 def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
-    all_steps(inputs(tmp_path))
+    run_all(inputs(tmp_path))
     path = tmp_path / "export" / "data.pkl"
     data = pickle.loads(path.read_bytes())
     swaps = [(i, c) for i, captions in data.items() for c, found in captions.items() if "swapped_text" in found]
@@ -103,7 +96,7 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
     trains = read_table(tmp_path / "splits.parquet", SPLIT).query("split == 'train'")["image_id"].iloc[0]
     data[trains][0] |= {k: data[two][b][k] for k in ("swapped_text", "changes_made")}
     path.write_bytes(pickle.dumps(data))
-    take(tmp_path, "--violations=count")
+    take(tmp_path, "count")
     violations = read_json(tmp_path / "audit.json")["violations"]
     assert {v["fault"]: v["names"] for v in violations if "names" in v} == {
         "swapped captions that the data set has not": ["nobody 0"],
@@ -116,14 +109,13 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
     assert any((i, n) == (three, c) and "none of its changed pairs" in fault for i, n, fault in others)
     assert len(read_table(tmp_path / "swapped.parquet", SWAPPED)) == len(swaps) - 1
     # What was taken can be written: with the pair that the file told.
-    out = {"output": tmp_path / "again"}
-    run(export, tmp_path, out, names="captions images splits heldout swapped")
+    run("export", tmp_path, folder=tmp_path / "again")
     made = pickle.loads((tmp_path / "again" / "data.pkl").read_bytes())[three][c]["changes_made"]
     assert (made["noun"], made["new_adj"]) == (change["noun"], change["new_adj"])
 
 
 def test_a_split_without_swaps_gets_ours(tmp_path: Path) -> None:
-    all_steps(inputs(tmp_path))
+    run_all(inputs(tmp_path))
     take(tmp_path, data=False)
     assert len(read_table(tmp_path / "swapped.parquet", SWAPPED)) > 0
 
@@ -135,16 +127,18 @@ def test_words_are_folded() -> None:
     assert fold("red", "knee", COLORS, None) == "red_knee"
     pairs, wrong = take_pairs(["grey_beak", "gray_bill", "red_knee"], COLORS, NOUNS, "x.pkl")
     assert pairs == ["gray_bill"] and wrong[0]["names"] == ["red_knee"]
-    with pytest.raises(UserError, match="x.pkl: the lexicons know none of its 1 held-out pairs, the first is round_x"):
+    with pytest.raises(UserError, match=r"x.pkl: the lexicons list none of its 1 held-out pairs \(first: round_x"):
         take_pairs(["round_x"], COLORS, NOUNS, "x.pkl")
 
 
 def test_a_split_of_other_images() -> None:
     other = PublishedSplit({"train": ["x"], "test_seen": ["y"], "test_unseen": ["z"]}, ["red_bill"], [])
-    with pytest.raises(UserError, match="s.pkl: none of its 1 images of train is among the 2 of the data set"):
+    with pytest.raises(
+        UserError, match=r"s.pkl: none of its 1 images in train \(first: x\) is among the 2 "
+    ):
         take_splits(other, ["a", "b"], "s.pkl")
     other.images["test_seen"].clear()
-    with pytest.raises(UserError, match="s.pkl: its list test_seen is empty"):
+    with pytest.raises(UserError, match="s.pkl: list test_seen is empty"):
         take_splits(other, ["x", "z"], "s.pkl")
 
 
@@ -196,8 +190,18 @@ def test_captions_are_compared_as_they_are_kept(tmp_path: Path) -> None:
     )
 
 
-def test_config() -> None:
-    published = {"split": "x/{composition}/split.pkl"}
-    assert load_config({"split": {"published": published}}).split.published.violations == "refuse"
-    with pytest.raises(UserError, match="leave out heldout.pairs"):
-        load_config({"split": {"published": published, "heldout": {"pairs": ["red_bill"]}}})
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        ({"heldout": {"pairs": ["red_bill"]}}, "remove heldout.pairs or published"),
+        ({"published": {"split": "split.pkl"}}, "split.published.split: split.pkl: add {composition}"),
+        ({"published": None, "heldout": {"pairs": {"hue": ["a_b"]}}}, "split.heldout.pairs: unknown composition hue"),
+    ],
+)
+def test_config(split: dict[str, Any], message: str) -> None:
+    published = {"published": {"split": "x/{composition}/split.pkl"}}
+    config = load_config({"split": published}).split.published
+    assert config.violations == "refuse" and config.file("data", "color") is None
+    assert config.file("split", "color") == Path("x/color/split.pkl")
+    with pytest.raises(UserError, match=message):
+        load_config({"split": published | split})

@@ -10,7 +10,7 @@ import pytest
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, write_json, write_table
 from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.split.sample_swaps import arguments, main, marked, sample_swaps
+from workflow_scripts.split.sample_swaps import SampleSwaps, main, marked, sample_swaps
 
 
 def swapped_table(rows: int) -> pd.DataFrame:
@@ -32,17 +32,16 @@ def swapped_table(rows: int) -> pd.DataFrame:
     )
 
 
-def step(tmp_path: Path, table: pd.DataFrame, *more: str) -> str:
+def sampled(tmp_path: Path, table: pd.DataFrame, name: str = "out.txt", **given: int) -> str:
     write_table(table, tmp_path / "swapped.parquet", SWAPPED)
     write_json({"pairs": ["red_wing", "pink_bill"]}, tmp_path / "heldout.json")
-    output = tmp_path / ("out.csv" if "--csv" in more else "out.txt")
-    given = ["--swapped", tmp_path / "swapped.parquet", "--heldout", tmp_path / "heldout.json", "--output", output]
-    main(arguments().parse_args([*map(str, given), *(m for m in more if m != "--csv")]))
-    return output.read_text()
+    paths = {"swapped": tmp_path / "swapped.parquet", "heldout": tmp_path / "heldout.json", "output": tmp_path / name}
+    main(SampleSwaps(**paths, **given))
+    return (tmp_path / name).read_text()
 
 
 def test_text_for_readers(tmp_path: Path) -> None:
-    text = step(tmp_path, swapped_table(1))
+    text = sampled(tmp_path, swapped_table(1))
     assert "Held out: pink bill, red wing." in text
     assert text.endswith(
         "1.\noriginal: [gray] wings and an [orange] bill\nswapped:  [red] wings and a [pink] bill\n"
@@ -51,7 +50,7 @@ def test_text_for_readers(tmp_path: Path) -> None:
 
 
 def test_csv_for_verdicts(tmp_path: Path) -> None:
-    lines = step(tmp_path, swapped_table(5), "--csv", "--number", "3").splitlines()
+    lines = sampled(tmp_path, swapped_table(5), "out.csv", number=3).splitlines()
     assert lines[0] == "number,image_id,caption_id,original,swapped,nouns,pairs,wrong"
     assert len(lines) == 4 and lines[1].endswith('"wing, bill","red wing, pink bill",')
 
@@ -72,4 +71,4 @@ def test_marks_by_hand() -> None:
 
 def test_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no swapped caption"):
-        step(tmp_path, empty_table(SWAPPED))
+        sampled(tmp_path, empty_table(SWAPPED))

@@ -42,7 +42,7 @@ def offers(text: str, *mentions: Mention, held: dict[str, list[str]], forms: dic
     return result
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_what_a_swap_promises(seed: int, other: int) -> None:
     data = world(seed, images=20, captions=3)

@@ -26,17 +26,17 @@ def test_forms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("red: [rose]\npink: [rose]\n", "'rose' stands under 'red' and under 'pink'"),
-        ("red: [red]\n", "'red' stands under 'red'"),
-        ("red: [blue]\nblue: []\n", "'blue' stands under"),
-        ("red: [Rose]\n", "lower-case"),
-        ("red: [on]\n", "quote yes, no, on, off"),
-        ("red: [' ']\n", "lower-case word"),
-        ("red: rose\n", "a list of its other forms"),
-        ("1: []\n", "must be a word"),
-        ("- red\n", "must map each word"),
-        ("", "must map each word"),
-        ("red: [\n", "not YAML"),
+        ("red: [rose]\npink: [rose]\n", "duplicate entry 'rose' under 'red' and 'pink'"),
+        ("red: [red]\n", "duplicate entry 'red' under 'red'"),
+        ("red: [blue]\nblue: []\n", "duplicate entry 'blue' under"),
+        ("red: [Rose]\n", "expected a lower-case word"),
+        ("red: [on]\n", "quote yes, no, on and off"),
+        ("red: [' ']\n", "expected a lower-case word"),
+        ("red: rose\n", "expected a list of other forms"),
+        ("1: []\n", "expected a list of other forms"),
+        ("- red\n", "map each word to a list"),
+        ("", "map each word to a list"),
+        ("red: [\n", "not valid YAML"),
     ],
 )
 def test_mistakes(tmp_path: Path, text: str, message: str) -> None:
@@ -48,14 +48,14 @@ def test_mistakes(tmp_path: Path, text: str, message: str) -> None:
 def test_one_word_in_two_lexicons(tmp_path: Path) -> None:
     color = load_lexicon(write(tmp_path / "color.yaml", "light: []\n"))
     shape = load_lexicon(write(tmp_path / "shape.yaml", "thin: [light]\n"))
-    with pytest.raises(UserError, match="lexicons color and shape: 'light' stands in both"):
+    with pytest.raises(UserError, match="lexicons color and shape: duplicate entry 'light'"):
         merge([color, shape])
     assert merge([color]).words == ("light",)
 
 
 def test_an_unknown_lexicon(tmp_path: Path) -> None:
     write(tmp_path / "color.yaml", "red: []\n")
-    with pytest.raises(UserError, match="no such lexicon; there are: color"):
+    with pytest.raises(UserError, match="no such lexicon; choose one of: color"):
         load_lexicon(tmp_path / "colour.yaml")
 
 

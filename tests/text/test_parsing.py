@@ -51,7 +51,7 @@ def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(parsing, "CHUNK", 1)
     parser = Shout()
     with Cache(tmp_path / "c.sqlite") as cache:
-        with pytest.raises(UserError, match=r"^--processes 2: one of them died, .*: run again, it resumes"):
+        with pytest.raises(UserError, match="^--processes 2: a worker was killed, .*; run again to resume"):
             fill(parser, cache, [["a", "die", "b"]], 2)
         assert fill(parser, cache, [["a", "b"]], 2) <= 2
         assert len(cache.get(parser.keys(["a", "b"]))) == 2

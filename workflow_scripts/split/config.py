@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,7 +9,7 @@ from pydantic import Field, PositiveInt, ValidationError, ValidatorFunctionWrapH
 
 from workflow_scripts.core.section import Section
 
-COMPOSITION = "{composition}"  # in the path of a published file
+COMPOSITION_FIELD = "{composition}"  # in the path of a published file
 
 TestSeen = Annotated[
     Literal["auto"] | PositiveInt,
@@ -76,7 +75,7 @@ class Published(Tolerance):
     def file(self, kind: Literal["split", "data"], composition: str) -> Path | None:
         """Return the split.pkl or data.pkl of a composition; None if swapped captions are made here."""
         path: str | None = getattr(self, kind)
-        return Path(path.replace(COMPOSITION, composition)) if path else None
+        return Path(path.replace(COMPOSITION_FIELD, composition)) if path else None
 
 
 class Divergence(Section):
@@ -133,13 +132,3 @@ class SplitConfig(Section):
                 if other:
                     raise ValueError(f"method divergence determines the held-out pairs; remove {name} or the method")
         return self
-
-    def check_compositions(self, compositions: Collection[str]) -> None:
-        """Check what is set for each composition; raises ValueError."""
-        for name in self.heldout.pairs if isinstance(self.heldout.pairs, dict) else ():
-            if name not in compositions:
-                raise ValueError(f"split.heldout.pairs: unknown composition {name}; allowed: {', '.join(compositions)}")
-        for kind in ("split", "data") if self.published and len(compositions) > 1 else ():
-            path = getattr(self.published, kind)
-            if path and COMPOSITION not in path:
-                raise ValueError(f"split.published.{kind}: {path}: add {COMPOSITION}, since there are several")

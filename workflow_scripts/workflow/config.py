@@ -27,7 +27,7 @@ from workflow_scripts.pairs.config import PairsConfig
 from workflow_scripts.report.config import ReportConfig
 from workflow_scripts.score.config import ScoreConfig
 from workflow_scripts.specs.config import SpecsConfig
-from workflow_scripts.split.config import SplitConfig
+from workflow_scripts.split.config import COMPOSITION_FIELD, SplitConfig
 
 # The longest mapping that an error message still shows, in characters.
 MAX_SHOWN = 100
@@ -122,6 +122,25 @@ def _describe(error: ValidationError) -> str:
     return f"{key}: {message}" if too_long else f"{key}: {message}, got {value}"
 
 
+def _check_compositions(config: Config, where: str) -> None:
+    """Check what is set for each composition; raises UserError."""
+    for key, value in (
+        ("split.heldout.pairs", config.split.heldout.pairs),
+        ("score.balance.dominant", config.score.balance.dominant),
+    ):
+        for name in value if isinstance(value, dict) else ():
+            if name not in config.compositions:
+                raise UserError(f"{where}: {key}: unknown composition {name}; allowed: {', '.join(config.compositions)}")
+    if config.split.published and len(config.compositions) > 1:
+        for key in ("split", "data"):
+            path = getattr(config.split.published, key)
+            if path and COMPOSITION_FIELD not in path:
+                raise UserError(
+                    f"{where}: split.published.{key}: {path}: add {COMPOSITION_FIELD}, since there are"
+                    f" {len(config.compositions)} compositions"
+                )
+
+
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
     """Check a config and those of its runs.
 
@@ -132,6 +151,8 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
         config = Config.model_validate(values)
     except ValidationError as error:
         raise UserError(f"{where}: {_describe(error)}") from None
+    if not config.runs:
+        _check_compositions(config, where)
     for name, run in run_values(values, where).items():
         load_config(run, f"{where}: runs.{name}")
     return config

@@ -1,0 +1,86 @@
+"""Runs the stage's steps in one process, all artifacts in one folder."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.split.split_worlds import COLORS, NOUNS, world
+from workflow_scripts.core.io import write_table
+from workflow_scripts.core.step import declaration
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
+from workflow_scripts.split import (
+    audit,
+    divide_images,
+    export,
+    make_prompts,
+    make_splits,
+    sample_heldout,
+    swap_adjectives,
+)
+
+MODULES = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (audit, divide_images, export, make_prompts, make_splits, sample_heldout, swap_adjectives)
+}
+FILES = {
+    "adjectives": "color.yaml", "nouns": "nouns.yaml", "heldout": "heldout.json", "csv": "splits.csv",
+    "jsonl": "prompts.jsonl", "audit": "audit.json", "folder": "export",
+}  # fmt: skip
+SUMMARIES = {"divide_images": "division", "make_splits": "splits", "swap_adjectives": "swapped",
+             "make_prompts": "prompts"}  # fmt: skip
+# Paths that a step takes only where a test gives them.
+OPTIONAL = {"division", "published", "reports", "unused", "log"}
+
+
+def lexicon(forms: dict[str, str]) -> str:
+    words: dict[str, list[str]] = {word: [] for word in forms.values()}
+    for form, word in forms.items():
+        if form != word:
+            words[word].append(form)
+    return yaml.safe_dump(words)
+
+
+def inputs(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    data = world(11, images=80, captions=3)
+    for name, schema in (("captions", CAPTIONS), ("images", IMAGES), ("pairs", PAIRS), ("ranking", RANKING)):
+        write_table(getattr(data, name), folder / f"{name}.parquet", schema)
+    (folder / "color.yaml").write_text(lexicon(COLORS))
+    (folder / "nouns.yaml").write_text(lexicon(NOUNS))
+    return folder
+
+
+def run(step: str, folder: Path, /, **given: Any) -> None:
+    """Run a step on the artifacts in ``folder``."""
+    fields = declaration(f"split.{step}").model_fields
+    known: dict[str, Any] = {"dataset": "d", "composition": "color", "train_on": "train", "seed": 3}
+    known["summary"] = folder / f"{SUMMARIES.get(step)}.json"
+    for name, field in fields.items():
+        is_path = "Path" in str(field.annotation) and (name not in OPTIONAL or field.is_required())
+        if is_path and name not in known:
+            known[name] = folder / FILES.get(name, f"{name}.parquet")
+    known = {name: value for name, value in (known | given).items() if name in fields}
+    MODULES[step].main(declaration(f"split.{step}")(**known))
+
+
+def run_all(folder: Path, **division: Any) -> Path:
+    """Run the stage in ``folder``, with a division by divergence if its settings are given."""
+    divided = {"division": folder / "division.parquet"} if division else {}
+    if division:
+        run("divide_images", folder, divergence=division)
+    run("sample_heldout", folder, **divided)
+    run("make_splits", folder, **divided)
+    run("swap_adjectives", folder)
+    run("make_prompts", folder)
+    run("audit", folder, **({"unused": folder / "splits.json"} if division else {}))
+    run("export", folder)
+    return folder
+
+
+def digests(folder: Path) -> dict[str, str]:
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
