@@ -161,7 +161,8 @@ def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[s
     heldout = ("--heldout", folder / "heldout.json")
     steps: dict[str, list[object]] = {
         "pairs.extract_pairs": [
-            *file("captions"), "--adjectives", *sorted((lexicons / "adjectives").glob("*.yaml")), *nouns,
+            *file("captions"), *nouns,
+            "--adjectives", ",".join(map(str, sorted((lexicons / "adjectives").glob("*.yaml")))),
             "--parsing.model", "en_core_web_sm", "--processes", 2, "--cache", folder / "cache",
             "--pairs", folder / "pairs.parquet", "--summary", folder / "pairs.json",
         ],

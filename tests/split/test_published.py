@@ -133,9 +133,7 @@ def test_words_are_folded() -> None:
 
 def test_a_split_of_other_images() -> None:
     other = PublishedSplit({"train": ["x"], "test_seen": ["y"], "test_unseen": ["z"]}, ["red_bill"], [])
-    with pytest.raises(
-        UserError, match=r"s.pkl: none of its 1 images in train \(first: x\) is among the 2 "
-    ):
+    with pytest.raises(UserError, match=r"s.pkl: none of its 1 images in train \(first: x\) is among the 2 "):
         take_splits(other, ["a", "b"], "s.pkl")
     other.images["test_seen"].clear()
     with pytest.raises(UserError, match="s.pkl: list test_seen is empty"):

@@ -49,9 +49,7 @@ def load_lexicon(path: str | Path) -> Lexicon:
     forms: dict[str, str] = {}
     for word, others in content.items():
         if not isinstance(word, str) or not (others is None or isinstance(others, list)):
-            raise UserError(
-                f"{path}: {word!r}: expected a list of other forms; write word: [form, form]"
-            )
+            raise UserError(f"{path}: {word!r}: expected a list of other forms; write word: [form, form]")
         for form in [word, *(others or [])]:
             if not isinstance(form, str) or not form.strip() or form != form.lower():
                 raise UserError(f"{path}: {word}: {form!r}: expected a lower-case word; quote yes, no, on and off")

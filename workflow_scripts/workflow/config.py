@@ -130,7 +130,8 @@ def _check_compositions(config: Config, where: str) -> None:
     ):
         for name in value if isinstance(value, dict) else ():
             if name not in config.compositions:
-                raise UserError(f"{where}: {key}: unknown composition {name}; allowed: {', '.join(config.compositions)}")
+                allowed = ", ".join(config.compositions)
+                raise UserError(f"{where}: {key}: unknown composition {name}; allowed: {allowed}")
     if config.split.published and len(config.compositions) > 1:
         for key in ("split", "data"):
             path = getattr(config.split.published, key)
