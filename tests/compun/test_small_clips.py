@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from workflow_scripts.compun import classify, draw_compounds, load_compounds
 from workflow_scripts.compun.analyze_choices import Estimator, compare
-from workflow_scripts.compun.config import TRAININGS
+from workflow_scripts.compun.config import TRAININGS, Asked, Compounds, Drawn
+from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.steps import Classify, DrawCompounds, LoadCompounds
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.tables import CHOICES
 from workflow_scripts.judge.config import JudgeConfig
 
-DRAWN = {"tested": 72, "others": 30, "things": 1600, "pairs": 400, "each": 6}
-
-
-def call(module: str, **options: object) -> None:
-    given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-    subprocess.run([sys.executable, "-m", f"workflow_scripts.{module}", *given], cwd=ROOT, check=True)
+pytestmark = pytest.mark.slow  # two trainings
+DRAWN = Drawn(tested=72, others=30, things=1600, pairs=400, each=6)
 
 
 @pytest.fixture(scope="module")
 def choices(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Columns of CHOICES, and of each compound its kind and whether it is one word."""
     root = tmp_path_factory.mktemp("small")
-    place = root / "d"
+    place, cache = root / "d", root / "cache"
     drawn, training = place / "drawn", place / "drawn" / "training"
-    call("compun.draw_compounds", **DRAWN, results=root, output=drawn)
+    draw_compounds.main(DrawCompounds(drawn=DRAWN, results=root, folder=drawn))
     settings = JudgeConfig(epochs=5, batch=64, captions=2, lr=0.005, device="cpu").model_dump_json()
     for name in TRAININGS:
-        tables = {"captions": training / "captions.parquet", "images": training / "images.parquet"}
-        call("judge.train_judge", **tables, splits=training / f"{name}.parquet", results=root, settings=settings,
-             threads=1, cache=root / "cache", folder=place / name)  # fmt: skip
-    call("compun.load_compounds", file=drawn / "list.csv", images=drawn / "images", output=place, cache=root / "cache")
-    models = [{"name": name, "judge": str(place / name)} for name in TRAININGS]
-    call("compun.classify", compounds=place / "compounds.parquet", images=place / "images.parquet",
-         folder=place / "images", captions=drawn / "captions.json", descriptions=drawn / "descriptions.json",
-         examples=5, templates="none", models=json.dumps(models), threads=1, device="cpu", cache=root / "cache",
-         output=place / "choices")  # fmt: skip
-    listed = pd.read_csv(drawn / "list.csv").set_index("compound")["kind"]
-    table = pd.read_parquet(Path(place / "choices" / "choices.parquet"))
-    return table.assign(kind=table["compound"].map(listed), one_word=~table["compound"].str.contains(" "))
+        options = {"captions": training / "captions.parquet", "images": training / "images.parquet",
+                   "splits": training / f"{name}.parquet", "results": root, "settings": settings, "threads": 1,
+                   "cache": cache, "folder": place / name}  # fmt: skip
+        words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
+        command = [sys.executable, "-m", "workflow_scripts.judge.train_judge", *words]
+        subprocess.run(command, cwd=ROOT, check=True)
+    tables = {name: place / f"{name}.parquet" for name in ("compounds", "images")}
+    origin = Compounds(file=str(drawn / "list.csv"), images=str(drawn / "images"))
+    load_compounds.main(LoadCompounds(origin=origin, cache=cache, **tables, files=place / "images",
+                                      summary=place / "compounds.json"))  # fmt: skip
+    texts = {kind: drawn / f"{kind}.json" for kind in ("captions", "descriptions")}
+    models = [NamedModel(name=name, judge=str(place / name)) for name in TRAININGS]
+    asked = Asked(examples=5, templates="none", device="cpu")
+    classify.main(Classify(**tables, folder=place / "images", **texts, models=models, asked=asked, threads=1,
+                           cache=cache, choices=place / "choices"))  # fmt: skip
+    kinds = pd.read_csv(drawn / "list.csv").set_index("compound")["kind"]
+    table = pd.read_parquet(place / "choices" / "choices.parquet")
+    return table.assign(kind=table["compound"].map(kinds), one_word=~table["compound"].str.contains(" "))
 
 
 def gain(choices: pd.DataFrame, between: str, fixed: str, a: str, b: str) -> pd.Series:

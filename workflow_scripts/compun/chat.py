@@ -1,7 +1,7 @@
-"""Ask a language model behind an OpenAI-compatible address.
+"""Ask a language model behind an OpenAI-compatible address, by the ``openai`` client and its timeouts and retries.
 
-The ``openai`` client sends, times out and retries. The API key is read from an environment variable. Everything that
-a server returns is cleared of it before it is used, so that no error, log, cache or artifact can hold the key.
+Everything that a server returns is cleared of the API key before it is used, so that no error, log, cache or artifact
+can hold the key.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import openai
@@ -24,7 +23,8 @@ from workflow_scripts.compun.texts import BadAnswer
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 
-RETRIES = 5  # of one request, with growing pauses; a server may ask for longer ones, up to two minutes
+RETRIES = 5  # of one request, with growing pauses; a server may ask for longer ones, up to MAX_PAUSE
+MAX_PAUSE = 120  # seconds, the client's own limit
 CONNECT_SECONDS = 20
 # Codes of status 429 for which retrying is of no use.
 OUT_OF_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -42,8 +42,7 @@ class _Refused(Exception):
     """The server does not accept this request as it is."""
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """What the model wrote, and the name by which the server calls the model."""
 
     text: str
@@ -54,8 +53,7 @@ def read_key(variable: str) -> str | None:
     """Return the key in the environment variable, or None if it is not set.
 
     Raises:
-        UserError: ``variable`` is not a name of a variable (but a key, perhaps), or the key is malformed. The message
-            never holds the value.
+        UserError: ``variable`` is not a name (but a key, perhaps), or the key is malformed. The message never holds it.
     """
     if not VARIABLE.fullmatch(variable):
         raise UserError(NOT_A_VARIABLE)
@@ -65,28 +63,17 @@ def read_key(variable: str) -> str | None:
     return key or None
 
 
-def _reason(body: Any) -> str:
-    """Return the message in the body of an error, in one line."""
-    error = body.get("error", body) if isinstance(body, dict) else body
-    message = error.get("message") or error.get("detail") if isinstance(error, dict) else error
-    return " ".join(str(message or "").split())
-
-
 class Chat:
     """A language model; several threads may ask it at once."""
 
     def __init__(self, ask: Asking) -> None:
-        if ask.address is None or ask.model is None:
-            raise ValueError("address and model are required")
-        self.address, self.url, self.model, self.variable = ask.address, endpoint(ask.address), ask.model, ask.key
-        self.settings: dict[str, Any] = ask.sampling
+        self.address, self.model, self.variable, self.timeout = ask.address or "", ask.model or "", ask.key, ask.timeout
+        self.url, self.settings = endpoint(self.address), ask.sampling
         self._key = read_key(ask.key)
-        check_without(ask.address, self._key)
-        self._seconds = ask.timeout
+        check_without(self.address, self._key)
         self._interval = 60 / ask.per_minute if ask.per_minute else 0.0
         self._next = 0.0  # no request is sent before this time
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
+        self._turn, self._stop = threading.Lock(), threading.Event()
         self.answers = 0
         self._plain = False  # the server accepts no schema
         hooks: dict[str, list[Callable[..., None]]] = {"request": [self._wait], "response": [self._note]}
@@ -150,48 +137,17 @@ class Chat:
         return reply
 
     def _request(self, **body: Any) -> Reply:
+        headers = None if self._key else {"Authorization": openai.Omit()}
+        body |= {"model": self.model, **self.settings, "extra_headers": headers}
         try:
-            no_key = {"Authorization": openai.Omit()}
-            answer = self._client.chat.completions.create(
-                model=self.model, **body, **self.settings, extra_headers=None if self._key else no_key
-            )
+            answer: Any = self._client.chat.completions.create(**body)
         except openai.APITimeoutError:
-            raise _Transient(f"no answer within {self._seconds:g} s (timeout)") from None
+            raise _Transient(f"no answer within {self.timeout:g} s (timeout)") from None
         except openai.APIConnectionError as error:
-            reason = self.clean(" ".join(str(error.__cause__ or error).split()))[:200]
-            raise _Transient(
-                f"cannot be reached ({reason}); check the address and the server (a private certificate authority is"
-                " named by SSL_CERT_FILE)"
-            ) from None
+            reason = self._line(error.__cause__ or error)
+            raise _Transient(f"cannot be reached ({reason}); check the address and, for https, SSL_CERT_FILE") from None
         except openai.APIStatusError as error:
             raise self._failure(error) from None
-        return self._reply(answer)
-
-    def _failure(self, error: openai.APIStatusError) -> Exception:
-        """Return what a status other than 200 means."""
-        status, where = error.status_code, self.address
-        text = f"the server answered {status}"
-        if status in (401, 403) and self._key is None:
-            return UserError(f"{where}: {text}, and there is no key; export {self.variable}=…")
-        if status == 401:  # the reason is not quoted: it may hold a part of the key
-            return UserError(f"{where}: {text}: it rejects the key in {self.variable}; export another")
-        if reason := self.clean(_reason(error.body))[:200]:
-            text += f" ({reason})"
-        if status == 429 and OUT_OF_QUOTA & {str(error.code), str(error.type)}:
-            return UserError(f"{where}: {text}: the account's quota is used up")
-        if status in (408, 409, 429) or status >= 500:
-            seconds = error.response.headers.get("Retry-After")
-            return _Transient(f"{text}; retry after {seconds} s" if seconds else text)
-        if status in (400, 413, 422):
-            return _Refused(text)
-        if 300 <= status < 400:
-            place = self.clean(error.response.headers.get("Location", "").partition("?")[0])
-            return UserError(f"{where}: {text}: it has moved; use the address {place}")
-        if status == 404:
-            return UserError(f"{where}: {text}: wrong address (most end in /v1), or no model {self.model!r}")
-        return UserError(f"{where}: {text}")
-
-    def _reply(self, answer: Any) -> Reply:
         try:
             choice = answer.choices[0]
             text, refusal = choice.message.content, choice.message.refusal
@@ -201,31 +157,53 @@ class Chat:
             raise UserError(
                 f"{self.address}: does not answer as a language model; correct the address (most end in /v1)"
             ) from None
-        with self._lock:
-            self.answers += 1
+        self.answers += 1
         if refusal:
-            raise BadAnswer(f"the model refuses ({self.clean(' '.join(str(refusal).split()))[:200]})")
+            raise BadAnswer(f"the model refuses ({self._line(refusal)})")
         if choice.finish_reason == "length":
             raise BadAnswer("the answer is truncated by the server's limit of tokens")
         if not isinstance(text, str) or not text.strip():
             raise BadAnswer("the answer is empty")
         return Reply(self.clean(text), self.clean(str(answer.model or self.model)))
 
+    def _line(self, message: object) -> str:
+        """Return a message of the server in one line."""
+        return self.clean(" ".join(str(message or "").split()))[:200]
+
+    def _failure(self, error: openai.APIStatusError) -> Exception:
+        """Return what a status other than 200 means."""
+        status, headers, body = error.status_code, error.response.headers, error.body
+        text = f"the server answered {status}"
+        start = f"{self.address}: {text}"
+        if status in (401, 403) and self._key is None:
+            return UserError(f"{start}, and there is no key; export {self.variable}=…")
+        if status == 401:  # the reason is not quoted: it may hold a part of the key
+            return UserError(f"{start}: it rejects the key in {self.variable}; export another")
+        if reason := self._line(body.get("message") or body.get("detail") if isinstance(body, dict) else body):
+            text, start = f"{text} ({reason})", f"{start} ({reason})"
+        if status == 429 and OUT_OF_QUOTA & {str(error.code), str(error.type)}:
+            return UserError(f"{start}: the account's quota is used up")
+        if status in (408, 409, 429) or status >= 500:
+            return _Transient(text + (f"; retry after {headers['Retry-After']} s" if "Retry-After" in headers else ""))
+        if status in (400, 413, 422):
+            return _Refused(text)
+        if 300 <= status < 400:
+            place = self.clean(headers.get("Location", "").partition("?")[0])
+            return UserError(f"{start}: it has moved; use the address {place}")
+        hint = f": wrong address (most end in /v1), or no model {self.model!r}" if status == 404 else ""
+        return UserError(start + hint)
+
     def _wait(self, _: Any) -> None:
         """Wait for this request's turn; called before each one that is sent, retries included."""
-        while True:
-            with self._lock:
-                wait = self._next - time.monotonic()
-                if wait <= 0 and not self._stop.is_set():
-                    self._next = time.monotonic() + self._interval
-                    return
-            if self._stop.wait(max(wait, 0)):
+        with self._turn:
+            if self._stop.wait(max(0.0, self._next - time.monotonic())):
                 raise Stopped
+            self._next = time.monotonic() + self._interval
 
     def _note(self, response: Any) -> None:
         """Log a failed request; if the server asks for a pause, it holds for all."""
         if response.status_code in (408, 409, 429) or response.status_code >= 500:
             log.warning("%s: the server answered %d", self.address, response.status_code)
-            with suppress(ValueError), self._lock:
-                pause = float(response.headers.get("Retry-After", 0))
-                self._next = max(self._next, time.monotonic() + min(pause, 120))
+            with suppress(ValueError):
+                pause = min(float(response.headers.get("Retry-After", 0)), MAX_PAUSE)
+                self._next = max(self._next, time.monotonic() + pause)

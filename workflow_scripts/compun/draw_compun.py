@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.compun.analyze_choices import OURS, PAPER, read_prompt, usual_prompts
 from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
-from workflow_scripts.compun.section import ALPHA, KIND_NAMES, prompt_words, read_analysis, text_table
+from workflow_scripts.compun.section import ALPHA, KIND_NAMES, prompt_words, read_analysis, row_name, text_table
 from workflow_scripts.compun.steps import DrawCompun
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
@@ -73,22 +73,19 @@ def draw_accuracy(beside: pd.DataFrame) -> Figure:
         if len(rows) > 1:
             lines += [(model, None), *((prompt_words(row["prompt"]), row) for row in rows)]
         else:
-            lines.append((f"{model} (here)" if model == PEOPLE else _name(rows[0]), rows[0]))
+            lines.append(
+                (f"{model} (here)" if model == PEOPLE else row_name(rows[0]["model"], rows[0]["prompt"]), rows[0])
+            )
     lines.append((f"the paper, {int(paper['n'].max())} compounds", None))
-    for row in paper.to_dict("records"):
-        lines.append(
-            (row["model"] if pd.isna(row["prompt"]) else f"{row['model']}, {prompt_words(row['prompt'])}", row)
-        )
+    lines += [(row_name(row["model"], row["prompt"]), row) for row in paper.to_dict("records")]
     figure = Figure(figsize=size(len(lines), 0.24, 1.6))
     axes = figure.add_subplot()
     for y, (_, row) in enumerate(lines):
         if row is None:
             continue
         base = "template" if pd.isna(row["prompt"]) else read_prompt(row["prompt"]).base
-        if row["whose"] == PAPER:
-            _dot(axes, y, row, PAPER_COLOR, MARKS[base], hollow=True)
-        else:
-            _dot(axes, y, row, COLORS[base], MARKS[base], hollow=False)
+        is_paper = row["whose"] == PAPER
+        _dot(axes, y, row, PAPER_COLOR if is_paper else COLORS[base], MARKS[base], hollow=is_paper)
     axes.axvline(100 * CHANCE, color="#555555", linewidth=1, linestyle=":")
     _name_groups(axes, lines)
     axes.set_xlim(0, 102)
@@ -138,20 +135,17 @@ def draw_examples(beside: pd.DataFrame, accuracy: pd.DataFrame) -> Figure:
 
 def draw_gains(comparisons: pd.DataFrame) -> Figure:
     """Draw the gain of each prompt over the template, by model; then differences between models."""
-    parts = [
-        (model, [(prompt_words(row.a), row._asdict()) for row in part.itertuples()])
-        for model, part in comparisons[(comparisons["between"] == "prompt") & (comparisons["b"] == "template")].groupby(
-            "model", sort=False
-        )
-    ]
+    lines: list[Line] = []
+    gains = comparisons[(comparisons["between"] == "prompt") & (comparisons["b"] == "template")]
+    for model, part in gains.groupby("model", sort=False):
+        rows = part.to_dict("records")
+        lines += [(f"{model}: − template", None), *((prompt_words(row["a"]), row) for row in rows)]
     models = comparisons[(comparisons["between"] == "model") & (comparisons["prompt"] == "template")]
     if len(models):
-        parts.append(("template", [(f"{row.a} − {row.b}", row._asdict()) for row in models.itertuples()]))
-    if not parts:
+        rows = models.to_dict("records")
+        lines += [("template", None), *((f"{row['a']} − {row['b']}", row) for row in rows)]
+    if not lines:
         return empty("There is one prompt and one model, and nothing to compare them with.")
-    lines: list[Line] = []
-    for name, rows in parts:
-        lines += [(name if name == "template" else f"{name}: − template", None), *rows]
     figure = Figure(figsize=size(len(lines), 0.25, 1.3))
     axes = figure.add_subplot()
     for y, (_, row) in enumerate(lines):
@@ -229,10 +223,6 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
     return figure
 
 
-def _name(row: dict) -> str:
-    return row["model"] if pd.isna(row["prompt"]) else f"{row['model']}, {prompt_words(row['prompt'])}"
-
-
 def _count(n: pd.Series) -> str:
     return f"n = {_range(n.min(), n.max())} compounds"
 
@@ -242,9 +232,8 @@ def _range(low: int, high: int) -> str:
 
 
 def _tell(table: pd.DataFrame, value: str) -> str:
-    return "; ".join(
-        f"{row['model']}, {prompt_words(row['prompt'])}: {percent(row[value])}" for row in table.to_dict("records")
-    )
+    rows = zip(table["model"], table["prompt"], table[value], strict=True)
+    return "; ".join(f"{row_name(model, prompt)}: {percent(number)}" for model, prompt, number in rows)
 
 
 def main(step: DrawCompun) -> None:

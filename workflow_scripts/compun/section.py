@@ -40,6 +40,11 @@ def prompt_words(name: str) -> str:
     return words + ", ensemble" * ensemble
 
 
+def row_name(model: str, prompt: str | None) -> str:
+    """Return the name of a row of results; people and chance have no prompt."""
+    return model if pd.isna(prompt) else f"{model}, {prompt_words(prompt)}"
+
+
 def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """Return the tables of step ``analyze_choices`` by name, and its summary."""
     names = ("accuracy", "comparisons", "kinds", "retrieval", "beside")
@@ -69,7 +74,7 @@ def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
     """Return the lines of one of the paper's tables, the paper's first: accuracy, its source, number of compounds."""
     lines = []
     for row in beside[beside["table"].astype(str) == table].itertuples():
-        name = row.model if pd.isna(row.prompt) else f"{row.model}, {prompt_words(row.prompt)}"
+        name = row_name(row.model, row.prompt)
         # The reason why a model was not loaded follows below the table.
         note = "" if pd.isna(row.note) else row.note.partition(":")[0]
         ours = row.whose == OURS
