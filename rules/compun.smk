@@ -56,17 +56,10 @@ if drawn_compounds():
             runtime=growing(120),
             torch=torch_slots(),
         params:
-            code=code_hash("workflow_scripts.judge.train_judge"),
+            **step("judge.train_judge", settings=CONFIG.compun.judge.model_dump(mode="json")),
             launch=launch(CONFIG.compun.judge),
-            settings=CONFIG.compun.judge.model_dump_json(),
-            seed=CONFIG.seed,
-            results=results_folder,
-            cache=CONFIG.cache,
-            torch_threads=CONFIG.threads,
         shell:
-            "{params.launch} workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
-            " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q} --seed {params.seed}"
-            " --threads {params.torch_threads} --cache {params.cache:q} --folder {output.judge:q} --log {log:q}"
+            "{params.launch} {params.step} --log {log:q}"
 
 
 rule load_compounds:

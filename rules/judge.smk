@@ -25,15 +25,7 @@ rule train_judge:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        code=code_hash("workflow_scripts.judge.train_judge"),
+        **step("judge.train_judge"),
         launch=launch(CONFIG.judge),
-        settings=CONFIG.judge.model_dump_json(),
-        seed=CONFIG.seed,
-        results=results_folder,
-        cache=CONFIG.cache,
-        torch_threads=CONFIG.threads,
     shell:
-        "{params.launch} workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
-        " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q}"
-        " --seed {params.seed} --threads {params.torch_threads} --cache {params.cache:q}"
-        " --folder {output.judge:q} --log {log:q}"
+        "{params.launch} {params.step} --log {log:q}"

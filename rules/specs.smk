@@ -59,17 +59,14 @@ if CONFIG.specs.base.epochs:
             runtime=growing(720),
             torch=torch_slots(),
         params:
-            code=code_hash("workflow_scripts.judge.train_judge"),
+            **step(
+                "judge.train_judge",
+                settings=CONFIG.specs.base.model_dump(mode="json"),
+                seed=lambda wildcards: wildcards.seed,
+            ),
             launch=launch(CONFIG.specs.base),
-            settings=CONFIG.specs.base.model_dump_json(),
-            results=results_folder,
-            cache=CONFIG.cache,
-            torch_threads=CONFIG.threads,
         shell:
-            "{params.launch} workflow_scripts.judge.train_judge --captions {input.captions:q} --images {input.images:q}"
-            " --splits {input.splits:q} --results {params.results:q} --settings {params.settings:q}"
-            " --seed {wildcards.seed} --threads {params.torch_threads} --cache {params.cache:q}"
-            " --folder {output.judge:q} --log {log:q}"
+            "{params.launch} {params.step} --log {log:q}"
 
 
 rule stretch:

@@ -99,8 +99,8 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
     # Beside a GPU the threads decode, each on its own.
     settle(1 if on_gpu else threads)
     config = JudgeConfig(
-        model=model, trainable=trainable, epochs=size.epochs, batch=size.batch, lr=5e-4, schedule="constant",
-        warmup=0, precision="amp_bf16" if on_gpu else "fp32",
+        model=model, pretrained=None, trainable=trainable, epochs=size.epochs, batch=size.batch, lr=5e-4,
+        schedule="constant", warmup=0, precision="amp_bf16" if on_gpu else "fp32",
     )  # fmt: skip
     built = build(config, [], 0)
     judge = Judge(
@@ -131,7 +131,9 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
                 ends.append(time.perf_counter())
                 return {}
 
-            train(judge.model, examples, config.model_copy(update={"epochs": epochs}), 0, ended, folder / kept)
+            train(
+                judge.model, lambda: (examples, ended), config.model_copy(update={"epochs": epochs}), 0, folder / kept
+            )
             return ends[-1]
 
         def plain(steps: int, kept: str) -> float:

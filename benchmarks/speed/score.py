@@ -69,11 +69,11 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 def measure(n: int = ENTRIES, anew: int = ENTRIES_ANEW) -> dict[str, Any]:
     """Entries a second of the step on ``n`` entries and of the published procedure on ``anew`` of them."""
     config, model, plain = load_default()
-    from open_clip.transform import PreprocessCfg, image_transform_v2
-
     from workflow_scripts.clip.tokens import tokenize
+    from workflow_scripts.clip.vision import open_clip
 
-    transform = image_transform_v2(PreprocessCfg(**model.preprocess.cfg), is_train=False)
+    library = open_clip().transform
+    transform = library.image_transform_v2(library.PreprocessCfg(**model.preprocess.cfg), is_train=False)
     rule = {"candidates": config.score.candidates, "ties": config.score.ties, "seed": config.seed}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

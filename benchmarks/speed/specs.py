@@ -96,18 +96,19 @@ def stretched(model: str) -> Built:
     from workflow_scripts.judge.config import JudgeConfig
     from workflow_scripts.specs.stretch import stretch
 
-    built = build(JudgeConfig(model=model), [], SEED)
+    built = build(JudgeConfig(model=model, pretrained=None), [], SEED)
     return assemble(*stretch(built.model_cfg, built.model.state_dict()), built.preprocess_cfg, None, model)
 
 
 def plain_way(built: Built, device: torch.device) -> Callable[[Pairs], np.ndarray]:
     """The cosines of pairs, (n,), each encoded by itself."""
-    import open_clip
-    from open_clip.transform import PreprocessCfg, image_transform_v2
+    from workflow_scripts.clip.vision import open_clip
 
+    library = open_clip()
     model: nn.Module = built.model.to(device)
-    transform = image_transform_v2(PreprocessCfg(**built.preprocess_cfg), is_train=False)
-    tokenizer = open_clip.SimpleTokenizer(context_length=built.model_cfg["text_cfg"]["context_length"])
+    preprocess_cfg = library.transform.PreprocessCfg(**built.preprocess_cfg)
+    transform = library.transform.image_transform_v2(preprocess_cfg, is_train=False)
+    tokenizer = library.SimpleTokenizer(context_length=built.model_cfg["text_cfg"]["context_length"])
 
     @torch.inference_mode()
     def cosines(pairs: Pairs) -> np.ndarray:

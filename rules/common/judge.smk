@@ -1,16 +1,18 @@
-# judge: its files, its GPUs, what starts its training.
+# judge: its files, its GPUs, the command that starts its training.
+
+from workflow_scripts.judge.launch import launch_command
 
 
 def judge_files():
-    """The files, outside installed packages, that decide what the judge starts from."""
+    """The files, outside installed packages, that decide the judge's initial weights."""
     return of_project(*CONFIG.judge.files())
 
 
 def training_resources(judge):
-    """What a scheduler is asked for to train ``judge``; a machine without a GPU trains all the same.
+    """The GPUs and hosts of a training; a machine without a GPU trains too.
 
-    Of several hosts in the words of the plugin for Slurm, of which `mpi` leaves it to the step to start on each; GPUs
-    are then of each host, as `gres`, for `gpu` counts those of all. The GPUs of one host must not be several hosts'.
+    Several hosts are asked for as Snakemake's plugin for Slurm does: `mpi` leaves it to the step to start on each, and
+    `gres` counts the GPUs of each host (`gpu` counts all, and they need not be spread evenly).
     """
     gpus = 0 if judge.device == "cpu" else judge.gpus
     if judge.hosts == 1:
@@ -20,17 +22,15 @@ def training_resources(judge):
 
 
 def training_threads(judge):
-    """Of a host: each GPU has a process, and each process the config's."""
+    """The threads of a host: each GPU has a process with the config's number."""
     return CONFIG.threads * judge.gpus
 
 
 def judge_gpu():
-    """How many GPUs a step asks for that runs the trained judge, or another model on its device: one is enough."""
+    """The number of GPUs of a step that runs the trained judge, or another model on its device: one is enough."""
     return 0 if CONFIG.judge.device == "cpu" else 1
 
 
 def launch(judge):
-    """What starts a training: several GPUs want a process each."""
-    if judge.processes == 1:
-        return "python -m"
-    return f"python -m workflow_scripts.judge.launch --hosts {judge.hosts} --gpus {judge.gpus} --"
+    """The beginning of the shell command of a training."""
+    return launch_command(judge.gpus, judge.hosts)

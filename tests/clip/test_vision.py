@@ -1,4 +1,4 @@
-"""The stand-in for torchvision's operators is used where it must be, and nowhere else."""
+"""The definitions of torchvision's operators are used only where they are missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 
 def patched_import(monkeypatch: pytest.MonkeyPatch, outcomes: list[BaseException | None]) -> list[str]:
-    """``import torchvision`` raises or passes as ``outcomes`` say, one a call; gives the list of calls."""
+    """Let ``import torchvision`` raise or pass by ``outcomes``, one a call; return the list of calls."""
     real = builtins.__import__
     calls: list[str] = []
 
@@ -33,7 +33,7 @@ def patched_import(monkeypatch: pytest.MonkeyPatch, outcomes: list[BaseException
 
 @pytest.fixture
 def libraries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, list[str]]]:
-    """The operator libraries that are made, in place of real ones."""
+    """Return the operator libraries that are made, in place of real ones."""
     made: list[tuple[str, str, list[str]]] = []
 
     class Library:
@@ -45,7 +45,7 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, list[str]
             self.defined.append(schema.split("(")[0])
 
     monkeypatch.setattr(torch.library, "Library", Library)
-    monkeypatch.setattr(vision, "_kept", [])
+    monkeypatch.setattr(vision, "_libraries", [])
     return made
 
 
@@ -62,8 +62,7 @@ def test_the_two_operators_are_defined_where_they_are_missing(monkeypatch: pytes
     assert len(calls) == 2
     assert libraries == [("torchvision", "FRAGMENT", ["nms", "qnms"])]
     assert "torchvision.half_imported" not in sys.modules
-    # The definitions live as long as their library does.
-    assert len(vision._kept) == 1
+    assert len(vision._libraries) == 1
 
 
 @pytest.mark.parametrize("error", [RuntimeError("another fault"), ModuleNotFoundError("No module named 'torchvision'")])
@@ -74,7 +73,7 @@ def test_other_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch, libraries:
     assert libraries == []
 
 
-def test_here_it_imports_in_the_end() -> None:
+def test_torchvision_can_be_imported_here() -> None:
     vision.import_torchvision()
     vision.import_torchvision()
     import torchvision.transforms

@@ -202,7 +202,7 @@ def test_without_texts(tmp_path: Path, fake: FakeJudge) -> None:
     kept = {name: path for name, path in paths.items() if name not in ("captions", "descriptions")}
     choices, _, _, summary = results(run(kept, [{"judge": "a"}], templates="none"))
     assert list(choices["prompt"].unique()) == ["template", "reversed"] and summary["templates"] is None
-    assert "neither imagenet nor simple" in refused(lambda: run(kept, [{"judge": "a"}], templates="x"))
+    assert "no such file; use imagenet" in refused(lambda: run(kept, [{"judge": "a"}], templates="x"))
 
 
 def test_choose() -> None:

@@ -89,8 +89,8 @@ def test_a_name_with_braces_stays() -> None:
 def test_texts_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "captions.json"
     for content, said in [
-        ([], "must be an object from a compound to its texts"),
-        ({"a": ["x"], "b": "x"}, "compound 'b': needs a list of texts"),
+        ([], "must map each compound to its texts"),
+        ({"a": ["x"], "b": "x"}, "compound 'b': expected a list of texts"),
         ({"b": []}, "compound 'b': needs a list"),
         ({"b": ["x", " "]}, "none of them empty"),
     ]:

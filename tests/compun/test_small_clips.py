@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pandas as pd
 import pytest
 
@@ -13,9 +10,10 @@ from workflow_scripts.compun.analyze_choices import Estimator, compare
 from workflow_scripts.compun.config import TRAININGS, Asked, Compounds, Drawn
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.compun.steps import Classify, DrawCompounds, LoadCompounds
-from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.tables import CHOICES
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge import train_judge
+from workflow_scripts.judge.config import SmallJudgeConfig
+from workflow_scripts.judge.steps import TrainJudge
 
 pytestmark = pytest.mark.slow  # two trainings
 DRAWN = Drawn(tested=72, others=30, things=1600, pairs=400, each=6)
@@ -28,14 +26,11 @@ def choices(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     place, cache = root / "d", root / "cache"
     drawn, training = place / "drawn", place / "drawn" / "training"
     draw_compounds.main(DrawCompounds(drawn=DRAWN, results=root, folder=drawn))
-    settings = JudgeConfig(epochs=5, batch=64, captions=2, lr=0.005, device="cpu").model_dump_json()
+    settings = SmallJudgeConfig(epochs=5, batch=64, captions=2, lr=0.005, device="cpu")
     for name in TRAININGS:
-        options = {"captions": training / "captions.parquet", "images": training / "images.parquet",
-                   "splits": training / f"{name}.parquet", "results": root, "settings": settings, "threads": 1,
-                   "cache": cache, "folder": place / name}  # fmt: skip
-        words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
-        command = [sys.executable, "-m", "workflow_scripts.judge.train_judge", *words]
-        subprocess.run(command, cwd=ROOT, check=True)
+        train_judge.main(TrainJudge(captions=training / "captions.parquet", images=training / "images.parquet",
+                                    splits=training / f"{name}.parquet", results=root, settings=settings, threads=1,
+                                    cache=cache, judge=place / name))  # fmt: skip
     tables = {name: place / f"{name}.parquet" for name in ("compounds", "images")}
     origin = Compounds(file=str(drawn / "list.csv"), images=str(drawn / "images"))
     load_compounds.main(LoadCompounds(origin=origin, cache=cache, **tables, files=place / "images",

@@ -1,8 +1,7 @@
-"""A data set that anybody can learn: a square of one color on a ground of another."""
+"""A data set that is easy to learn: a square of one color on a ground of another."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 from collections.abc import Callable
@@ -15,49 +14,36 @@ import pytest
 from PIL import Image
 from safetensors.torch import load_file
 
+from tests.clip.conftest import PUBLISHED, RESNET, TINY, TRUNK, VIT, Model, model  # noqa: F401
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import write_table
+from workflow_scripts.judge.steps import TrainJudge
 
 COLORS = {
     "red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "yellow": (240, 220, 40),
     "pink": (250, 130, 190), "black": (20, 20, 20), "white": (240, 240, 240), "brown": (120, 70, 30),
 }  # fmt: skip
 
-TINY = {
-    "embed_dim": 32,
-    "vision_cfg": {"tower": "conv", "image_size": 32, "widths": [8, 16], "depths": [0, 1], "features": 32},
-    "text_cfg": {"tower": "words", "context_length": 12, "width": 16, "hidden": 32, "window": 3},
-}
-
-# The judge of the paper, of which there is little: the parts of its appendix train.
-RESNET = {
-    "embed_dim": 16,
-    "vision_cfg": {"image_size": 32, "layers": [1, 2, 1, 1], "width": 8, "head_width": 64},
-    "text_cfg": {"context_length": 12, "width": 16, "heads": 2, "layers": 2},
-}
-PUBLISHED = [
-    "visual.layer4.*", "visual.attnpool.*", "transformer.resblocks.1.*", "ln_final.*", "text_projection", "logit_scale",
-]  # fmt: skip
-# No batch norm.
-VIT = {**RESNET, "vision_cfg": {"image_size": 32, "layers": 2, "width": 16, "head_width": 8, "patch_size": 8}}
-TRUNK = {
-    "embed_dim": 16,
-    "vision_cfg": {"timm_model_name": "test_resnet", "image_size": 32},
-    "text_cfg": {"tower": "words", "vocab_size": 20, "context_length": 12, "width": 16, "hidden": 32, "window": 3},
-}
-
-# A training whose result several processes can be held to: without batch norms, which are of a process on the CPU.
+# A training that several processes must reproduce: without batch norms, which the CPU cannot synchronise.
 TOGETHER = {
     "epochs": 2, "batch": 28, "lr": 0.002, "captions": 2, "device": "cpu",
     "trainable": ["visual.transformer.resblocks.1.*", "visual.proj", "transformer.*", "logit_scale"],
 }  # fmt: skip
 
 Train = Callable[..., Path]
-Model = Callable[[str], str]
+
+
+def squares_step(squares: Path, place: Path, name: str, cache: str, **settings: Any) -> TrainJudge:
+    """Return the step that trains judge ``name`` in ``place`` on the squares."""
+    defaults = {"model": str(squares / "tiny.json"), "trainable": ["*"], "epochs": 2, "batch": 28, "lr": 0.01}
+    return TrainJudge(
+        captions=squares / "captions.parquet", images=squares / "images.parquet", splits=squares / "splits.parquet",
+        results=squares, settings=defaults | settings, seed=0, threads=1, cache=place / cache, judge=place / name,
+    )  # fmt: skip
 
 
 def assert_alike(start: Path, one: Path, several: Path) -> None:
-    """Several processes trained to what one did, but for rounding; start: the folder of the untrained judge."""
+    """Check that several processes trained the judge of one, except for rounding; start: the untrained judge."""
     logs = [pd.read_csv(folder / "log.csv") for folder in (one, several)]
     np.testing.assert_allclose(logs[1]["loss"], logs[0]["loss"], rtol=1e-5)
     untrained, *weights = (load_file(folder / "weights.safetensors") for folder in (start, one, several))
@@ -70,7 +56,7 @@ def assert_alike(start: Path, one: Path, several: Path) -> None:
 
 @pytest.fixture(scope="session")
 def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results folder: captions, images and splits of 56 pairs of colors, four pictures each, and a model config."""
+    """Return a results folder with four pictures each of 56 pairs of colors, and a model config."""
     results = tmp_path_factory.mktemp("squares")
     draw = np.random.default_rng(0)
     captions, images, splits = [], [], []
@@ -100,31 +86,12 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Model:
-    """``model("resnet")``, vit or trunk: the path of its config, for ``judge.model``."""
-
-    def write(name: str) -> str:
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps({"resnet": RESNET, "vit": VIT, "trunk": TRUNK}[name]))
-        return str(path)
-
-    return write
-
-
-@pytest.fixture
 def train(squares: Path, tmp_path: Path) -> Train:
     """``train(name, cache=…, **settings)`` trains on the squares and returns the judge's folder."""
     from workflow_scripts.judge.train_judge import main
 
     def run(name: str, cache: str = "cache", **settings: Any) -> Path:
-        chosen = {"model": str(squares / "tiny.json"), "epochs": 2, "batch": 28, "lr": 0.01, **settings}
-        main(
-            argparse.Namespace(
-                captions=squares / "captions.parquet", images=squares / "images.parquet",
-                splits=squares / "splits.parquet", results=squares, settings=json.dumps(chosen), seed=0, threads=1,
-                cache=tmp_path / cache, folder=tmp_path / name,
-            )
-        )  # fmt: skip
+        main(squares_step(squares, tmp_path, name, cache, **settings))
         return tmp_path / name
 
     return run

@@ -1,19 +1,20 @@
-"""What test_hosts runs on each host: train_judge, which keeps what every epoch learned and soon misses a silent host.
+"""Run by test_hosts on each host: train_judge, with a checkpoint every epoch and little patience for a silent host.
 
-SLOWLY in the environment is how many seconds a step takes at least.
+SLOWLY in the environment is the least number of seconds that a step takes.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from datetime import timedelta
 from typing import Any
 
 from workflow_scripts.core import cli
 from workflow_scripts.judge import checkpoint, parallel, train_judge, training
 
 checkpoint.EVERY = 0
-parallel.BEAT, parallel.SILENCE = 0.5, 4.0
+parallel.STEP = timedelta(seconds=8)
 loss = training.clip_loss
 
 
@@ -25,4 +26,4 @@ def slow_loss(*arguments: Any) -> Any:
 if __name__ == "__main__":
     if "SLOWLY" in os.environ:
         training.clip_loss = slow_loss
-    cli.run(train_judge.main, train_judge.arguments())
+    cli.run(train_judge.main)

@@ -1,4 +1,4 @@
-"""What is frozen is computed once: the cut changes nothing."""
+"""What is frozen is computed once, with the same result."""
 
 from __future__ import annotations
 
@@ -130,11 +130,11 @@ def test_mirrored_images_are_run_whole(train: Train, model: Model, caplog: pytes
     settings = {"model": model("resnet"), "trainable": PUBLISHED, "epochs": 1, "flip": True}
     with caplog.at_level("INFO", "compclip"):
         train("judge", **settings)
-    assert "judge.flip: images go through all of the image tower in every epoch" in caplog.text
-    assert "images behind" not in caplog.text and "captions, " in caplog.text
+    assert "judge.flip: every epoch runs the whole image tower" in caplog.text
+    assert "images after" not in caplog.text and "captions, " in caplog.text
 
 
 def test_no_room_on_the_disk(train: Train, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1000))
-    with pytest.raises(UserError, match=r"what is frozen.* needs .* 1\.0 KB are free: make room"):
+    with pytest.raises(UserError, match=r"computing the frozen part once.* 1\.0 KB are free; free some"):
         train("judge", model=model("resnet"), trainable=PUBLISHED)

@@ -1,4 +1,4 @@
-"""What a GPU would run, on a pretended one: every tensor is there, and the same comes of it, but for rounding."""
+"""What a GPU would run, on a simulated one: every tensor is there, and results are equal except for rounding."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .conftest import PUBLISHED, Model, Train, assert_alike
     ("name", "settings", "free"),
     [
         ("sketch", {}, 2**33),
-        ("resnet", {"trainable": PUBLISHED, "captions": 2}, 2**33),
+        pytest.param("resnet", {"trainable": PUBLISHED, "captions": 2}, 2**33, marks=pytest.mark.slow),
         ("resnet", {"trainable": PUBLISHED}, 2**10),
-        ("resnet", {"trainable": PUBLISHED, "flip": True}, 2**33),
-        ("vit", {}, 2**33),
+        pytest.param("resnet", {"trainable": PUBLISHED, "flip": True}, 2**33, marks=pytest.mark.slow),
+        pytest.param("vit", {}, 2**33, marks=pytest.mark.slow),
         ("trunk", {}, 2**33),
     ],
     ids=["default", "published", "little memory", "mirrored", "a transformer", "timm's"],

@@ -1,4 +1,4 @@
-"""Several hosts train as one: started on each as srun does, here, with a network for each or one for all."""
+"""Several hosts train as one: two torchruns on this machine, with a network for each or one for both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,91 +14,63 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.judge.conftest import TOGETHER, VIT, Train, assert_alike
 from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge import launch
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.judge.launch import Meeting, find_meeting, first_host, port_of, srun_command, torchrun_options
+from workflow_scripts.judge.launch import launch_command
 
-from .conftest import TOGETHER, VIT, Train, assert_alike
-
-STEP = {"SLURM_JOB_ID": "40007", "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NODELIST": "gpu[07-08]", "SLURM_NODEID": "1"}
-# Seconds in which all of a training must have ended after one of its hosts is dead, or silent.
+# Seconds in which a training must have ended after one of its hosts is dead, or silent.
 SOON = 30
 
-
-# How it is started
-
-
-@pytest.mark.parametrize(
-    ("nodes", "first"),
-    [
-        ("one", "one"), ("a,b", "a"), ("gpu[03-05,09],x1", "gpu03"), ("gpu[7,9]", "gpu7"), ("n1-[2-3]", "n1-2"),
-        ("r[1-2]n[08-09]", "r1n08"),
-    ],
-)  # fmt: skip
-def test_the_first_of_slurms_nodes(nodes: str, first: str) -> None:
-    assert first_host(nodes) == first
-    if shutil.which("scontrol"):
-        said = subprocess.run(["scontrol", "show", "hostnames", nodes], capture_output=True, text=True, check=False)
-        assert said.returncode or said.stdout.split()[:1] == [first]
+# The command
 
 
-def test_where_hosts_meet() -> None:
-    assert find_meeting(2, STEP) == Meeting(1, "gpu07", 10007)
-    assert find_meeting(2, {**STEP, "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "999"}) == Meeting(1, "10.0.0.1", 999)
-    assert find_meeting(3, {"MASTER_ADDR": "a", "NODE_RANK": "2"}) == Meeting(2, "a", 29500)
-    # In a batch script, and in a step of one node, srun is to start it on all.
-    assert find_meeting(2, {"SLURM_JOB_ID": "40007", "SLURM_NODEID": "0"}) is None
-    assert find_meeting(2, {**STEP, "SLURM_STEP_NUM_NODES": "1"}) is None
-    assert len({port_of(job) for job in range(20000)}) == 20000
-    assert all(1024 < port_of(job) < 32768 for job in (0, 19999, 20000, 2**31))
+@pytest.fixture
+def slurm(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a Slurm job of two nodes, whose srun runs its command on each."""
+    programs = {
+        "scontrol": 'test "$*" = "show hostnames gpu[07-08]" && printf "gpu07\\ngpu08\\n"',
+        "srun": 'while [ "${1#--}" != "$1" ]; do shift; done; for n in 0 1; do SLURM_NODEID=$n "$@"; done',
+        "torchrun": 'printf "%s\\n" "$*"',
+    }
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "SLURM_JOB_ID": "40007", "SLURM_JOB_NODELIST": "gpu[07-08]"}
 
 
-@pytest.mark.parametrize(
-    ("environment", "said"),
-    [
-        ({}, "^2 hosts, but this is no Slurm job, and MASTER_ADDR and NODE_RANK do not say"),
-        ({"MASTER_ADDR": "a"}, "^2 hosts, but this is no Slurm job"),
-        ({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1"}, "^2 hosts, but the Slurm job has 1: profiles/slurm"),
-        ({"MASTER_ADDR": "a", "NODE_RANK": "2"}, "^NODE_RANK: 2: must be a number from 0 to 1$"),
-        ({"MASTER_ADDR": "a", "NODE_RANK": "0", "MASTER_PORT": "http"}, "^MASTER_PORT: http: must be a number"),
-    ],
-)
-def test_where_hosts_do_not_meet(environment: dict[str, str], said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        find_meeting(2, environment)
+def started(gpus: int, hosts: int, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = f"{launch_command(gpus, hosts)} a.module --name 'two words'"
+    return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
 
 
-def test_srun_starts_it_on_every_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In a batch script it becomes srun, which starts the same on each node."""
-    for name in [name for name in os.environ if name.startswith(("SLURM_", "MASTER_", "NODE_RANK"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    arguments = ["--hosts", "2", "--gpus", "4", "--", "a.module", "--log", "x"]
-    monkeypatch.setattr(sys, "argv", ["launch", *arguments])
-    ran: list[Sequence[str]] = []
-    monkeypatch.setattr(os, "execvp", lambda _, command: ran.append(command) or sys.exit(0))
-    monkeypatch.setattr(launch.shutil, "which", lambda _: "/bin/srun")
-    with pytest.raises(SystemExit):
-        launch.main(launch.arguments().parse_args(arguments))
-    again = [sys.executable, "-m", "workflow_scripts.judge.launch", *arguments]
-    assert ran == [srun_command(2, again)] and ran[0][1:3] == ["--nodes=2", "--ntasks=2"]
-    assert ran[0][-len(again) :] == again
-    monkeypatch.setattr(launch.shutil, "which", lambda _: None)
-    with pytest.raises(UserError, match="no srun"):
-        launch.main(launch.arguments().parse_args(arguments))
-    assert torchrun_options(4, 1, None) == ["--standalone", "--nproc-per-node", "4"]
-    assert torchrun_options(4, 2, Meeting(1, "a", 5))[:4] == ["--nnodes", "2", "--node-rank", "1"]
+def test_srun_starts_torchrun_on_every_node(slurm: dict[str, str]) -> None:
+    options = "--nnodes=2 --nproc-per-node=4 --master-addr=gpu07 --master-port=10007 -m -- a.module --name two words"
+    assert started(4, 2, slurm).stdout.splitlines() == [f"--node-rank={node} {options}" for node in (0, 1)]
+    other = started(4, 2, {**slurm, "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "999"}).stdout
+    assert other.count("--master-addr=10.0.0.1 --master-port=999 -m --") == 2
 
 
-def test_shares_of_hosts() -> None:
+def test_several_hosts_need_slurm(slurm: dict[str, str]) -> None:
+    refused = started(4, 2, {"PATH": slurm["PATH"]})
+    assert refused.returncode and "SLURM_JOB_ID: several hosts need a Slurm job; elsewhere" in refused.stderr
+    assert not refused.stdout
+
+
+def test_one_host_needs_no_slurm(slurm: dict[str, str]) -> None:
+    assert launch_command(1, 1) == "python -m"
+    said = started(2, 1, {"PATH": slurm["PATH"]}).stdout
+    assert said.split()[:4] == ["--standalone", "--nproc-per-node=2", "-m", "--"]
+
+
+def test_the_batch_is_divided_by_all_gpus() -> None:
     assert JudgeConfig(batch=24, gpus=4, hosts=3).processes == 12
-    with pytest.raises(ValueError, match="batch 128 is no multiple of gpus 4 on 3 hosts"):
+    with pytest.raises(ValueError, match="batch 128 must be divisible by gpus 4 times hosts 3"):
         JudgeConfig(batch=128, gpus=4, hosts=3)
 
 
-# That it trains
+# The training
 
 
 class Hosts:
@@ -111,22 +82,21 @@ class Hosts:
         self.port = free_port()
 
     def start(self, name: str, hosts: Sequence[int] = (0, 1), **environment: str) -> list[subprocess.Popen[str]]:
-        """The training on each, as a Slurm step of two tasks would have it; ``name`` is the judge's."""
+        """Start the training of judge ``name`` on each host."""
+        interface = {"GLOO_SOCKET_IFNAME": "veth"} if self.names else {}
+        address = "10.77.0.1" if self.names else "localhost"
+        meeting = ["--nnodes=2", f"--master-addr={address}", f"--master-port={self.port}"]
         return [
             subprocess.Popen(
-                [*(["ip", "netns", "exec", self.names[host]] if self.names else []), *command(self, 2, 1, name)],
-                env={**os.environ, "OMP_NUM_THREADS": "1", **self.meeting(host), **environment}, cwd=ROOT, text=True,
+                [
+                    *(["ip", "netns", "exec", self.names[host]] if self.names else []),
+                    *command(self, [*meeting, f"--node-rank={host}"], 2, 1, name),
+                ],
+                env={**os.environ, "OMP_NUM_THREADS": "1", **interface, **environment}, cwd=ROOT, text=True,
                 stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
             )
             for host in hosts
         ]  # fmt: skip
-
-    def meeting(self, host: int) -> dict[str, str]:
-        if self.names:
-            there = {"MASTER_ADDR": "10.77.0.1", "MASTER_PORT": str(self.port), "NODE_RANK": str(host)}
-            return {**there, "GLOO_SOCKET_IFNAME": "veth"}
-        job = str(20000 * 3 + self.port - 10000)
-        return {**STEP, "SLURM_JOB_ID": job, "SLURM_STEP_NODELIST": "localhost", "SLURM_NODEID": str(host)}
 
     def log(self, name: str) -> Path:
         return self.place / f"{name}.log"
@@ -139,27 +109,25 @@ class Hosts:
             time.sleep(0.1)
 
 
-def command(hosts: Hosts, count: int, gpus: int, name: str) -> list[str]:
+def command(hosts: Hosts, meeting: list[str], count: int, gpus: int, name: str) -> list[str]:
     tables = [f"--{table}={hosts.squares}/{table}.parquet" for table in ("captions", "images", "splits")]
     return [
-        sys.executable, "-m", "workflow_scripts.judge.launch", "--hosts", str(count), "--gpus", str(gpus), "--",
-        "tests.judge.one_host", *tables, f"--results={hosts.squares}", "--threads=1", f"--cache={hosts.place}/{name}_c",
-        f"--settings={json.dumps({**hosts.settings, 'hosts': count, 'gpus': gpus})}", f"--folder={hosts.place}/{name}",
+        "torchrun", *meeting, f"--nproc-per-node={gpus}", "-m", "--", "tests.judge.one_host", *tables,
+        f"--results={hosts.squares}", "--threads=1", f"--cache={hosts.place}/{name}_c",
+        f"--settings={json.dumps({**hosts.settings, 'hosts': count, 'gpus': gpus})}", f"--judge={hosts.place}/{name}",
         f"--log={hosts.log(name)}",
     ]  # fmt: skip
 
 
 def free_port() -> int:
-    """A port that a job of Slurm's may be given, and nobody listens at."""
-    for port in range(10000 + os.getpid() % 15000, 30000):
-        with socket.socket() as trial:
-            if trial.connect_ex(("127.0.0.1", port)):
-                return port
-    raise AssertionError("no port")
+    """Return a port that nobody listens at."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return trial.getsockname()[1]
 
 
 def ended(running: Sequence[subprocess.Popen[str]], within: float) -> list[str]:
-    """What each said; all must end in so many seconds."""
+    """Return what each printed; all must end in so many seconds."""
     deadline = time.monotonic() + within
     try:
         return [one.communicate(timeout=max(1, deadline - time.monotonic()))[1] for one in running]
@@ -169,7 +137,7 @@ def ended(running: Sequence[subprocess.Popen[str]], within: float) -> list[str]:
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """With all that it started."""
+    """Kill a process and all that it started."""
     if process.poll() is None:
         for one in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
             one.kill()
@@ -184,9 +152,14 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 @pytest.fixture(scope="module")
 def one_host(settings: dict, squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The judge that two processes of one host train."""
+    """Return the judge that two processes of one host train."""
     hosts = Hosts((), settings, squares, tmp_path_factory.mktemp("one_host"))
-    subprocess.run(command(hosts, 1, 2, "judge"), env={**os.environ, "OMP_NUM_THREADS": "1"}, cwd=ROOT, check=True)
+    subprocess.run(
+        command(hosts, ["--standalone"], 1, 2, "judge"),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        cwd=ROOT,
+        check=True,
+    )
     return hosts.place / "judge"
 
 
@@ -194,18 +167,20 @@ def same(one: Path, other: Path) -> bool:
     return all((other / file.name).read_bytes() == file.read_bytes() for file in one.iterdir())
 
 
+@pytest.mark.slow
 def test_two_hosts_train_as_one(settings: dict, squares: Path, tmp_path: Path, one_host: Path, train: Train) -> None:
-    """Bytes are those of two processes on one host, and but for rounding those of one process."""
+    """Bytes are those of two processes on one host and, except for rounding, those of one process."""
     hosts = Hosts((), settings, squares, tmp_path)
     running = hosts.start("judge")
     said = ended(running, 180)
     assert [one.returncode for one in running] == [0, 0], said
-    assert "epoch 1 of 4" in said[0] and "epoch 1 of 4" not in said[1], "the first alone speaks"
+    assert "epoch 1 of 4" in said[0] and "epoch 1 of 4" not in said[1], "only the first logs"
     assert same(one_host, tmp_path / "judge")
-    assert not list((tmp_path / "judge_c").rglob(".*")), "nothing is left of what hosts showed each other"
+    assert not list((tmp_path / "judge_c").rglob(".*")), "no file of check_shared remains"
     assert_alike(train("start", **{**settings, "epochs": 0}), train("one", **settings), tmp_path / "judge")
 
 
+@pytest.mark.slow
 def test_a_host_that_is_killed(settings: dict, squares: Path, tmp_path: Path, one_host: Path) -> None:
     hosts = Hosts((), settings, squares, tmp_path)
     running = hosts.start("judge", SLOWLY="0.2")
@@ -217,12 +192,12 @@ def test_a_host_that_is_killed(settings: dict, squares: Path, tmp_path: Path, on
     running = hosts.start("judge")
     said = ended(running, 180)
     assert [one.returncode for one in running] == [0, 0], said
-    assert "resumed behind epoch" in said[0] and same(one_host, tmp_path / "judge")
+    assert "resumed after epoch" in said[0] and same(one_host, tmp_path / "judge")
 
 
 @pytest.fixture
 def namespaces() -> Iterator[tuple[str, str]]:
-    """Two network namespaces with a cable between them, 10.77.0.1 and 10.77.0.2."""
+    """Yield two network namespaces with a cable between them, 10.77.0.1 and 10.77.0.2."""
     if not shutil.which("ip"):
         pytest.skip("needs ip (iproute2)")
     names = (f"compclip-a{os.getpid()}", f"compclip-b{os.getpid()}")
@@ -245,26 +220,28 @@ def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True)
 
 
+@pytest.mark.slow
 def test_a_host_that_falls_silent(
     settings: dict, squares: Path, tmp_path: Path, one_host: Path, namespaces: tuple[str, str]
 ) -> None:
-    """Its cable is pulled: no connection is closed, and yet both hosts end; with the cable back they go on."""
+    """Its cable is pulled: no connection is closed, but both hosts end; with the cable back they resume."""
     hosts = Hosts(namespaces, settings, squares, tmp_path)
     running = hosts.start("judge", SLOWLY="0.2")
     hosts.wait_for("epoch 1 of 4", "judge", running)
     ip("-n", namespaces[1], "link", "set", "veth", "down")
     said = ended(running, SOON)
     assert [one.returncode for one in running] == [1, 1]
-    assert all("error: judge.gpus: no sign of" in text for text in said), said
+    assert all("error: judge.gpus: lost another of the 2 processes" in text for text in said), said
     ip("-n", namespaces[1], "link", "set", "veth", "up")
     running = hosts.start("judge")
     said = ended(running, 180)
     assert [one.returncode for one in running] == [0, 0], said
-    assert "resumed behind epoch" in said[0] and same(one_host, tmp_path / "judge")
+    assert "resumed after epoch" in said[0] and same(one_host, tmp_path / "judge")
 
 
+@pytest.mark.slow
 def test_hosts_that_share_no_cache(settings: dict, squares: Path, tmp_path: Path) -> None:
-    """The second writes elsewhere: it says so, and the first ends too."""
+    """The second host writes elsewhere and says so, and the first ends too."""
     one, other = (Hosts((), settings, squares, tmp_path / name) for name in "ab")
     other.port = one.port
     one.place.mkdir(), other.place.mkdir()

@@ -1,4 +1,4 @@
-"""Training a judge on the squares: it learns, it resumes, it keeps still what is frozen."""
+"""Training a judge on the squares: it learns, it resumes, it leaves what is frozen."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def test_captions_of_a_step_are_distinct_as_far_as_they_go() -> None:
     assert len(set(drawn[:, 2])) == 3 and set(drawn[:, 2]) <= {5, 6, 7, 8}
 
 
-def test_a_damaged_checkpoint_is_made_anew(train: Train, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_ignored(train: Train, tmp_path: Path) -> None:
     whole = contents(train("judge"))
     (kept,) = (tmp_path / "cache").rglob("checkpoint.pt")
     content = kept.read_bytes()
-    # Cut short; and with a hole where it says what it holds.
+    # Truncated, and with a hole in its table of contents.
     for damaged in (content[:100], content[:200] + b"\xff" * 512 + content[712:]):
         kept.write_bytes(damaged)
         assert contents(train("judge")) == whole
@@ -83,7 +83,7 @@ def test_the_checkpoint_of_another_model(train: Train, tmp_path: Path) -> None:
     train("other")
     first, second = sorted((tmp_path / "cache").rglob("checkpoint.pt"), key=lambda path: path.stat().st_size)
     shutil.copy(first, second)
-    with pytest.raises(UserError, match=r"checkpoint\.pt: the checkpoint of another model: delete it"):
+    with pytest.raises(UserError, match=r"checkpoint\.pt: checkpoint of another model; delete it"):
         train("other")
 
 
@@ -156,11 +156,11 @@ def test_a_judge_comes_back(train: Train, squares: Path, tmp_path: Path) -> None
 def test_a_hash_that_does_not_match(train: Train, tmp_path: Path) -> None:
     first, second = train("first"), train("second", lr=0.02)
     shutil.copy(second / "weights.safetensors", first)
-    with pytest.raises(UserError, match=r"first.manifest\.json: its judge_hash is not that of the files beside it"):
+    with pytest.raises(UserError, match=r"first.manifest\.json: its judge_hash is not that of the files next to it"):
         load_judge(first, threads=1, device="cpu")
 
 
-def test_weights_cut_short_or_of_another_judge(train: Train, squares: Path, tmp_path: Path) -> None:
+def test_truncated_weights_and_those_of_another_judge(train: Train, squares: Path, tmp_path: Path) -> None:
     folder = train("judge")
     (folder / "weights.safetensors").write_bytes((folder / "weights.safetensors").read_bytes()[:-9])
     with pytest.raises(UserError, match=r"weights\.safetensors: not a readable weights file"):
@@ -169,7 +169,7 @@ def test_weights_cut_short_or_of_another_judge(train: Train, squares: Path, tmp_
     (tmp_path / "wide.json").write_text(json.dumps(wide))
     other = train("other", model=str(tmp_path / "wide.json"))
     shutil.copy(other / "weights.safetensors", folder)
-    with pytest.raises(UserError, match=r"weights\.safetensors: visual\.projection\.weight is \(16, 32\) where"):
+    with pytest.raises(UserError, match=r"weights\.safetensors: visual\.projection\.weight is \(16, 32\), but"):
         load_judge(folder, threads=1, device="cpu")
 
 
@@ -180,14 +180,18 @@ def test_a_missing_image_is_named(train: Train, squares: Path) -> None:
 
 
 def test_an_unknown_model(train: Train) -> None:
-    with pytest.raises(UserError, match=r"judge\.model: unknown 'RN999'.*own: birds, sketch.*; .*judge\.model` lists"):
+    with pytest.raises(
+        UserError, match=r"judge\.model: unknown 'RN999'; use one of birds, sketch.*workflow_scripts\.clip\.model\)"
+    ):
         train("judge", model="RN999")
     with pytest.raises(UserError, match=r"judge\.model: unknown 'absent\.json'"):
         train("judge", model="absent.json")
 
 
 def test_a_pretrained_that_is_none(train: Train, squares: Path) -> None:
-    with pytest.raises(UserError, match=r"judge\.pretrained: 'nothing' is no file, and RN50 has the tags: openai"):
+    with pytest.raises(
+        UserError, match=r"judge\.pretrained: 'nothing' is neither a file nor a tag of RN50; its tags: openai"
+    ):
         train("judge", model="RN50", pretrained="nothing")
 
 
@@ -204,14 +208,14 @@ def test_a_model_of_open_clips(train: Train, tmp_path: Path) -> None:
     assert json.loads((folder / "vocabulary.json").read_text()) is None
 
 
-def test_captions_that_are_cut_are_counted(train: Train, squares: Path, tmp_path: Path, caplog) -> None:
+def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: Path, caplog) -> None:
     cfg = json.loads((squares / "tiny.json").read_text())
     cfg["text_cfg"]["context_length"] = 9  # a caption has eight tokens with its end, the other eleven
     (tmp_path / "short.json").write_text(json.dumps(cfg))
     with caplog.at_level("WARNING", "compclip"):
         folder = train("judge", model=str(tmp_path / "short.json"), epochs=1)
     assert json.loads((folder / "manifest.json").read_text())["truncated_captions"] == 112
-    assert "112 of 224 captions are longer than the model reads: cut before their end token" in caplog.text
+    assert "112 of 224 captions are longer than the model reads; truncated before their end token" in caplog.text
     found = re.search(r"(\d+) of 112 captions of watched images are longer than the model reads", caplog.text)
     assert found and 0 < int(found[1]) < 112
     with caplog.at_level("WARNING", "compclip"):

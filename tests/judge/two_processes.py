@@ -1,11 +1,10 @@
-"""What test_parallel runs by torchrun: a training, and the same one killed in its second epoch and taken up again.
+"""Run by test_parallel with torchrun: a training, and the same one killed in its second epoch and resumed.
 
-The argument is a JSON text: the step's options but for --cache and --folder, and ``place``, where these go.
+The argument is a JSON text: the step's options without cache and judge, and ``place``, the folder of both.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -15,8 +14,8 @@ import torch
 from workflow_scripts.clip.device import settle
 from workflow_scripts.core import cli
 from workflow_scripts.judge import checkpoint, train_judge, training
-from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.parallel import Group, joined
+from workflow_scripts.judge.steps import TrainJudge
 
 
 class Killed(Exception):
@@ -24,12 +23,9 @@ class Killed(Exception):
 
 
 def main(group: Group, options: dict, place: Path) -> None:
-    config = JudgeConfig.model_validate_json(options["settings"])
-
     def run(name: str) -> None:
-        paths = {key: Path(options[key]) for key in ("captions", "images", "splits", "results")}
-        named = {**options, **paths, "cache": place / f"{name}_cache", "folder": place / name}
-        train_judge.train_judge(argparse.Namespace(**named), config, torch.device("cpu"), group)
+        step = TrainJudge(**options, cache=place / f"{name}_cache", judge=place / name)
+        train_judge.train_judge(step, torch.device("cpu"), group)
 
     run("whole")
     real, checkpoint.EVERY = training.clip_loss, 0

@@ -122,5 +122,5 @@ def test_the_command_counts_captions_that_are_cut(
     found = read_json(output)
     assert found["n"] > 2 and found["captions"] == len(set(judge.texts_seen)) > 2
     assert found["truncated_captions"] == found["captions"], "each has seven words"
-    said = f"{found['captions']} of {found['captions']} captions are longer than the model reads: cut before their end"
+    said = f"{found['captions']} of {found['captions']} captions are longer than the model reads; truncated"
     assert said in caplog.text

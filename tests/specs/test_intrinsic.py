@@ -270,7 +270,7 @@ def test_no_judge(tmp_path: Path) -> None:
     for folder in ("empty", "gone"):
         data, judge = write_table(tmp_path), tmp_path / folder
         message = refused(lambda data=data, judge=judge: run(intrinsic, tmp_path, data=data, judge=judge))
-        assert f"{folder}: not a judge's folder: make one with workflow_scripts.specs.stretch" in message
+        assert f"{folder}: not a judge's folder; make one with workflow_scripts.specs.stretch" in message
 
 
 HEADER = "image,caption_id,step,text,negative\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import huggingface_hub.constants
@@ -14,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 
 from workflow_scripts.clip.model import build, construct, load_judge
-from workflow_scripts.clip.pixels import Preprocess
+from workflow_scripts.clip.pixels import PREPROCESS, Preprocess
 from workflow_scripts.clip.tokens import get_tokenizer, tokenize
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
@@ -211,7 +210,7 @@ def test_the_cat_of_the_readme() -> None:
     cfg, state = read_released(weights)
     model = construct(cfg)
     model.load_state_dict(state)
-    preprocess = Preprocess(asdict(released.PreprocessCfg(size=cfg["vision_cfg"]["image_size"])), None)
+    preprocess = Preprocess(PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}, None)
     pixels = preprocess.floats(preprocess.read([(Path(cat), None)]), torch.device("cpu"))
     with torch.inference_mode():
         image = model.encode_image(pixels).expand(3, -1)

@@ -221,7 +221,7 @@ def test_the_command(
         "pair 4 (0.png, ): empty text",
         "pair 5 (0.png, a bird, with a bill): 3 fields, not 2: put quotes around a text that has commas",
         "pair 6 (1.png): 1 fields, not 2",
-        "1 of 9 texts are longer than the model reads: cut before their end token",
+        "1 of 9 texts are longer than the model reads; truncated before their end token",
         "error: 4 of 9 pairs have no score",
     ):
         assert line in said.err
@@ -260,7 +260,7 @@ def test_other_files_for_the_table_and_the_judge(folder: Path, tmp_path: Path) -
     with pytest.raises(UserError, match=r"pairs\.csv: line 2: byte 0xf6 is not UTF-8; save the file as UTF-8"):
         read_pairs(tmp_path / "pairs.csv")
     pairs = write(tmp_path / "p.csv", [["image", "text"], ["0.png", "a bird"]])
-    with pytest.raises(UserError, match="not a judge's folder: make one with workflow_scripts.specs.stretch"):
+    with pytest.raises(UserError, match="not a judge's folder; make one with workflow_scripts.specs.stretch"):
         run(tmp_path, pairs, tmp_path / "cache")
     assert not (tmp_path / "p.specs.csv").exists()
 
@@ -274,7 +274,7 @@ def test_a_checkpoint_of_another_width(folder: Path, tmp_path: Path) -> None:
     settings["model_cfg"]["text_cfg"] |= {"width": 32}
     (other / "model.json").write_text(json.dumps(settings))
     pairs = write(tmp_path / "p.csv", [["image", "text"], ["0.png", "a bird"]])
-    with pytest.raises(UserError, match=r"weights\.safetensors: \S+ is \(248, 16\) where the tower has \(248, 32\)$"):
+    with pytest.raises(UserError, match=r"weights\.safetensors: \S+ is \(248, 16\), but the tower's is \(248, 32\)$"):
         run(tmp_path, pairs, tmp_path / "cache")
 
 

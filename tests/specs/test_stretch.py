@@ -230,7 +230,7 @@ def test_what_is_no_judge(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="^--pretrained: 'gone.pt' is no file"):
         run(tmp_path / "tiny.json", tmp_path / "j", pretrained="gone.pt")
     (tmp_path / "odd.json").write_text(json.dumps(TINY | {"text_cfg": {"depth": 3}}))
-    with pytest.raises(UserError, match="^--judge: its config makes no model"):
+    with pytest.raises(UserError, match="^--judge: cannot build a model of its config"):
         run(tmp_path / "odd.json", tmp_path / "j")
     run(tmp_path / "tiny.json", tmp_path / "j", length=77)
     with pytest.raises(UserError, match="is a judge with its own weights"):
@@ -239,7 +239,7 @@ def test_what_is_no_judge(tmp_path: Path) -> None:
     settings = read_json(tmp_path / "j" / "model.json")
     settings["model_cfg"]["text_cfg"] |= {"width": 32}
     write_json(settings, tmp_path / "j" / "model.json")
-    with pytest.raises(UserError, match=r"j: \S+ is \(248, 16\) where the tower has \(248, 32\)"):
+    with pytest.raises(UserError, match=r"j: \S+ is \(248, 16\), but the tower's is \(248, 32\)"):
         run(tmp_path / "j", tmp_path / "k")
 
 

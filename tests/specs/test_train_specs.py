@@ -267,7 +267,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
     monkeypatch.setattr(log, "propagate", True)
     with caplog.at_level("INFO", "compclip"):
         cut, again = run("cut")
-    assert "resumed behind step 1" in caplog.text
+    assert "resumed after step 1" in caplog.text
     assert again == rows and rows[0]["margin"] > 0, "which goes on too"
     for name, tensor in weights(whole).items():
         assert torch.equal(tensor, weights(cut)[name]), name
@@ -473,7 +473,7 @@ def test_bad_settings(setting: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"judge": Path("nowhere")}, "nowhere: not a judge's folder: make one with workflow_scripts.specs.stretch"),
+        ({"judge": Path("nowhere")}, "nowhere: not a judge's folder; make one with workflow_scripts.specs.stretch"),
         ({"training": {"precision": "amp_fp16"}}, r"^specs\.training\.precision: amp_fp16 needs a GPU"),
         ({"device": "cuda"}, "--device: cuda, but torch sees no GPU"),
     ],

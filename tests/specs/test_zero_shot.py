@@ -41,14 +41,13 @@ def embed(texts: list[str]) -> np.ndarray:
 
 
 def test_ensemble_is_open_clips(tmp_path: Path) -> None:
-    from workflow_scripts.clip.model import load_judge  # first: it makes torchvision importable
-
-    from open_clip import build_zero_shot_classifier  # isort: skip
+    from workflow_scripts.clip.model import load_judge
+    from workflow_scripts.clip.vision import open_clip
 
     judge = load_judge(real_judge(tmp_path / "judge"), 1, "cpu")
     names, templates = ["red wing", "blue bill", "tail"], ["a bird with a {}", "{} and red", "green {}"]
     ours = class_vectors(lambda texts: judge.encode_texts(texts, 4), make_prompts(names, templates))
-    theirs = build_zero_shot_classifier(judge.model, judge.tokenizer, names, templates)
+    theirs = open_clip().build_zero_shot_classifier(judge.model, judge.tokenizer, names, templates)
     assert ours == pytest.approx(theirs.T.numpy(), abs=1e-6)
 
 
@@ -131,8 +130,8 @@ def test_templates(tmp_path: Path) -> None:
     assert len(read_templates("imagenet")) == 80 and len(read_templates("simple")) == 7
     assert all(template.count("{}") == 1 for template in read_templates("imagenet"))
     (tmp_path / "t.txt").write_text("a photo\n")
-    assert "a photo: give a template a line" in refused(lambda: read_templates(str(tmp_path / "t.txt")))
-    assert "neither imagenet nor simple nor a file" in refused(lambda: read_templates("none"))
+    assert "a photo: write one template a line" in refused(lambda: read_templates(str(tmp_path / "t.txt")))
+    assert "no such file; use imagenet, simple" in refused(lambda: read_templates("none"))
     assert make_prompts(["{x}"], ["a {}"]) == [["a {x}"]]
 
 
@@ -150,7 +149,7 @@ def test_example_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert found["templates"] is None and found["prompts"] == "p.json" and found["texts"] == 6
     (tmp_path / "p.json").write_text(json.dumps({**texts, "n03000000": ["tail", ""]}))
     classes = ["n01440764", "n02119789", "n03000000"], ["blue bill", "red wing", "green tail"]
-    assert "class 'n03000000': needs a list of texts" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
+    assert "class 'n03000000': expected a list of texts" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
     (tmp_path / "p.json").write_text("[]")
     assert "must be an object" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
 

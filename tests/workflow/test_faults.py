@@ -143,10 +143,10 @@ def test_a_disk_that_is_full_of_what_steps_keep(trial: Trial, tmp_path: Path, di
     parse += ["--adjectives", "lexicons/adjectives/color.yaml", "--nouns", "lexicons/nouns/birds.yaml"]
     parse += ["--output", tmp_path / "pairs.parquet", "--summary", tmp_path / "pairs.json"]
     parse += ["--processes", 1, "--cache", tmp_path / "disk"]
-    settings = '{"model": "sketch", "epochs": 3, "captions": 2, "batch": 128, "train_on": "half"}'
+    settings = '{"model": "sketch", "trainable": ["*"], "epochs": 3, "captions": 2, "batch": 128, "train_on": "half"}'
     train = ["judge.train_judge", "--captions", "whole/sketch/captions.parquet", "--images"]
     train += ["whole/sketch/images.parquet", "--splits", f"{color}/splits.parquet", "--results", "whole"]
-    train += ["--settings", settings, "--cache", tmp_path / "disk", "--folder", tmp_path / "judge"]
+    train += ["--settings", settings, "--cache", tmp_path / "disk", "--judge", tmp_path / "judge"]
     for command, size, file in (
         (parse, "64k", "occurrences.sqlite"),
         (train, "600k", r"\w+.bin"),

@@ -1,52 +1,45 @@
-"""Where the training of a tower begins: all before the frontier is frozen, and need be computed but once.
+"""The frontier of a tower that is trained in part: everything before it is frozen and needs computing only once.
 
-An image tower is a row of stages, each behind the other; the frontier lies before the first one that trains.
+An image tower is a sequence of stages; the frontier lies before the first stage that trains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import torch
 from torch import nn
 
+from workflow_scripts.clip.networks import ConvTower
 from workflow_scripts.clip.text_tower import causal_tower, embed, mask, pool, projected
-from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.clip.vision import open_clip
 
-import_torchvision()
-
-from open_clip.modified_resnet import ModifiedResNet  # noqa: E402
-from open_clip.timm_model import TimmModel  # noqa: E402
-from open_clip.transformer import VisionTransformer  # noqa: E402
-
-Step = Callable[[torch.Tensor], torch.Tensor]
+Transform = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a tower: its name, its parameters, and what it does."""
+    """A part of a tower: its name, its modules and parameters, and its function."""
 
     name: str
     parts: tuple[nn.Module | nn.Parameter, ...]
-    run: Step
+    run: Transform
 
     @property
     def trains(self) -> bool:
-        """Whether any of its parameters do."""
+        """Whether any of its parameters does."""
         return any(p.requires_grad for part in self.parts for p in _parameters(part))
 
 
 @dataclass(frozen=True)
 class ImageCut:
-    """An image tower in two: ``below`` is frozen; ``above``, which follows it, gives the features.
+    """An image tower in two: ``below`` is frozen and ends with stage ``behind``, ``above`` gives the features."""
 
-    behind: the last stage of ``below``.
-    """
-
-    below: Step
-    above: Step
+    below: Transform
+    above: Transform
     behind: str
 
 
@@ -54,11 +47,13 @@ class ImageCut:
 class TextCut:
     """A text tower in two.
 
-    below: (n, length) ids to (n, length, width) floats; above: these and the ids to (n, d) features. length:
-    any that holds all tokens up to the end token (``text_tower.lengths``).
+    Args:
+        below: maps ids (n, length) to floats (n, length, width), for any length that holds all tokens up to the end.
+        above: maps these and the ids to features (n, d).
+        behind: the last block of ``below``.
     """
 
-    below: Step
+    below: Transform
     above: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     behind: str
 
@@ -67,9 +62,12 @@ def _parameters(part: nn.Module | nn.Parameter) -> list[nn.Parameter]:
     return list(part.parameters()) if isinstance(part, nn.Module) else [part]
 
 
-def image_stages(visual: nn.Module) -> list[Stage]:
-    """The stages of an image tower in order; none for one of which they are not known, or that draws lots."""
-    if type(visual) is ModifiedResNet:
+def image_stages(visual: Any) -> list[Stage]:
+    """Return the stages of an image tower in order; none if they are not known, or if the tower is random."""
+    if isinstance(visual, ConvTower):
+        return []
+    library = open_clip()
+    if type(visual) is library.modified_resnet.ModifiedResNet:
         stem = tuple(getattr(visual, f"{kind}{i}") for i in (1, 2, 3) for kind in ("conv", "bn"))
         layers = [f"layer{i}" for i in (1, 2, 3, 4)]
         blocks = [(f"{layer}.{i}", block) for layer in layers for i, block in enumerate(getattr(visual, layer))]
@@ -78,10 +76,10 @@ def image_stages(visual: nn.Module) -> list[Stage]:
             *(Stage(name, (block,), block) for name, block in blocks),
             Stage("attnpool", (visual.attnpool,), visual.attnpool),
         ]
-    if type(visual) is TimmModel:
+    if type(visual) is library.timm_model.TimmModel:
         return [Stage("trunk", (visual.trunk,), visual.trunk), Stage("head", (visual.head,), visual.head)]
     if (
-        type(visual) is VisionTransformer
+        type(visual) is library.transformer.VisionTransformer
         and isinstance(visual.patch_dropout, nn.Identity)
         and visual.transformer.batch_first
         and not visual.output_tokens
@@ -96,24 +94,21 @@ def image_stages(visual: nn.Module) -> list[Stage]:
     return []
 
 
-def image_cut(model: nn.Module) -> ImageCut | None:
-    """``model``'s image tower, cut before the first stage that trains; None where nothing before it is frozen."""
+def image_cut(model: Any) -> ImageCut | None:
+    """Cut ``model``'s image tower before the first stage that trains; None if nothing before it is frozen."""
     stages = image_stages(model.visual)
     frozen = next((i for i, stage in enumerate(stages) if stage.trains), len(stages))
     if not frozen:
         return None
-    return ImageCut(_row(stages[:frozen]), _row(stages[frozen:]), stages[frozen - 1].name)
+    return ImageCut(_chain(stages[:frozen]), _chain(stages[frozen:]), stages[frozen - 1].name)
 
 
-def _row(stages: list[Stage]) -> Step:
+def _chain(stages: Sequence[Stage]) -> Transform:
     return lambda x: reduce(lambda passed, stage: stage.run(passed), stages, x)
 
 
-def text_cut(model: nn.Module) -> TextCut | None:
-    """``model``'s text tower, cut before the first block that trains; None where that is the first.
-
-    Only of a ``causal_tower``.
-    """
+def text_cut(model: Any) -> TextCut | None:
+    """Cut ``model``'s ``causal_tower`` before the first block that trains; None if there is none or it is the first."""
     tower = causal_tower(model)
     if tower is None or not tower.transformer.batch_first:
         return None
@@ -125,8 +120,8 @@ def text_cut(model: nn.Module) -> TextCut | None:
     if not frozen or any(p.requires_grad for p in embeddings):
         return None
 
-    def through(x: torch.Tensor, some: list[nn.Module]) -> torch.Tensor:
-        return reduce(lambda passed, block: block(passed, attn_mask=mask(tower, x)), some, x)
+    def through(x: torch.Tensor, chosen: list[Any]) -> torch.Tensor:
+        return reduce(lambda passed, block: block(passed, attn_mask=mask(tower, x)), chosen, x)
 
     def below(ids: torch.Tensor) -> torch.Tensor:
         return through(embed(tower, ids), blocks[:frozen])

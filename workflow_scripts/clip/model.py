@@ -1,8 +1,8 @@
-"""A judge: an open_clip model (or two small towers of the project's own) behind one interface.
+"""A judge: an open_clip model, or two small towers of this project, behind one interface.
 
-``build`` makes one from the config, ``save_judge`` and ``load_judge`` put it in a folder and take it out, and
-``Judge`` encodes images and captions. A judge's folder holds ``weights.safetensors``, ``model.json`` (open_clip's
-``model_cfg`` and ``preprocess_cfg``, and the crop) and ``vocabulary.json`` (null for open_clip's tokenizers).
+``build`` makes one from the config, ``save_judge`` and ``load_judge`` write and read its folder, and ``Judge`` encodes
+images and captions. A judge's folder holds ``weights.safetensors``, ``model.json`` (open_clip's ``model_cfg`` and
+``preprocess_cfg``, and the crop) and ``vocabulary.json`` (null for open_clip's tokenizers).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +29,14 @@ from workflow_scripts.clip import text_tower
 from workflow_scripts.clip.config import MODELS, ModelConfig, model_file
 from workflow_scripts.clip.device import find_device, settle
 from workflow_scripts.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
-from workflow_scripts.clip.pixels import Item, Preprocess
+from workflow_scripts.clip.pixels import PREPROCESS, Item, Preprocess
 from workflow_scripts.clip.pretrained import find_pretrained, load_pretrained, start_tower
 from workflow_scripts.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
-from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.clip.weights import read_weights, start
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic, read_json, write_json
 from workflow_scripts.core.progress import Progress
-
-import_torchvision()
-
-import open_clip  # noqa: E402
-from open_clip.model import CLIP, CustomTextCLIP, _build_text_tower, _build_vision_tower  # noqa: E402
-from open_clip.transform import PreprocessCfg, merge_preprocess_dict  # noqa: E402
 
 WEIGHTS, MODEL, VOCABULARY, MANIFEST = "weights.safetensors", "model.json", "vocabulary.json", "manifest.json"
 
@@ -52,8 +46,8 @@ class TwoTowers(nn.Module):
 
     def __init__(self, embed_dim: int, vision_cfg: dict[str, Any], text_cfg: dict[str, Any]) -> None:
         super().__init__()
-        self.visual = _tower(IMAGE_TOWERS, _build_vision_tower, embed_dim, vision_cfg)
-        self.text = _tower(TEXT_TOWERS, _build_text_tower, embed_dim, text_cfg)
+        self.visual = _tower(IMAGE_TOWERS, "_build_vision_tower", embed_dim, vision_cfg)
+        self.text = _tower(TEXT_TOWERS, "_build_text_tower", embed_dim, text_cfg)
         self.logit_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
 
     def encode_image(self, image: torch.Tensor, normalize: bool = False) -> torch.Tensor:
@@ -65,21 +59,21 @@ class TwoTowers(nn.Module):
         return F.normalize(features, dim=-1) if normalize else features
 
 
-def _tower(
-    own: dict[str, type[nn.Module]], other: Callable[..., nn.Module], embed_dim: int, cfg: dict[str, Any]
-) -> nn.Module:
+def _tower(towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, cfg: dict[str, Any]) -> nn.Module:
+    """Build one of ``towers`` if the config names it, else open_clip's by its function ``builder``."""
     name = cfg.get("tower")
     if name is None:
-        return other(embed_dim, cfg)
-    if name not in own:
-        raise UserError(f"model config: unknown tower {name!r}; allowed: {', '.join(own)}, or open_clip's own keys")
-    return own[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
+        return getattr(open_clip().model, builder)(embed_dim, cfg)
+    if name not in towers:
+        raise UserError(f"model config: unknown tower {name!r}; use {', '.join(towers)}, or open_clip's keys")
+    return towers[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
 
 
 def find_model(name: str) -> dict[str, Any]:
-    """The open_clip model config of a path, of a file in ``models/``, or of open_clip.
+    """Return the open_clip model config of a path (also a judge's ``model.json``), of ``models/``, or of open_clip.
 
-    A path may be that of a judge's ``model.json`` too. Raises UserError for a name that is none of these.
+    Raises:
+        UserError: there is none of this name, or the file is not a model config.
     """
     path = model_file(name)
     if path is not None:
@@ -87,29 +81,30 @@ def find_model(name: str) -> dict[str, Any]:
         if isinstance(cfg, dict):
             cfg = cfg.get("model_cfg", cfg)
         if not isinstance(cfg, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(cfg):
-            raise UserError(f"{path}: not an open_clip model config: it needs embed_dim, vision_cfg and text_cfg")
+            raise UserError(f"{path}: not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg")
         return cfg
-    cfg = open_clip.get_model_config(name)
+    cfg = open_clip().get_model_config(name)
     if cfg is None:
-        own = ", ".join(sorted(p.stem for p in MODELS.glob("*.json")))
+        models = ", ".join(sorted(p.stem for p in MODELS.glob("*.json")))
         raise UserError(
-            f"judge.model: unknown {name!r}; the project's own: {own}; a path to a model config (.json); or one of"
-            f" open_clip's {len(open_clip.list_models())}, which `python -m workflow_scripts.clip.model` lists"
+            f"judge.model: unknown {name!r}; use one of {models}, a path to a model config (.json), or one of"
+            f" open_clip's {len(open_clip().list_models())} models (list them: python -m workflow_scripts.clip.model)"
         )
     return cfg
 
 
 def model_name(name: str) -> str:
-    """What a judge of ``judge.model: name`` is called: as the judge whose ``model.json`` that is, or by the file."""
+    """Return the name of a judge with ``judge.model: name``: for a file the one in it, or the file's."""
     if not name.endswith(".json"):
         return name
     return read_json(name).get("name", Path(name).stem)
 
 
-def construct(model_cfg: dict[str, Any]) -> nn.Module:
-    """The model of a config, its weights random (from torch's generator), in evaluation mode.
+def construct(model_cfg: dict[str, Any]) -> Any:
+    """Return the model of a config in evaluation mode, with random weights from torch's generator.
 
-    Raises UserError for a config whose keys do not fit.
+    Raises:
+        UserError: the config's keys do not fit.
     """
     cfg = deepcopy(model_cfg)
     if "timm_model_name" in cfg["vision_cfg"]:
@@ -119,21 +114,23 @@ def construct(model_cfg: dict[str, Any]) -> nn.Module:
     try:
         if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
             return TwoTowers(**cfg).eval()
+        library = open_clip()
         custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
-        kind = open_clip.CoCa if "multimodal_cfg" in cfg else CustomTextCLIP if custom else CLIP
+        kind = library.CoCa if "multimodal_cfg" in cfg else library.CustomTextCLIP if custom else library.CLIP
         return kind(**cfg).eval()
     except (TypeError, RuntimeError, AssertionError) as error:
-        raise UserError(f"judge.model: its config makes no model: {' '.join(str(error).split())}") from error
+        raise UserError(f"judge.model: cannot build a model of its config: {' '.join(str(error).split())}") from error
 
 
 @dataclass
 class Built:
-    """A model, what it must be fed, and what it was made from.
+    """A model with its open_clip configs.
 
-    model_cfg and preprocess_cfg are open_clip's; unused: tensors of a tower's weights that found no place.
+    Attributes:
+        unused: tensors of a tower's weights that the model has no place for.
     """
 
-    model: nn.Module
+    model: Any
     model_cfg: dict[str, Any]
     preprocess_cfg: dict[str, Any]
     vocabulary: list[str] | None
@@ -141,13 +138,12 @@ class Built:
 
 
 def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
-    """The model that a config names, before it is trained on ``captions``, which give a word tower its words."""
+    """Build the model of a config before training on ``captions``, which give a word tower its vocabulary."""
     model_cfg = find_model(config.model)
-    preprocess_cfg = asdict(PreprocessCfg())
     weights, about = find_pretrained(config)
-    preprocess_cfg = merge_preprocess_dict(preprocess_cfg, about)
+    preprocess_cfg = PREPROCESS | {key: about[key] for key in PREPROCESS if about.get(key) is not None}
     if "quick_gelu" in about:
-        # The weights know which activation they were trained with better than the name of the model.
+        # The weights, not the model's name, tell which activation they were trained with.
         model_cfg["quick_gelu"] = about["quick_gelu"]
     vocabulary = None
     if model_cfg["text_cfg"].get("tower") == "words":
@@ -162,8 +158,8 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
         load_pretrained(model, weights, config.model)
     unused: list[str] = []
     if config.tower:
-        unused = start_tower(model, config)
-        preprocess_cfg = {**preprocess_cfg, "mean": config.tower.mean, "std": config.tower.std}
+        unused = start_tower(model, config.model, config.tower)
+        preprocess_cfg |= {"mean": config.tower.mean, "std": config.tower.std}
     preprocess_cfg["size"] = model.visual.image_size
     return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused)
 
@@ -175,16 +171,16 @@ def assemble(
     vocabulary: list[str] | None,
     where: str,
 ) -> Built:
-    """The model of a config with the tensors of ``state``; UserError names one that is missing, unused or misshapen."""
+    """Build the model of a config from tensors; UserError names one that is missing, unused or of another shape."""
     model = construct(model_cfg)
     unused = start(model, state, where)
     if unused:
-        raise UserError(f"{where}: the model has no place for {', '.join(unused[:3])}: the weights of another one")
+        raise UserError(f"{where}: has {', '.join(unused[:3])}, which the model lacks; use the weights of this model")
     return Built(model, model_cfg, preprocess_cfg, vocabulary, [])
 
 
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
-    """Write the judge's files; returns its hash. Equal weights give equal bytes."""
+    """Write the judge's files and return its hash. Equal weights give equal bytes."""
     state = {key: value.detach().cpu().contiguous().clone() for key, value in built.model.state_dict().items()}
     with atomic(folder / WEIGHTS) as temporary:
         safetensors.torch.save_file(state, temporary)
@@ -195,7 +191,7 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
 
 
 def judge_hash(folder: str | Path) -> str:
-    """16 hex digits over everything that decides an embedding."""
+    """Return 16 hex digits over everything that decides an embedding."""
     digest = hashlib.blake2b(digest_size=8)
     for name in (WEIGHTS, MODEL, VOCABULARY):
         digest.update(hashlib.blake2b((Path(folder) / name).read_bytes()).digest())
@@ -205,34 +201,33 @@ def judge_hash(folder: str | Path) -> str:
 class Judge:
     """Encodes images and captions to rows of unit length; their dot product is the similarity.
 
-    An embedding does not depend on the order of the items or on their batch, only on ``batch``, its size, for
-    the last batch is filled up. Captions that are cut to the same length (``text_tower.by_length``) go together.
+    An embedding depends on the batch size, because the last batch is padded, but not on the other items or their order.
+    Captions of similar length (``text_tower.by_length``) are encoded together.
     """
 
     def __init__(
-        self, model: nn.Module, tokenizer: Tokenizer, preprocess: Preprocess, device: torch.device, threads: int
+        self, model: Any, tokenizer: Tokenizer, preprocess: Preprocess, device: torch.device, threads: int
     ) -> None:
         self.model = model.to(device, memory_format=torch.channels_last).eval()
         self.tokenizer, self.preprocess, self.device, self.threads = tokenizer, preprocess, device, threads
         self.name = self.hash = ""
 
     def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray:
-        """(n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read."""
-        parts = self.read_ahead(items, batch)
-        return self._encode(parts, len(items), batch, "images", self._images)
+        """Return (n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read."""
+        return self._encode(self.read_ahead(items, batch), len(items), batch, "images", self._images)
 
     def encode_pixels(self, pixels: np.ndarray, batch: int) -> np.ndarray:
-        """As ``encode_images``, of (n, height, width, 3) bytes already read by ``preprocess``."""
-        parts = (pixels[start : start + batch] for start in range(0, len(pixels), batch))
-        return self._encode(parts, len(pixels), batch, "images", self._images)
+        """Encode as ``encode_images`` does, from (n, height, width, 3) bytes already read by ``preprocess``."""
+        batches = (pixels[start : start + batch] for start in range(0, len(pixels), batch))
+        return self._encode(batches, len(pixels), batch, "images", self._images)
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
-        """(n, d) float32 for n captions, as they are: cleaning is done here."""
-        alike = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
-        parts = (part.numpy() for _, ids in alike for part in ids.split(batch) if len(part))
-        vectors = self._encode(parts, len(texts), batch, "captions", self._texts)
+        """Return (n, d) float32 for n captions, which are cleaned here."""
+        groups = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
+        batches = (part.numpy() for _, ids in groups for part in ids.split(batch) if len(part))
+        vectors = self._encode(batches, len(texts), batch, "captions", self._texts)
         result = np.empty_like(vectors)
-        result[np.concatenate([rows.numpy() for rows, _ in alike])] = vectors
+        result[np.concatenate([rows.numpy() for rows, _ in groups])] = vectors
         return result
 
     def _images(self, pixels: np.ndarray) -> torch.Tensor:
@@ -243,7 +238,7 @@ class Judge:
 
     def _encode(
         self,
-        parts: Iterator[np.ndarray],
+        batches: Iterator[np.ndarray],
         total: int,
         batch: int,
         unit: str,
@@ -251,37 +246,36 @@ class Judge:
     ) -> np.ndarray:
         done: list[np.ndarray] = []
         with Progress(total, unit) as progress, torch.inference_mode():
-            for part in parts:
-                n = len(part)
-                full = (
-                    part if n == batch else np.concatenate([part, np.zeros((batch - n, *part.shape[1:]), part.dtype)])
-                )
-                done.append(encode(full)[:n].float().cpu().numpy())
+            for items in batches:
+                n = len(items)
+                if n < batch:
+                    items = np.concatenate([items, np.zeros((batch - n, *items.shape[1:]), items.dtype)])
+                done.append(encode(items)[:n].float().cpu().numpy())
                 progress.add(n)
         return np.concatenate(done) if done else np.zeros((0, self.width), np.float32)
 
     @property
     def width(self) -> int:
-        """d, the length of an embedding."""
+        """The length d of an embedding."""
         with torch.inference_mode():
             return self._texts(tokenize(self.tokenizer, [""]).numpy()).shape[1]
 
     def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
-        """Batches of bytes, (n, height, width, 3); the next one is read while this one is encoded."""
+        """Yield batches of bytes, (n, height, width, 3); the next is read while this one is encoded."""
         with ThreadPoolExecutor(self.threads) as pool:
-            ahead: list[Any] = []
-            for start in range(0, len(items) + batch, batch):
-                if start < len(items):
-                    part = items[start : start + batch]
-                    share = -(-len(part) // self.threads)
-                    shares = [part[cut : cut + share] for cut in range(0, len(part), share)]
-                    ahead.append([pool.submit(self.preprocess.read, some) for some in shares])
-                if ahead and (len(ahead) == 2 or start >= len(items)):
+            ahead: list[list[Future[np.ndarray]]] = []
+            for first in range(0, len(items) + batch, batch):
+                if first < len(items):
+                    chosen = items[first : first + batch]
+                    size = -(-len(chosen) // self.threads)
+                    shards = [chosen[at : at + size] for at in range(0, len(chosen), size)]
+                    ahead.append([pool.submit(self.preprocess.read, shard) for shard in shards])
+                if ahead and (len(ahead) == 2 or first >= len(items)):
                     yield np.concatenate([future.result() for future in ahead.pop(0)])
 
 
 def fold_norms(model: nn.Module) -> None:
-    """Put batch norms, which in evaluation are a factor and a summand, into the convolutions before them."""
+    """Fold batch norms, which in evaluation are linear, into the convolutions before them."""
     for module in list(model.modules()):
         if isinstance(module, nn.Sequential):
             for i, (layer, norm) in enumerate(itertools.pairwise(module)):
@@ -290,15 +284,16 @@ def fold_norms(model: nn.Module) -> None:
 
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
-    """A judge as it was saved, to be trained further: its model, name and crop.
+    """Read a judge as it was saved, to be trained further: its model, name and crop.
 
-    Raises UserError for a folder of no judge, and where its files do not belong together.
+    Raises:
+        UserError: the folder is not a judge's, or its files do not belong together.
     """
     folder = Path(folder)
     if not (folder / MODEL).is_file():
         raise UserError(
-            f"{folder}: not a judge's folder: make one with workflow_scripts.specs.stretch (of an open_clip model),"
-            " workflow_scripts.specs.released (of a checkpoint of Long-CLIP or SPECS) or stage judge"
+            f"{folder}: not a judge's folder; make one with workflow_scripts.specs.stretch (from an open_clip model),"
+            " workflow_scripts.specs.released (from a checkpoint of Long-CLIP or SPECS) or stage judge"
         )
     settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
     built = assemble(settings["model_cfg"], read_weights(weights), settings["preprocess_cfg"], vocabulary, weights)
@@ -306,10 +301,7 @@ def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
 
 
 def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
-    """The judge of a folder that ``train_judge`` wrote, to judge by: its batch norms are folded.
-
-    Raises UserError as ``read_judge``.
-    """
+    """Load the judge of a folder for encoding, with folded batch norms; raises UserError as ``read_judge``."""
     folder = Path(folder)
     settle(threads)
     built, name, crop = read_judge(folder)
@@ -320,11 +312,11 @@ def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
     manifest = folder / MANIFEST
     if manifest.is_file() and read_json(manifest).get("judge_hash") != judge.hash:
         raise UserError(
-            f"{manifest}: its judge_hash is not that of the files beside it ({judge.hash}): some are of another"
-            " judge; train it again, or take the whole folder"
+            f"{manifest}: its judge_hash is not that of the files next to it ({judge.hash}), which belong to another"
+            " judge; train it again, or copy the whole folder"
         )
     return judge
 
 
 if __name__ == "__main__":
-    print("\n".join([*sorted(p.stem for p in MODELS.glob("*.json")), *open_clip.list_models()]))
+    print("\n".join([*sorted(p.stem for p in MODELS.glob("*.json")), *open_clip().list_models()]))

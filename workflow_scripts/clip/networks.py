@@ -1,12 +1,12 @@
-"""Two small towers of the project's own, for judges that are trained from nothing.
+"""Two small towers for judges that are trained from scratch.
 
-A model config names them by ``tower`` in open_clip's ``vision_cfg`` and ``text_cfg``; the other keys there are
-the arguments of their classes.
+A model config selects them by the key ``tower`` in open_clip's ``vision_cfg`` and ``text_cfg``; the other keys there
+are the arguments of their classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -18,9 +18,9 @@ from workflow_scripts.clip.tokens import PAD
 class WordTower(nn.Module):
     """Words to a vector: an embedding, a convolution over ``window`` words, a ReLU, a sum, a projection.
 
-    The sum makes a caption the sum of its phrases, so that a new combination of known phrases is no stranger;
-    on few captions it learns what a transformer learns by heart. Both towers end in a batch norm without weights,
-    which takes out what all captions, or all images, have in common: training starts faster.
+    A caption is the sum of its phrases, so the tower generalizes to new combinations of known phrases, where a
+    transformer trained on few captions memorizes them. Both towers end in a batch norm without weights, which removes
+    what all captions, or all images, have in common: training starts faster.
     """
 
     def __init__(
@@ -40,23 +40,25 @@ class WordTower(nn.Module):
             self.embedding.weight[PAD].zero_()
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """ids: (n, context_length) with ``PAD`` behind the words. Returns (n, embed_dim)."""
-        # A convolution of embeddings is a sum of rows, one for each word and place in the window: with words
-        # far fewer than positions, looking the rows up is several times faster.
+        """Encode ids (n, context_length), padded with ``PAD``, to (n, embed_dim)."""
+        # A convolution of embeddings is a sum of rows, one for each word and place in the window. There are far fewer
+        # words than positions, so looking the rows up is several times faster.
         rows = self.places(self.embedding.weight).view(self.vocab_size, self.window, -1).transpose(0, 1).flatten(0, 1)
-        said = ids != PAD
-        windows = F.pad(ids, (self.window // 2, self.window // 2), value=PAD).unfold(1, self.window, 1)[said]
+        is_word = ids != PAD
+        windows = F.pad(ids, (self.window // 2, self.window // 2), value=PAD).unfold(1, self.window, 1)[is_word]
         windows = windows + torch.arange(self.window, device=ids.device) * self.vocab_size
         phrases = F.relu(F.embedding_bag(windows, rows, mode="sum") + self.bias)
-        captions = phrases.new_zeros(len(ids), phrases.shape[1]).index_add(0, said.nonzero()[:, 0], phrases)
+        captions = phrases.new_zeros(len(ids), phrases.shape[1]).index_add(0, is_word.nonzero()[:, 0], phrases)
         return self.center(self.projection(self.norm(captions)))
 
 
 class ConvTower(nn.Module):
-    """Pixels to a vector: convolutions that halve the picture, the mean over what is left of it, a projection.
+    """Pixels to a vector: convolutions that halve the picture, the mean over what remains, a projection.
 
-    widths: channels behind each halving; depths: convolutions with a shortcut that follow it; features: channels
-    of the last picture, whose mean is to an image what the sum of phrases is to a caption.
+    Args:
+        widths: channels after each halving.
+        depths: residual convolutions after each halving.
+        features: channels of the last picture, which is averaged as the phrases of a caption are summed.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class ConvTower(nn.Module):
         self.center = nn.BatchNorm1d(embed_dim, affine=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """images: (n, 3, image_size, image_size), normalized. Returns (n, embed_dim)."""
+        """Encode normalized images (n, 3, image_size, image_size) to (n, embed_dim)."""
         return self.center(self.projection(self.layers(images).mean((2, 3))))
 
 
@@ -93,5 +95,5 @@ class _Residual(nn.Module):
         return x + self.inner(x)
 
 
-IMAGE_TOWERS = {"conv": ConvTower}
-TEXT_TOWERS = {"words": WordTower}
+IMAGE_TOWERS: Mapping[str, type[nn.Module]] = {"conv": ConvTower}
+TEXT_TOWERS: Mapping[str, type[nn.Module]] = {"words": WordTower}

@@ -1,4 +1,4 @@
-"""From an image file to the pixels that a judge sees."""
+"""Image files to the pixels that a judge sees."""
 
 from __future__ import annotations
 
@@ -12,39 +12,50 @@ from typing import Any, NamedTuple
 import imagecodecs
 import numpy as np
 import torch
+import torch.nn.functional as F
 from PIL import Image, UnidentifiedImageError
 
-from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.errors import UserError
-
-import_torchvision()
-
-from open_clip.transform import PreprocessCfg, image_transform_v2  # noqa: E402
-from torchvision.transforms.v2 import InterpolationMode  # noqa: E402
-from torchvision.transforms.v2 import functional as vision  # noqa: E402
 
 Box = tuple[float, float, float, float]
 
 
 class Content(NamedTuple):
-    """An image file's bytes, and what it is called in messages: of a tar, say."""
+    """The bytes of an image file, for example from a tar, and its name in messages."""
 
     raw: bytes
     name: str
 
 
-# An image, as a file or what would stand in it, and the bounding box of what it shows.
+# An image, as a file or its content, and the bounding box of its object.
 Item = tuple[Path | Content, Box | None]
 
-# Images that are resized together where they are of one size; so many lie in memory as they were decoded.
+# Images of one size that are resized together; as many decoded images are held in memory.
 FITTED_AT_ONCE = 16
+
+# The defaults of open_clip's PreprocessCfg, in its order.
+PREPROCESS: dict[str, Any] = {
+    "size": 224,
+    "mode": "RGB",
+    "mean": (0.48145466, 0.4578275, 0.40821073),
+    "std": (0.26862954, 0.26130258, 0.27577711),
+    "interpolation": "bicubic",
+    "resize_mode": "shortest",
+    "fill_color": 0,
+}
 
 
 def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int, int, int]:
-    """The square around a bounding box, clipped to the image (facts of the paper's judge).
+    """Return the square around a bounding box, clipped to the image, as the paper's judge crops.
 
-    box: x, y, width, height in pixels; size: the image's width and height; half: half the square's side, in
-    longer sides of the box. Returns left, top, right, bottom.
+    Args:
+        box: x, y, width, height in pixels.
+        size: the image's width and height.
+        half: half the square's side, in longer sides of the box.
+
+    Returns:
+        left, top, right, bottom.
     """
     x, y, width, height = box
     reach = int(max(width, height) * half)
@@ -52,11 +63,10 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
     return max(0, column - reach), max(0, row - reach), min(size[0], column + reach), min(size[1], row + reach)
 
 
-def _decode_png(raw: bytes, room: np.ndarray | None) -> np.ndarray | None:
-    """The pixels of an ordinary PNG of eight bits, in half of Pillow's time and beside other threads.
+def _decode_png(raw: bytes, buffer: np.ndarray | None) -> np.ndarray | None:
+    """Decode an ordinary PNG of eight bits, in half of Pillow's time and without its lock.
 
-    room: where they are put if they have its shape. None for anything else, and for a file in which something is
-    wrong: Pillow says what.
+    The pixels are put into ``buffer`` if they have its shape. None for any other or faulty file: Pillow names faults.
     """
     if raw[:8] != b"\x89PNG\r\n\x1a\n" or len(raw) < 33:
         return None
@@ -65,51 +75,63 @@ def _decode_png(raw: bytes, room: np.ndarray | None) -> np.ndarray | None:
     if depth != 8 or kind not in (2, 3) or width * height > (Image.MAX_IMAGE_PIXELS or 0):
         return None
     try:
-        fits = room is not None and room.shape == (height, width, 3)
-        pixels = imagecodecs.png_decode(raw, out=room if fits else None)
+        fits = buffer is not None and buffer.shape == (height, width, 3)
+        pixels = imagecodecs.png_decode(raw, out=buffer if fits else None)
     except imagecodecs.PngError:
         return None
     return pixels if pixels.shape == (height, width, 3) else None
 
 
+def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tensor:
+    """Resize bytes (n, 3, height, width) to ``size`` with antialiasing, as torchvision's v2 transforms do."""
+    if images.shape[-2:] == size:
+        return images
+    if len(images) == 1 and images.is_contiguous(memory_format=torch.channels_last):
+        # With these strides torch keeps the memory format, and so the rounding, of several images.
+        images = images.as_strided(images.shape, (images.numel(), *images.stride()[1:]))
+    return F.interpolate(images, size, mode=mode, align_corners=False, antialias=True)
+
+
 class Preprocess:
     """open_clip's evaluation preprocessing in two halves: files to pixels, once, and pixels to floats, each time.
 
-    cfg: open_clip's ``preprocess_cfg``. crop: half side of the crop around a bounding box, None for no crop.
+    open_clip resizes each image by Pillow. torch does the same with many at once, ten times as fast for small ones; a
+    few bytes differ by 1 (one in 50,000 of sketches, one in 70 of noise).
 
-    open_clip resizes each image by Pillow. torch does the same with many at once, ten times as fast where they
-    are small; a byte then differs by 1 here and there (of sketches one in 50,000, of noise one in 70).
+    Args:
+        cfg: open_clip's ``preprocess_cfg``.
+        crop: half side of the crop around a bounding box; None for no crop.
     """
 
     def __init__(self, cfg: dict[str, Any], crop: float | None) -> None:
         self.cfg, self.crop = cfg, crop
         size = cfg["size"]
-        self.size = (size, size) if isinstance(size, int) else tuple(size)
+        self.size: tuple[int, int] = (size, size) if isinstance(size, int) else (size[0], size[1])
         mean, std = np.array(cfg["mean"]), np.array(cfg["std"])
         # For a row of an image, color by color, as it lies in memory: (width * 3,).
         self.scale = torch.tensor(np.tile(1 / (255 * std), self.size[1]), dtype=torch.float32)
         self.shift = torch.tensor(np.tile(-mean / std, self.size[1]), dtype=torch.float32)
 
     def read(self, items: Sequence[Item]) -> np.ndarray:
-        """The images' bytes, (n, height, width, 3) uint8; UserError names a file that is no image."""
+        """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not an image."""
         result = np.empty((len(items), *self.size, 3), np.uint8)
-        # Kept, for new memory costs more than what is done in it.
-        room = np.empty((FITTED_AT_ONCE, 0, 0, 3), np.uint8)
+        # Reused, because allocating memory costs more than filling it.
+        buffer = np.empty((FITTED_AT_ONCE, 0, 0, 3), np.uint8)
         for start in range(0, len(items), FITTED_AT_ONCE):
-            part = result[start : start + FITTED_AT_ONCE]
+            batch = result[start : start + FITTED_AT_ONCE]
             chosen = items[start : start + FITTED_AT_ONCE]
-            images = [self._decode(*item, place) for item, place in zip(chosen, room, strict=False)]
+            images = [self._decode(*item, place) for item, place in zip(chosen, buffer, strict=False)]
             shapes = [image.shape for image in images]
             for shape in set(shapes):
                 rows = [row for row, other in enumerate(shapes) if other == shape]
-                if room.shape[1:] != shape:
-                    room = np.empty((FITTED_AT_ONCE, *shape), np.uint8)
-                # An image that was decoded in the room lies in its place or behind it, and is moved in its turn.
-                part[rows] = self._fit(np.stack([images[row] for row in rows], out=room[: len(rows)]))
+                if buffer.shape[1:] != shape:
+                    buffer = np.empty((FITTED_AT_ONCE, *shape), np.uint8)
+                # An image decoded into the buffer lies in its place or after it: none is overwritten before its turn.
+                batch[rows] = self._fit(np.stack([images[row] for row in rows], out=buffer[: len(rows)]))
         return result
 
-    def _decode(self, image: Path | Content, box: Box | None, room: np.ndarray) -> np.ndarray:
-        """The pixels of an image, (height, width, 3) bytes; in ``room`` where they are decoded to its shape."""
+    def _decode(self, image: Path | Content, box: Box | None, buffer: np.ndarray) -> np.ndarray:
+        """Return the pixels of an image, (height, width, 3) bytes; in ``buffer`` if they were decoded to its shape."""
         if isinstance(image, Content):
             raw, name = image
         else:
@@ -117,12 +139,12 @@ class Preprocess:
             with open(image, "rb", buffering=0) as file:  # a buffer costs as much as a small image
                 raw = file.read()
         try:
-            pixels = _decode_png(raw, None if box else room)
+            pixels = _decode_png(raw, None if box else buffer)
             if pixels is None:
-                with Image.open(io.BytesIO(raw)) as file:
-                    pixels = np.array(file.convert("RGB"))
+                with Image.open(io.BytesIO(raw)) as picture:
+                    pixels = np.array(picture.convert("RGB"))
         except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
-            raise UserError(f"{name}: not a readable image ({error}): replace it or leave it out") from error
+            raise UserError(f"{name}: not a readable image ({error}); replace or remove it") from error
         if box is not None and self.crop is not None:
             height, width, _ = pixels.shape
             left, top, right, bottom = crop_around(box, (width, height), self.crop)
@@ -130,22 +152,26 @@ class Preprocess:
         return pixels
 
     def _fit(self, images: np.ndarray) -> np.ndarray:
-        mode = self.cfg["resize_mode"]
-        if mode == "squash":
-            to = list(self.size)
-        elif mode == "shortest" and self.size[0] == self.size[1]:
-            to = [self.size[0]]
+        """Resize and crop images of one size, (n, height, width, 3), to ``size``."""
+        height, width = images.shape[1:3]
+        by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip has these two
+        if self.cfg["resize_mode"] == "squash":
+            to = self.size
+        elif self.cfg["resize_mode"] == "shortest" and self.size[0] == self.size[1]:
+            long = int(self.size[0] * max(height, width) / min(height, width))
+            to = (self.size[0], long) if height <= width else (long, self.size[0])
         else:
-            # open_clip's own steps, but for the last two, which make a tensor and normalize it.
-            steps = image_transform_v2(PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
-            return np.stack([reduce(lambda image, step: step(image), steps, Image.fromarray(i)) for i in images])
-        # open_clip knows these two.
-        by = InterpolationMode.BILINEAR if self.cfg["interpolation"] == "bilinear" else InterpolationMode.BICUBIC
-        pixels = vision.resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by, antialias=True)
-        return vision.center_crop(pixels, list(self.size)).permute(0, 2, 3, 1).numpy()
+            # open_clip's steps except for the last two, which make a tensor and normalize it.
+            transform = open_clip().transform
+            steps = transform.image_transform_v2(transform.PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
+            fitted = (reduce(lambda image, step: step(image), steps, Image.fromarray(image)) for image in images)
+            return np.stack([np.asarray(image) for image in fitted])
+        pixels = resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by)
+        top, left = round((to[0] - self.size[0]) / 2), round((to[1] - self.size[1]) / 2)
+        return pixels[..., top : top + self.size[0], left : left + self.size[1]].permute(0, 2, 3, 1).numpy()
 
     def floats(self, images: np.ndarray, device: torch.device) -> torch.Tensor:
-        """(n, height, width, 3) uint8 to (n, 3, height, width) normalized float32, channels last in memory."""
+        """Normalize (n, height, width, 3) uint8 to float32 (n, 3, height, width), channels last in memory."""
         pixels = torch.from_numpy(np.require(images, requirements=["C", "W"])).to(device)
         rows = pixels.flatten(2).float().mul_(self.scale.to(device)).add_(self.shift.to(device))
         return rows.view(pixels.shape).permute(0, 3, 1, 2)

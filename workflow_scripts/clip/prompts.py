@@ -1,8 +1,7 @@
-"""What a model is asked about a class or a compound: templates, example captions, descriptions.
+"""The prompts for a class or a compound: templates, example captions, descriptions.
 
-A class is asked for by one or more ensembles, and an ensemble is one or more texts: the texts of an ensemble are the
-same prompt by several templates, and become one vector (``specs/zero_shot.class_vectors``); the similarities of the
-ensembles are averaged.
+A class has one or more ensembles of texts. The texts of an ensemble are one prompt in several templates, and become one
+vector (``specs/zero_shot.class_vectors``); the similarities of the ensembles are averaged.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 4 and 5; the
 ensembles of templates are CLIP's (Radford et al., "Learning Transferable Visual Models From Natural Language
@@ -21,50 +20,54 @@ from workflow_scripts.core.io import read_json
 
 TEMPLATE = "a photo of a {}"
 ENSEMBLE = "_ensemble"
-# Descriptions that begin so are clauses already: ``which often lies in grass``.
+# Descriptions that begin with these words are clauses: ``which often lies in grass``.
 CLAUSES = ("is", "are", "has", "have", "can", "may", "often", "typically", "usually")
 
 Ensembles = list[list[str]]
 
 
 def make_prompts(names: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
-    """The texts of each class: every template with ``{}`` filled by its name."""
+    """Return the texts of each class: every template with ``{}`` replaced by its name."""
     return [[fill(template, name) for template in templates] for name in names]
 
 
 def fill(template: str, name: str) -> str:
+    """Return a template with ``{}`` replaced by ``name``."""
     return template.replace("{}", name)
 
 
 def with_example(photo: str, name: str, caption: str) -> str:
-    """``photo``, a filled template, with an example caption (section 4)."""
+    """Add an example caption to ``photo``, a filled template (section 4)."""
     return f"{photo.rstrip('. ')}. An example of {name} in an image is {caption}"
 
 
 def with_description(photo: str, description: str) -> str:
-    """``photo``, a filled template, with a feature that can be seen: a thing that ``name`` has, or a clause."""
+    """Add a visible feature to ``photo``, a filled template: something that the class has, or a clause."""
     clause = description.split(maxsplit=1)[0].lower() in CLAUSES
     return f"{photo.rstrip('. ')}, which {'' if clause else 'has '}{description}"
 
 
 def by_captions(name: str, captions: Sequence[str], templates: Sequence[str]) -> Ensembles:
-    """An ensemble a caption."""
+    """Return an ensemble for each caption."""
     return [[with_example(fill(t, name), name, caption) for t in templates] for caption in captions]
 
 
 def by_descriptions(name: str, descriptions: Sequence[str], templates: Sequence[str]) -> Ensembles:
-    """An ensemble a description."""
+    """Return an ensemble for each description."""
     return [[with_description(fill(t, name), text) for t in templates] for text in descriptions]
 
 
-# By prompt and compound, its ensembles; by prompt, the compounds that lack what it needs.
+# The ensembles of each prompt and compound, and the compounds that lack what a prompt needs.
 Prompts = dict[str, dict[str, Ensembles]]
 Lacking = dict[str, list[str]]
 
 
 def read_templates(name: str) -> list[str]:
-    """CLIP's own for ImageNet, 80 (``imagenet``) or 7 (``simple``), ``TEMPLATE`` alone (``photo``), or a text file's
-    lines, each with one ``{}``."""
+    """Return CLIP's templates for ImageNet, 80 (``imagenet``) or 7 (``simple``), ``TEMPLATE`` (``photo``), or a file's.
+
+    Raises:
+        UserError: there is no such file, or a line does not have one ``{}``.
+    """
     if name == "photo":
         return [TEMPLATE]
     if name in ("imagenet", "simple"):
@@ -73,31 +76,28 @@ def read_templates(name: str) -> list[str]:
         return [template("{}") for template in chosen]
     path = Path(name)
     if not path.is_file():
-        raise UserError(f"--templates {name}: neither imagenet nor simple nor a file; photo is {TEMPLATE!r} alone")
+        raise UserError(f"--templates {name}: no such file; use imagenet, simple, photo or a text file")
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     bad = [line for line in lines if line.count("{}") != 1]
     if bad or not lines:
-        raise UserError(f"{path}: {bad[0] if bad else 'empty'}: give a template a line, with one {{}} for the name")
+        raise UserError(f"{path}: {bad[0] if bad else 'empty'}: write one template a line, with one {{}} for the name")
     return lines
 
 
 def read_texts(path: Path, what: str) -> dict[str, list[str]]:
-    """The texts of each class from JSON: an object from a class (``what`` messages call it) to its list of texts."""
+    """Read the texts of each class from a JSON object; messages call a class ``what``."""
     content = read_json(path)
     if not isinstance(content, dict):
-        raise UserError(f"{path}: must be an object from a {what} to its texts")
+        raise UserError(f"{path}: must map each {what} to its texts")
     for key, texts in content.items():
         if not isinstance(texts, list) or not texts or not all(isinstance(t, str) and t.strip() for t in texts):
-            raise UserError(f"{path}: {what} {key!r}: needs a list of texts, none of them empty")
+            raise UserError(f"{path}: {what} {key!r}: expected a list of texts, none of them empty")
     return content
 
 
 def open_clip_metadata() -> Any:
-    """open_clip's lists of CLIP's templates and of ImageNet's names."""
-    # Here, not above: they are slow to import.
-    from workflow_scripts.clip.vision import import_torchvision
+    """Return open_clip's lists of CLIP's templates and of ImageNet's names."""
+    # Imported late, because torch is slow to import.
+    from workflow_scripts.clip.vision import open_clip
 
-    import_torchvision()
-    from open_clip import zero_shot_metadata
-
-    return zero_shot_metadata
+    return open_clip().zero_shot_metadata

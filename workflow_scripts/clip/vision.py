@@ -1,20 +1,22 @@
-"""Import torchvision where its compiled operators do not match torch's build.
+"""Import torchvision and open_clip: late, and also where torchvision's compiled operators do not match torch's build.
 
-The CPU wheel of torch beside the ordinary wheel of torchvision registers no ``torchvision::nms``, and the
-import fails. open_clip needs torchvision's transforms alone, so the operators' names are enough.
+The CPU wheel of torch next to the ordinary wheel of torchvision registers no ``torchvision::nms``, and the import
+fails. open_clip needs only torchvision's transforms, so defining the operators' names is enough.
 """
 
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 
 import torch
 
-_kept: list[torch.library.Library] = []
+# The definitions live as long as their libraries.
+_libraries: list[torch.library.Library] = []
 
 
 def import_torchvision() -> None:
-    """Make ``import torchvision`` work; does nothing where it works by itself."""
+    """Make ``import torchvision`` work; do nothing where it works by itself."""
     try:
         import torchvision  # noqa: F401
     except RuntimeError as error:
@@ -24,8 +26,15 @@ def import_torchvision() -> None:
             del sys.modules[name]
         library = torch.library.Library("torchvision", "FRAGMENT")
         library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        library.define(
-            "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-        )
-        _kept.append(library)
+        library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _libraries.append(library)
         import torchvision  # noqa: F401
+
+
+def open_clip() -> ModuleType:
+    """Return open_clip. Its import takes seconds, so only what needs its models, tags or tokenizers asks for it."""
+    if "open_clip" not in sys.modules:
+        import_torchvision()
+    import open_clip as library
+
+    return library

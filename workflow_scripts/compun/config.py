@@ -14,7 +14,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import SECRET, Section
 from workflow_scripts.dataset.origins import SHA256, Names
 from workflow_scripts.human.config import Notice, Screening
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import SmallJudgeConfig
 
 # The small CLIPs trained on drawn pictures: without the tested compounds, and with them.
 TRAININGS = ("untaught", "taught")
@@ -169,8 +169,8 @@ class CompunConfig(Asked):
 
     compounds: Compounds | None = Field(None, description="null: drawn compounds")
     drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")
-    judge: JudgeConfig = Field(
-        JudgeConfig(epochs=8, batch=128, captions=2, lr=0.005),
+    judge: SmallJudgeConfig = Field(
+        SmallJudgeConfig(epochs=8, batch=128, captions=2, lr=0.005),
         description="the small CLIP that is trained twice if the compounds are drawn",
     )
     models: list[NamedModel] = Field([], description="models to ask besides those trained on drawn compounds")

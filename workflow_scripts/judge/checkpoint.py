@@ -1,4 +1,4 @@
-"""What a training keeps of itself while it works: with it, one that was killed goes on."""
+"""The checkpoints of a training, from which a killed one resumes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic
 
-# Seconds of work that a kill may cost; what is done sooner after the last state kept is not kept.
+# Seconds between two checkpoints: the work that a kill may cost.
 EVERY = 20.0
 
 
 def moving(model: nn.Module) -> set[str]:
-    """The names of the tensors that training changes: parameters that train, buffers of parts in training mode."""
+    """Return the names of the tensors that training changes: trained parameters, buffers of parts in training mode."""
     buffers = {
         f"{prefix}.{name}" if prefix else name
         for prefix, module in model.named_modules()
@@ -30,9 +30,11 @@ def moving(model: nn.Module) -> set[str]:
 
 
 class Checkpoint:
-    """The state of a training in ``file``, of a model that is in the mode in which it trains.
+    """The state of a training in ``file``. The last one stays, so that a finished training is not repeated.
 
-    unit: what a row of its log is of, an epoch or a step.
+    Args:
+        model: in the mode in which it trains.
+        unit: what a row of the training's log stands for, an epoch or a step.
     """
 
     def __init__(
@@ -40,11 +42,11 @@ class Checkpoint:
     ) -> None:
         self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
         self.names = moving(model)
-        self.kept = time.monotonic()
+        self.written = time.monotonic()
 
     def keep(self, rows: list[dict[str, Any]], last: bool) -> None:
-        """Write the state behind the last of ``rows``, where it is time or the ``last`` of all is done."""
-        if not last and time.monotonic() - self.kept < EVERY:
+        """Write the state after the last of ``rows`` if ``EVERY`` seconds have passed, or if it is the ``last``."""
+        if not last and time.monotonic() - self.written < EVERY:
             return
         state = {
             "model": self._state(),
@@ -52,30 +54,31 @@ class Checkpoint:
             "scaler": self.scale.state_dict(),
             "rows": rows,
         }
-        # Into an open file: of a full disk torch then tells.
+        # Into an open file, because only then does torch report a full disk.
         with atomic(self.file) as temporary, temporary.open("wb") as file:
             torch.save(state, file)
-        self.kept = time.monotonic()
+        self.written = time.monotonic()
 
     def resume(self) -> list[dict[str, Any]]:
-        """Load the state, where there is one; returns the rows of what is done.
+        """Load the state, if there is one, and return the rows of the finished units; a damaged file counts as none.
 
-        A file that cannot be read counts as none. Raises UserError for one of another model.
+        Raises:
+            UserError: the checkpoint is another model's.
         """
         if not self.file.is_file():
             return []
         try:
             state = torch.load(self.file, map_location="cpu", weights_only=True)
-        except Exception:  # as many kinds as there are bytes to damage
-            log.warning("%s: damaged, so the training starts anew", self.file)
+        except Exception:  # a damaged pickle raises almost anything
+            log.warning("%s: damaged; the training starts again", self.file)
             return []
-        own = {name: tensor.shape for name, tensor in self._state().items()}
-        if own != {name: tensor.shape for name, tensor in state["model"].items()}:
-            raise UserError(f"{self.file}: the checkpoint of another model: delete it, then run again")
+        shapes = {name: tensor.shape for name, tensor in self._state().items()}
+        if shapes != {name: tensor.shape for name, tensor in state["model"].items()}:
+            raise UserError(f"{self.file}: checkpoint of another model; delete it, then run again")
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.scale.load_state_dict(state["scaler"])
-        log.info("resumed behind %s %d", self.unit, len(state["rows"]))
+        log.info("resumed after %s %d", self.unit, len(state["rows"]))
         return state["rows"]
 
     def _state(self) -> dict[str, torch.Tensor]:

@@ -10,34 +10,52 @@ from workflow_scripts.clip.config import ModelConfig
 
 
 class JudgeConfig(ModelConfig):
-    """A CLIP fine-tuned on these captions."""
+    """A CLIP fine-tuned on these captions. The defaults suit photographs and an OpenAI ResNet."""
 
-    trainable: list[str] = Field(["*"], min_length=1, description="patterns of the parameters that train")
+    trainable: list[str] = Field(
+        ["visual.layer4.*", "visual.attnpool.*", "text_projection", "logit_scale"],
+        min_length=1,
+        description="patterns of the parameters that train; ['*'] for all. What precedes them is computed only once",
+    )
     train_on: Literal["train", "half", "all"] = Field(
-        "train", description="whom it learns from: train; half: the half of the test images that is not judged too; all"
+        "train",
+        description="images used for training: train; half: also the half of the test images that is not judged; all",
     )
     epochs: int = Field(10, ge=0, description="0 uses the pretrained model as it is")
-    batch: int = Field(256, ge=2, description="images of a step")
-    captions: int = Field(1, ge=1, description="captions of each image in a step; CLIP's loss is averaged over them")
-    lr: float = Field(1e-3, gt=0)
-    weight_decay: float = Field(0.1, ge=0)
-    warmup: float = Field(0.05, ge=0, lt=1, description="share of the steps in which the rate climbs")
-    schedule: Literal["cosine", "constant"] = Field("cosine", description="of the rate after that; cosine falls to 0")
-    flip: bool = Field(False, description="mirror half of the images; not where captions tell left from right")
-    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = "fp32"
-    crop: float | None = Field(0.75, gt=0, description="half side of the crop, in longer sides of the bounding box")
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    gpus: int = Field(1, ge=1, description="GPUs of one machine that train together, each its share of a batch")
-    hosts: int = Field(1, ge=1, description="machines that train together, so many GPUs each (docs/cluster.md)")
+    batch: int = Field(256, ge=2, description="images per step")
+    captions: int = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")
+    lr: float = Field(1e-4, gt=0, description="highest learning rate")
+    weight_decay: float = Field(0.1, ge=0, description="of AdamW; norms, biases and the logit scale have none")
+    warmup: float = Field(0.05, ge=0, lt=1, description="fraction of the steps in which the learning rate rises")
+    schedule: Literal["cosine", "constant"] = Field(
+        "cosine", description="learning rate after the warm-up; cosine falls to 0"
+    )
+    flip: bool = Field(False, description="mirror half of the images; not if captions tell left from right")
+    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field("fp32", description="amp_fp16 needs a GPU")
+    crop: float | None = Field(
+        0.75, gt=0, description="half side of the crop around a bounding box, in its longer sides; null for no crop"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
+    gpus: int = Field(1, ge=1, description="GPUs per machine that train together; each takes its part of a batch")
+    hosts: int = Field(1, ge=1, description="machines that train together, each with that many GPUs (docs/cluster.md)")
 
     @model_validator(mode="after")
-    def _shares(self) -> JudgeConfig:
+    def _divisible(self) -> JudgeConfig:
         if self.batch % self.processes:
-            on = f" on {self.hosts} hosts" if self.hosts > 1 else ""
-            raise ValueError(f"batch {self.batch} is no multiple of gpus {self.gpus}{on}")
+            hosts = f" times hosts {self.hosts}" if self.hosts > 1 else ""
+            raise ValueError(f"batch {self.batch} must be divisible by gpus {self.gpus}{hosts}")
         return self
 
     @property
     def processes(self) -> int:
-        """How many train together."""
+        """The number of processes that train together."""
         return self.gpus * self.hosts
+
+
+class SmallJudgeConfig(JudgeConfig):
+    """A small CLIP trained from scratch."""
+
+    model: str = Field("sketch", description=JudgeConfig.model_fields["model"].description)
+    pretrained: str | None = Field(None, description=JudgeConfig.model_fields["pretrained"].description)
+    trainable: list[str] = Field(["*"], min_length=1, description=JudgeConfig.model_fields["trainable"].description)
+    lr: float = Field(1e-3, gt=0, description=JudgeConfig.model_fields["lr"].description)

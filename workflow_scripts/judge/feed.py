@@ -1,12 +1,13 @@
-"""From images and captions to features while the judge trains, by the shortest way.
+"""Images and captions to features while the judge trains.
 
-A tower that trains from its start takes bytes or ids. Of one with a frozen part, that part's activations are
-computed once and kept in a file, and each step starts from them.
+A tower that trains completely takes pixels or ids. If a part of it is frozen, that part's activations are computed
+once and kept in a file, and each step starts from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,21 +26,21 @@ from workflow_scripts.core.progress import Progress
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.parallel import Group
 
-# Rows by number, and of images which of them are to be mirrored, to features (n, d), not normalized.
+# Rows by number, and for images which of them to mirror, to features (n, d), not normalized.
 Images = Callable[..., torch.Tensor]
 Captions = Callable[[np.ndarray], torch.Tensor]
 
-# Images that a thread reads before it reports.
+# Images that a thread reads at once.
 READ_AT_ONCE = 64
-# Images or captions that go through a frozen part together.
+# Images or captions that go through a frozen part at once.
 FROZEN_AT_ONCE = 64
 
 
 def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, file: Path) -> None:
-    """Put the bytes of all images, (n, height, width, 3), into ``file``."""
+    """Write the bytes of all images, (n, height, width, 3), to ``file``."""
     shape = (len(items), *preprocess.size, 3)
-    log.info("reading %d images; their pixels take %.0f MB in %s", len(items), np.prod(shape) / 1e6, file.parent)
-    # Not through a memory map: on a full disk that ends the process without a word.
+    log.info("reading %d images; their pixels take %.0f MB in %s", len(items), math.prod(shape) / 1e6, file.parent)
+    # Not through a memory map, which on a full disk kills the process without an error.
     with (
         atomic(file) as temporary,
         temporary.open("wb") as pixels,
@@ -47,13 +48,13 @@ def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, fil
         Progress(len(items), "images") as progress,
     ):
         starts = range(0, len(items), READ_AT_ONCE)
-        for part in pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts)):
-            pixels.write(part.tobytes())
-            progress.add(len(part))
+        for batch in pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts)):
+            pixels.write(batch.tobytes())
+            progress.add(len(batch))
 
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
-    """The features of captions, ids (n, length), by the whole text tower."""
+    """Return the features of captions, ids (n, length), by the whole text tower."""
 
     def features(rows: np.ndarray) -> torch.Tensor:
         return text_tower.encode_texts(judge.model, ids[torch.from_numpy(rows)].to(judge.device), len(rows))
@@ -62,20 +63,20 @@ def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
 
 
 class Feed:
-    """What a judge in training is fed, with its files in ``folder``; the first of ``group`` writes them."""
+    """The inputs of a judge in training, with files in ``folder`` that the first process of ``group`` writes."""
 
     def __init__(self, judge: Judge, config: JudgeConfig, folder: Path, group: Group) -> None:
         self.judge, self.folder, self.group, self.precision = judge, folder, group, config.precision
         self.files: list[Path] = []
-        # Without a training each is looked at once.
+        # Without training each item is encoded only once.
         self.image_cut = image_cut(judge.model) if config.epochs else None
         self.text_cut = text_cut(judge.model) if config.epochs else None
         if config.flip and self.image_cut:
             self.image_cut = None
-            log.info("judge.flip: images go through all of the image tower in every epoch, its frozen part included")
+            log.info("judge.flip: every epoch runs the whole image tower, including its frozen part")
 
     def images(self, items: Sequence[Item], name: str) -> Images:
-        """The features of ``items``' images; ``name`` is their file's."""
+        """Return the features of ``items``, kept in file ``name``."""
         if self.image_cut:
             return self._frozen_images(self.image_cut, items, self._file(name))
         judge, file = self.judge, self._file(name)
@@ -85,15 +86,15 @@ class Feed:
         pixels = np.memmap(file, np.uint8, "r", shape=(len(items), *judge.preprocess.size, 3))
 
         def features(rows: np.ndarray, mirrored: np.ndarray | None = None) -> torch.Tensor:
-            part = np.asarray(pixels[rows])
+            batch = np.asarray(pixels[rows])
             if mirrored is not None:
-                part[mirrored] = part[mirrored, :, ::-1]
-            return judge.model.encode_image(judge.preprocess.floats(part, judge.device))
+                batch[mirrored] = batch[mirrored, :, ::-1]
+            return judge.model.encode_image(judge.preprocess.floats(batch, judge.device))
 
         return features
 
     def captions(self, ids: torch.Tensor, name: str) -> Captions:
-        """The features of captions, ids (n, length); ``name`` is their file's."""
+        """Return the features of captions, ids (n, length), kept in file ``name``."""
         if self.text_cut:
             return self._frozen_captions(self.text_cut, ids, self._file(name))
         return whole_captions(self.judge, ids)
@@ -114,15 +115,15 @@ class Feed:
         def below(pixels: np.ndarray) -> torch.Tensor:
             with torch.inference_mode(), autocast(self.precision, judge.device):
                 x = cut.below(judge.preprocess.floats(pixels, judge.device))
-            # As a convolution likes it: channels last.
+            # Channels last, which convolutions prefer.
             return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
 
         judge.model.eval()
         one = below(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
         kept = Activations(file, (len(items), *one.shape[1:]), one.dtype, judge.device)
         if self.group.first:
-            parts = (below(pixels) for pixels in judge.read_ahead(items, FROZEN_AT_ONCE))
-            kept.write(parts, f"{len(items)} images behind {cut.behind}")
+            batches = (below(pixels) for pixels in judge.read_ahead(items, FROZEN_AT_ONCE))
+            kept.write(batches, f"{len(items)} images after {cut.behind}")
         self.group.wait()
         kept.open()
 
@@ -134,7 +135,7 @@ class Feed:
 
     def _frozen_captions(self, cut: TextCut, ids: torch.Tensor, file: Path) -> Captions:
         judge = self.judge
-        # One token after another, padding left out; captions of like length are computed together.
+        # Only tokens are kept, no padding; captions of similar length are computed together.
         lengths = text_tower.lengths(ids)
         order = lengths.argsort(stable=True)
         starts = torch.empty_like(lengths)
@@ -150,15 +151,15 @@ class Feed:
         one = below(order[:1])
         kept = Activations(file, (int(lengths.sum()), one.shape[1]), one.dtype, judge.device)
         if self.group.first:
-            parts: Iterator[torch.Tensor] = (below(rows) for rows in order.split(FROZEN_AT_ONCE))
-            kept.write(parts, f"{len(ids)} captions, {kept.shape[0]} tokens, behind {cut.behind}")
+            batches = (below(rows) for rows in order.split(FROZEN_AT_ONCE))
+            kept.write(batches, f"{len(ids)} captions, {kept.shape[0]} tokens, after {cut.behind}")
         self.group.wait()
         kept.open()
 
         def features(rows: np.ndarray) -> torch.Tensor:
             chosen = torch.from_numpy(rows)
             longest = int(lengths[chosen].max())
-            # Behind its end a caption repeats its end: no token before it looks there.
+            # After its end a caption repeats its end token, which no earlier token sees.
             places = starts[chosen, None] + torch.arange(longest).minimum(lengths[chosen, None] - 1)
             x = kept[places.flatten()].unflatten(0, places.shape)
             return cut.above(x, ids[chosen, :longest].to(judge.device))

@@ -7,10 +7,13 @@ import torch.nn.functional as F
 
 
 def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """The mean of two cross-entropies: each image among all texts of the batch, each text among all images.
+    """Return the mean of two cross-entropies: each image among all texts of the batch, each text among all images.
 
-    images, texts: (n, d), rows of unit length, row i of one belonging to row i of the other. scale: the
-    inverse temperature. Equal captions of a batch count as wrong for each other, as in the paper.
+    Equal captions in a batch count as wrong for each other, as in the paper.
+
+    Args:
+        images, texts: (n, d), rows of unit length; row i of one belongs to row i of the other.
+        scale: the inverse temperature.
     """
     logits = scale * images @ texts.T
     target = torch.arange(len(images), device=images.device)

@@ -1,7 +1,7 @@
-"""Several GPUs, a process each, started by torchrun: together they train as one process would on their batches.
+"""Several processes, one for each GPU and started by torchrun, that train as one process would on their batches.
 
-Each encodes its share of a batch, all compute the loss of the whole batch, and the gradients are averaged. They may be
-of several hosts (``launch``), which share the files: the first process of all writes them, and the others read them.
+Each encodes its part of a batch, all compute the loss of the whole batch, and the gradients are averaged. They may run
+on several hosts (``launch``), which share the files: the first process writes them, and the others read them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import torch
@@ -28,31 +26,32 @@ from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
 
-# The others wait while the first reads the images; torchrun ends those of a host where one dies, and `watched` those
-# of the other hosts.
+# Longest wait for the other processes within a step. A process that dies is noticed at once, a host that loses its
+# power or its network only by this.
+STEP = timedelta(minutes=10)
+# Longest wait while the first process reads images or evaluates.
 PATIENCE = timedelta(days=2)
-# Seconds between two signs of life of a host, and without one until the others give it up.
-BEAT, SILENCE = 5.0, 60.0
 
 
 @dataclass(frozen=True)
 class Group:
-    """This process, ``rank`` of ``count``; only the first writes."""
+    """This process, ``rank`` of ``count``; only the first writes. ``waiting`` is torch's group with patience."""
 
     rank: int = 0
     count: int = 1
+    waiting: Any = None
 
     @property
     def first(self) -> bool:
         return self.rank == 0
 
     def share(self, n: int) -> slice:
-        """This process's part of a batch of ``n``, a multiple of ``count``."""
+        """Return this process's part of a batch of ``n``, which is divisible by ``count``."""
         each = n // self.count
         return slice(self.rank * each, (self.rank + 1) * each)
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
-        """(n, d) of this process to (count * n, d) of all, in order of rank; gradients flow back to each."""
+        """Return (count * n, d) of all processes, in order of rank, for (n, d) of this one; gradients flow back."""
         return rows if self.count == 1 else _Gather.apply(rows, self)
 
     def average(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -63,17 +62,20 @@ class Group:
                 gradient /= self.count
 
     def wait(self) -> None:
-        """Go on when all processes have come here."""
+        """Wait until all processes have come here."""
         if self.count > 1:
-            dist.barrier()
+            dist.barrier(self.waiting)
 
 
 ALONE = Group()
 
 
 class _Gather(torch.autograd.Function):
-    """Every process computes the same loss from the gathered rows, so that what flows back to its own rows, times
-    ``count``, is the sum over the processes, of which ``Group.average`` makes the mean again."""
+    """Concatenates the processes' rows.
+
+    Every process computes the same loss from them, so the gradient of its own rows, times ``count``, is the sum over
+    the processes, of which ``Group.average`` takes the mean.
+    """
 
     @staticmethod
     def forward(context: Any, rows: torch.Tensor, group: Group) -> torch.Tensor:
@@ -89,16 +91,20 @@ class _Gather(torch.autograd.Function):
 
 
 def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:
-    """The device of this process, of ``gpus`` of them on this host, of ``device``'s kind.
+    """Return the device of this process, one of ``gpus`` processes on this host.
 
-    asked: the device that the user named; on the CPU it must be that. Raises UserError, which names ``setting``,
-    where there are fewer GPUs.
+    Args:
+        device: a device of the kind to use.
+        asked: the device in the config; several processes share the CPU only if it is cpu.
+
+    Raises:
+        UserError: there are fewer GPUs; names ``setting``.
     """
     if asked == "cpu" or max(gpus, int(os.environ.get("WORLD_SIZE", 1))) == 1:
         return device
-    there = torch.cuda.device_count() if is_gpu(device) else 0
-    if gpus > there:
-        raise UserError(f"{setting}: {gpus}, but torch sees {there or 'no'} GPU{'s' if there > 1 else ''}")
+    available = torch.cuda.device_count() if is_gpu(device) else 0
+    if gpus > available:
+        raise UserError(f"{setting}: {gpus}, but torch sees {available or 'no'} GPU{'s' if available > 1 else ''}")
     own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     torch.cuda.set_device(own)
     return own
@@ -106,95 +112,39 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
 
 @contextmanager
 def joined(gpus: int, device: torch.device, setting: str, module: str, hosts: int = 1) -> Iterator[Group]:
-    """The group of ``gpus`` processes on each of ``hosts`` that torchrun started this one in; alone where that is one.
+    """Join the group of ``gpus`` processes on each of ``hosts`` that torchrun started; a single process is alone.
 
-    Raises UserError, which names ``setting`` and how to start ``module``, where it was started otherwise, and where
-    another process is lost.
+    Raises:
+        UserError: torchrun started another number of processes, or another process was lost; names ``setting``.
     """
     started = int(os.environ.get("WORLD_SIZE", 1))
     if started != gpus * hosts:
-        several = f" on each of {hosts} hosts" if hosts > 1 else ""
+        on_hosts = f" on each of {hosts} hosts" if hosts > 1 else ""
         raise UserError(
-            f"{setting}: {gpus}{several}, but started as {started}: the command is"
-            f" python -m workflow_scripts.judge.launch --hosts {hosts} --gpus {gpus} -- {module} …"
+            f"{setting}: {gpus}{on_hosts}, but started as {started} processes; start it by torchrun"
+            f" --nnodes={hosts} --nproc-per-node={gpus} -m -- {module} … (docs/cluster.md)"
         )
     if started == 1:
         yield ALONE
         return
     try:
-        dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=PATIENCE)
-        group = Group(dist.get_rank(), dist.get_world_size())
+        dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=STEP)
+        group = Group(dist.get_rank(), dist.get_world_size(), dist.new_group(timeout=PATIENCE, backend="gloo"))
         if not group.first:
-            # What went wrong in the others is said too, with its traceback in the log.
+            # The others log only errors, with their tracebacks.
             log.addFilter(lambda record: record.levelno >= logging.ERROR or record.exc_info is not None)
-        with watched(hosts, setting):
-            yield group
-            # The first is the last to have something to do.
-            group.wait()
+        yield group
+        # The first process finishes last.
+        group.wait()
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
         raise UserError(
-            f"{setting}: lost another of the {started} processes ({one_line(error)[:200]}): it says itself what was"
-            " wrong; run again to resume"
+            f"{setting}: lost another of the {started} processes ({one_line(error)[:200]}); see that process's log,"
+            " then run again to resume"
         ) from error
-    # Not where something failed: it would wait for processes that are gone.
+    # Not after a failure: it would wait for lost processes.
     dist.destroy_process_group()
-
-
-@contextmanager
-def watched(hosts: int, setting: str) -> Iterator[None]:
-    """End this process, with one line that names ``setting``, where another host falls silent.
-
-    A process that dies closes its connections, and the others see it. A machine that loses its power or its network
-    does not: all would wait for it for ``PATIENCE``. So a process of each host gives a sign every ``BEAT`` seconds.
-    """
-    if hosts == 1 or os.environ["LOCAL_RANK"] != "0":
-        if hosts > 1:
-            dist.barrier()
-        yield
-        return
-    own = int(os.environ["GROUP_RANK"])
-    others = [host for host in range(hosts) if host != own]
-    # A connection of its own: one that waits for an answer serves nobody else.
-    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), timeout=PATIENCE)
-    store.set(f"name/{own}", platform.node())
-    store.set(f"alive/{own}", "0")
-    dist.barrier()
-    names = [store.get(f"name/{host}").decode() for host in others]
-    last: list[bytes] = [b""] * len(others)
-    heard = [time.monotonic()] * len(others)
-    ended = Event()
-
-    def give_signs() -> None:
-        number = 0
-        while not ended.wait(BEAT):
-            number += 1
-            try:
-                store.set(f"alive/{own}", str(number))
-                signs = store.multi_get([f"alive/{host}" for host in others])
-            except RuntimeError:  # the first host, which keeps them, is gone: no sign comes any more
-                return
-            for place, sign in enumerate(signs):
-                if sign != last[place]:
-                    last[place], heard[place] = sign, time.monotonic()
-
-    def watch() -> None:
-        while not ended.wait(BEAT / 5):
-            silent = [n for n, at in zip(names, heard, strict=True) if time.monotonic() - at > SILENCE]
-            if silent:
-                log.error(
-                    "error: %s: no sign of %s for %.0f s: see what became of it; run again to resume",
-                    setting, silent[0], SILENCE,
-                )  # fmt: skip
-                os._exit(1)
-
-    for work in (give_signs, watch):
-        Thread(target=work, daemon=True).start()
-    try:
-        yield
-    finally:
-        ended.set()
 
 
 def check_shared(folder: Path, group: Group, hosts: int, setting: str) -> None:
@@ -207,26 +157,27 @@ def check_shared(folder: Path, group: Group, hosts: int, setting: str) -> None:
     if group.first:
         write_text("", file)
     group.wait()
-    seen = file.is_file()
+    is_shared = file.is_file()
     group.wait()
     if group.first:
         file.unlink()
-    if not seen:
+    if not is_shared:
         raise UserError(
-            f"{setting}: {platform.node()} does not see in {folder} what the first host wrote there: all hosts must"
+            f"{setting}: {platform.node()} does not see in {folder} what the first host wrote there; all hosts must"
             " share the cache's folder, see the same files, and be of one kind"
         )
 
 
 def synchronise_norms(model: nn.Module, group: Group, device: torch.device, setting: str) -> None:
-    """Let the batch norms see the batch of all processes, where ``model`` is in training mode; names stay.
+    """Let the batch norms in training mode see the batch of all processes; names stay.
 
-    Raises UserError, which names ``setting``, on a CPU, where torch cannot.
+    Raises:
+        UserError: on a CPU, where torch cannot; names ``setting``.
     """
     if group.count == 1 or not any(
         isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in model.modules()
     ):
         return
     if not is_gpu(device):
-        raise UserError(f"{setting}: batch norms that train can be synchronised on GPUs alone: set it to 1")
+        raise UserError(f"{setting}: batch norms that train can be synchronised only on GPUs; set it to 1")
     nn.SyncBatchNorm.convert_sync_batchnorm(model)

@@ -1,4 +1,4 @@
-"""The learning rate over a training: a linear warm-up, then half a cosine down to 0, or no change."""
+"""The learning rate over a training: a linear warm-up, then half a cosine down to 0, or a constant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cosine") -> float:
-    """The learning rate of ``step`` (from 0) out of ``steps``; ``warmup`` is the share that climbs to ``peak``."""
+    """Return the learning rate of ``step`` (from 0) of ``steps``; in the fraction ``warmup`` it rises to ``peak``."""
     climb = round(warmup * steps)
     if step < climb:
         return peak * (step + 1) / climb

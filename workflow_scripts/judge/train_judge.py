@@ -1,17 +1,10 @@
-"""Train the judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss.
-
-Writes weights.safetensors, model.json, vocabulary.json, log.csv, loss.png and manifest.json into --folder. A
-training that was killed goes on where it was, to the same weights, from what it keeps below --cache.
-
-On several GPUs, of several hosts (judge.gpus, judge.hosts):
-python -m workflow_scripts.judge.launch --hosts H --gpus N -- workflow_scripts.judge.train_judge ...
-"""
+"""Train the judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +14,8 @@ import torch
 import torch.nn.functional as F
 
 from workflow_scripts.clip.device import find_device, settle
-from workflow_scripts.clip.model import MANIFEST, Judge, build, model_name, save_judge
-from workflow_scripts.clip.pixels import Item, Preprocess
+from workflow_scripts.clip.model import MANIFEST, Built, Judge, build, model_name, save_judge
+from workflow_scripts.clip.pixels import Box, Preprocess
 from workflow_scripts.clip.precision import autocast, check_precision
 from workflow_scripts.clip.tokens import cut_texts, find_cut, get_tokenizer, say_cut, tokenize
 from workflow_scripts.clip.weights import find_weights
@@ -31,11 +24,11 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic, read_table, write_json
-from workflow_scripts.core.section import read_settings
 from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.feed import Captions, Feed, Images
 from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
+from workflow_scripts.judge.steps import TrainJudge
 from workflow_scripts.judge.training import (
     Evaluate,
     Examples,
@@ -48,12 +41,34 @@ from workflow_scripts.split.judged import judge_images, judged_images
 
 # The setting that errors of several processes name.
 GPUS = "judge.gpus"
-# Enough test images to see a training go wrong; the scores themselves are the score stage's.
+# Test images that show whether a training goes wrong; stage score computes the scores.
 WATCHED = 1000
+# What decides a training's weights and log, apart from its inputs and settings.
+TRAINING = ("workflow_scripts.judge.train_judge:learn", "workflow_scripts.clip.model:build")
+
+File = tuple[Path, Box | None]
 
 
-def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[Item]:
-    """The files and bounding boxes of ``ids``; images: columns of ``tables.IMAGES``, paths relative to results."""
+@dataclass(frozen=True)
+class Material:
+    """What a judge learns from.
+
+    Attributes:
+        items: the images with their boxes.
+        texts: their captions, grouped by image.
+        first, count: for each image its first caption and how many.
+        watched: by split, test images and a caption of each, which show whether the training goes well.
+    """
+
+    items: list[File]
+    texts: list[str]
+    first: np.ndarray
+    count: np.ndarray
+    watched: dict[str, tuple[list[File], list[str]]]
+
+
+def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[File]:
+    """Return the files and bounding boxes of ``ids``; the paths in ``images`` are relative to ``results``."""
     rows = images.set_index("image_id").loc[list(ids)]
     boxes = rows[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]].to_numpy(float)
     return [
@@ -63,7 +78,7 @@ def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[It
 
 
 def trained_images(splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int) -> list[str]:
-    """Those that the judge learns from: of ``judge_images``, the ones with a file and a caption."""
+    """Return the images that the judge learns from: of ``judge_images`` those with a file and a caption."""
     usable = set(images.loc[images["path"].notna(), "image_id"]) & set(captions["image_id"])
     return [image for image in judge_images(splits, images, on, seed) if image in usable]
 
@@ -71,42 +86,129 @@ def trained_images(splits: pd.DataFrame, images: pd.DataFrame, captions: pd.Data
 def watched_images(
     splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int
 ) -> dict[str, tuple[list[str], list[str]]]:
-    """By test split, up to ``WATCHED`` judged images, drawn by seed, and for each one of its captions."""
+    """Return, by test split, up to ``WATCHED`` judged images, drawn by seed, and a caption of each."""
     usable = set(images.loc[images["path"].notna(), "image_id"])
     judged = judged_images(splits, images, on, seed)
     result = {}
-    for split, part in judged.groupby("split", sort=True):
-        own = captions[captions["image_id"].isin(set(part["image_id"]) & usable)]
-        own = own.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
-        own = own.drop_duplicates("image_id").head(WATCHED)
-        if len(own):
-            result[str(split)] = (own["image_id"].tolist(), own["text"].tolist())
+    for split, of_split in judged.groupby("split", sort=True):
+        drawn = captions[captions["image_id"].isin(set(of_split["image_id"]) & usable)]
+        drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
+        drawn = drawn.drop_duplicates("image_id").head(WATCHED)
+        if len(drawn):
+            result[str(split)] = (drawn["image_id"].tolist(), drawn["text"].tolist())
     return result
 
 
 def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """For each image in ``order``, the first of its captions and how many; owners: each caption's image, grouped."""
+    """Return, for each image in ``order``, its first caption and how many; owners: each caption's image, grouped."""
     counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
     first = counts.cumsum() - counts
     return first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy()
 
 
-def work_key(options: argparse.Namespace, config: JudgeConfig, items: Sequence[Item], texts: Sequence[str]) -> str:
-    """32 hex digits over all that a training depends on: code, settings, machine kind, captions, images, weights."""
+def read_material(step: TrainJudge) -> Material:
+    """Read the images and captions of a step.
+
+    Raises:
+        UserError: there are too few images to train on.
+    """
+    captions = read_table(step.captions, tables.CAPTIONS)
+    images = read_table(step.images, tables.IMAGES)
+    splits = read_table(step.splits, tables.SPLIT)
+    chosen = (splits, images, captions, step.settings.train_on, step.seed)
+    trained = trained_images(*chosen)
+    if step.settings.epochs and len(trained) < max(2, step.settings.processes):
+        raise UserError(f"{step.splits}: {len(trained)} images to train on; the judge needs at least two")
+    own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
+    watched = {
+        split: (items_of(images, ids, step.results), texts) for split, (ids, texts) in watched_images(*chosen).items()
+    }
+    items = items_of(images, trained, step.results) if step.settings.epochs else []
+    return Material(items, own["text"].tolist(), *first_and_count(own["image_id"].tolist(), trained), watched)
+
+
+def training_key(step: TrainJudge, material: Material, device: torch.device, processes: int) -> str:
+    """Return 32 hex digits over all that a training depends on: code, settings, kind of machine, data, weights."""
     digest = hashlib.blake2b(digest_size=16)
-    files = config.files()
-    if config.tower:
-        files.append(str(find_weights(config.tower.weights)))
-    for path, box in [*((file, None) for file in files), *items]:
-        digest.update(hashlib.blake2b(Path(path).read_bytes()).digest() + repr(box).encode())
+    config = step.settings
+    files = config.files() + ([str(find_weights(config.tower.weights))] if config.tower else [])
+    watched = [item for items, _ in material.watched.values() for item in items]
+    for path, box in [*((Path(file), None) for file in files), *material.items, *watched]:
+        digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
     return cache.key(
-        code_hash("workflow_scripts.judge.train_judge"), config.model_dump_json(), options.seed, options.threads,
-        torch.__version__, find_device(config.device).type, digest.digest(), *texts,
+        code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus", "hosts"}), step.seed, step.threads,
+        torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
+        *(text for _, texts in material.watched.values() for text in texts),
     ).hex()  # fmt: skip
 
 
+def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
+    """Return the function that measures how often watched images retrieve their captions.
+
+    Args:
+        watched: by split, n images and a caption of each.
+    """
+
+    def unit(encode: Images | Captions, n: int) -> np.ndarray:
+        with torch.inference_mode(), autocast(precision, judge.device):
+            features = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
+            return F.normalize(torch.cat(features), dim=-1).float().cpu().numpy()
+
+    def evaluate() -> dict[str, float]:
+        judge.model.eval()
+        return {
+            f"retrieval_{split.removeprefix('test_')}": round(in_batch_accuracy(unit(images, n), unit(captions, n)), 6)
+            for split, (images, captions, n) in watched.items()
+        }
+
+    return evaluate
+
+
+def learn(
+    built: Built, material: Material, config: JudgeConfig, seed: int, threads: int, device: torch.device,
+    work: Path, group: Group,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Train a model in place, or only evaluate it if there are no epochs; return the rows of its log.
+
+    Args:
+        work: folder of the checkpoint, which stays, and of files that are removed at the end.
+    """
+    tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
+    judge = Judge(built.model, tokenizer, Preprocess(built.preprocess_cfg, config.crop), device, threads)
+    if config.epochs:
+        choose_trainable(judge.model, config.trainable)
+    training_mode(judge.model)
+    synchronise_norms(judge.model, group, device, GPUS)
+    feed = Feed(judge, config, work, group)
+
+    def watch() -> Evaluate:
+        watched = {}
+        for split, (items, texts) in material.watched.items():
+            captions = feed.captions(tokenize(tokenizer, texts), f"{split}_captions")
+            watched[split] = (feed.images(items, split), captions, len(items))
+        return evaluator(judge, watched, config.precision)
+
+    def prepare() -> tuple[Examples, Evaluate]:
+        evaluate = watch()
+        captions = feed.captions(tokenize(tokenizer, material.texts), "captions")
+        n, parameters = len(material.items), list(judge.model.parameters())
+        log.info(
+            "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
+            config.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
+            sum(p.numel() for p in parameters), config.epochs, n // min(config.batch, n), device,
+        )  # fmt: skip
+        return Examples(feed.images(material.items, "images"), captions, material.first, material.count), evaluate
+
+    if config.epochs:
+        rows = train(judge.model, prepare, config, seed, work / "checkpoint.pt", group)
+    else:
+        rows = [{"epoch": 0, "step": 0, **watch()()}]
+    feed.clear()
+    return rows
+
+
 def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
-    """log.csv, a row for each epoch, and loss.png, its curves."""
+    """Write log.csv, a row for each epoch, and loss.png, its curves."""
     from matplotlib.figure import Figure
 
     table = pd.DataFrame(rows)
@@ -128,93 +230,18 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
         figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
 
 
-def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
-    """What tells how often watched images find their captions; watched: by split, n images and a caption of each."""
-
-    def unit(encode: Images | Captions, n: int) -> np.ndarray:
-        with torch.inference_mode(), autocast(precision, judge.device):
-            parts = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
-            return F.normalize(torch.cat(parts), dim=-1).float().cpu().numpy()
-
-    def evaluate() -> dict[str, float]:
-        judge.model.eval()
-        return {
-            f"retrieval_{split.removeprefix('test_')}": round(in_batch_accuracy(unit(images, n), unit(captions, n)), 6)
-            for split, (images, captions, n) in watched.items()
-        }
-
-    return evaluate
-
-
-def main(options: argparse.Namespace) -> None:
-    config = read_settings(JudgeConfig, options.settings)
-    settle(options.threads)
-    device = own_device(find_device(config.device), config.gpus, config.device, GPUS)
-    check_precision(config.precision, device, "judge.precision")
-    with joined(config.gpus, device, GPUS, "workflow_scripts.judge.train_judge", config.hosts) as group:
-        train_judge(options, config, device, group)
-
-
-def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.device, group: Group) -> None:
-    """The step, in one of ``group``'s processes."""
-    captions = read_table(options.captions, tables.CAPTIONS)
-    images = read_table(options.images, tables.IMAGES)
-    splits = read_table(options.splits, tables.SPLIT)
-
-    trained = trained_images(splits, images, captions, config.train_on, options.seed)
-    if config.epochs and len(trained) < max(2, config.processes):
-        raise UserError(f"{options.splits}: {len(trained)} images to train on; the judge needs at least two")
-    own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
-    built = build(config, own["text"].tolist(), derive_seed(options.seed, "train_judge"))
-    for name in built.unused:
-        log.info("%s: %s is not used", config.tower.weights, name)
-    preprocess = Preprocess(built.preprocess_cfg, config.crop)
+def write_judge(step: TrainJudge, built: Built, material: Material, rows: list[dict[str, Any]]) -> None:
+    """Write the judge's folder: the model, the log of its training, and the manifest."""
+    config, texts = step.settings, material.texts if step.settings.epochs else []
     tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
-    judge = Judge(built.model, tokenizer, preprocess, device, options.threads)
-    parameters = dict(judge.model.named_parameters())
-    weights = sum(parameters[name].numel() for name in choose_trainable(judge.model, config.trainable))
-    training_mode(judge.model)
-    synchronise_norms(judge.model, group, device, GPUS)
-
-    items = items_of(images, trained, options.results) if config.epochs else []
-    looked_at = {
-        split: (items_of(images, ids, options.results), texts)
-        for split, (ids, texts) in watched_images(splits, images, captions, config.train_on, options.seed).items()
-    }
-    texts = own["text"].tolist()
-    everything = [*items, *(item for some, _ in looked_at.values() for item in some)]
-    work = options.cache / "judge" / work_key(options, config, everything, texts)
-    check_shared(work, group, config.hosts, "judge.hosts")
-    feed = Feed(judge, config, work, group)
-    watched = {
-        split: (feed.images(some, split), feed.captions(tokenize(tokenizer, said), f"{split}_captions"), len(some))
-        for split, (some, said) in looked_at.items()
-    }
-    evaluate = evaluator(judge, watched, config.precision)
-    ids = tokenize(tokenizer, texts)
-    truncated = int(find_cut(tokenizer, texts, ids).sum()) if config.epochs else 0
-    if config.epochs:
-        log.info(
-            "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
-            config.model, len(items), len(own), weights, sum(p.numel() for p in parameters.values()),
-            config.epochs, len(items) // min(config.batch, len(items)), device,
-        )  # fmt: skip
-        places = first_and_count(own["image_id"].tolist(), trained)
-        examples = Examples(feed.images(items, "images"), feed.captions(ids, "captions"), *places)
-        rows = train(judge.model, examples, config, options.seed, evaluate, work / "checkpoint.pt", group)
-    else:
-        rows = [{"epoch": 0, "step": 0, **evaluate()}]
-    feed.clear()
-    if not group.first:
-        return
-    say_cut(truncated, len(own))
-    shown = [text for _, said in looked_at.values() for text in said]
+    truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
+    say_cut(truncated, len(texts))
+    shown = [text for _, of_split in material.watched.values() for text in of_split]
     cut = cut_texts(tokenizer, shown)
     say_cut(sum(text in cut for text in shown), len(shown), "captions of watched images")
     name = model_name(config.model)
-    judge_hash = save_judge(built, name, config.crop, options.folder)
-    write_log(rows, options.folder)
-    last = {key: value for key, value in rows[-1].items() if key.startswith("retrieval")}
+    judge_hash = save_judge(built, name, config.crop, step.judge)
+    write_log(rows, step.judge)
     write_json(
         {
             "judge_hash": judge_hash,
@@ -223,33 +250,41 @@ def train_judge(options: argparse.Namespace, config: JudgeConfig, device: torch.
             "tower": config.tower and Path(config.tower.weights).name,
             "tower_unused": built.unused,
             "trainable": config.trainable,
-            "trained_weights": weights if config.epochs else 0,
+            "trained_weights": sum(p.numel() for p in built.model.parameters() if p.requires_grad) if texts else 0,
             "train_on": config.train_on,
             "epochs": config.epochs,
-            "images": len(items),
-            "captions": len(own) if config.epochs else 0,
+            "images": len(material.items),
+            "captions": len(texts),
             "truncated_captions": truncated,
-            "watched": {split: n for split, (_, _, n) in watched.items()},
-            **last,
-            "seed": options.seed,
+            "watched": {split: len(items) for split, (items, _) in material.watched.items()},
+            **{key: value for key, value in rows[-1].items() if key.startswith("retrieval")},
+            "seed": step.seed,
         },
-        options.folder / MANIFEST,
+        step.judge / MANIFEST,
     )
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument("--captions", type=Path, required=True, help="captions.parquet")
-    parser.add_argument("--images", type=Path, required=True, help="images.parquet")
-    parser.add_argument("--splits", type=Path, required=True, help="splits.parquet")
-    parser.add_argument("--results", type=Path, required=True, help="the folder that image paths start from")
-    parser.add_argument("--settings", default="{}", help="the config's judge section as JSON")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2, help="other counts give other bytes")
-    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="for checkpoints and decoded images")
-    parser.add_argument("--folder", type=Path, required=True, help="where the judge goes")
-    return parser
+def train_judge(step: TrainJudge, device: torch.device, group: Group) -> None:
+    """Run the step in one of ``group``'s processes."""
+    material = read_material(step)
+    built = build(step.settings, material.texts, derive_seed(step.seed, "train_judge"))
+    for name in built.unused:
+        log.info("%s: %s is not used", step.settings.tower and step.settings.tower.weights, name)
+    work = step.cache / "judge" / training_key(step, material, device, group.count)
+    check_shared(work, group, step.settings.hosts, "judge.hosts")
+    rows = learn(built, material, step.settings, step.seed, step.threads, device, work, group)
+    if group.first:
+        write_judge(step, built, material, rows)
+
+
+def main(step: TrainJudge) -> None:
+    config = step.settings
+    settle(step.threads)
+    device = own_device(find_device(config.device), config.gpus, config.device, GPUS)
+    check_precision(config.precision, device, "judge.precision")
+    with joined(config.gpus, device, GPUS, "workflow_scripts.judge.train_judge", config.hosts) as group:
+        train_judge(step, device, group)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

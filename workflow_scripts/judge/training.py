@@ -1,4 +1,4 @@
-"""The training itself: what learns, one epoch after another, and how to take it up again after a kill."""
+"""The training: the parameters that train, the epochs, and how a killed training resumes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Evaluate = Callable[[], dict[str, float]]
 
 @dataclass(frozen=True)
 class Examples:
-    """n images and their captions, in two tables whose rows ``images`` and ``captions`` make features of.
+    """n images and their captions, as the features that ``images`` and ``captions`` make of rows by number.
 
     The captions of image i are rows first[i] to first[i] + count[i].
     """
@@ -45,9 +45,10 @@ class Examples:
 
 
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
-    """Freeze every parameter whose name matches no pattern; returns the names of the others.
+    """Freeze every parameter whose name matches no pattern, and return the names of the others.
 
-    Raises UserError for a pattern that matches nothing.
+    Raises:
+        UserError: a pattern matches nothing.
     """
     names = [name for name, _ in model.named_parameters()]
     for pattern in patterns:
@@ -60,12 +61,12 @@ def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
 
 
 def groups(names: Sequence[str]) -> list[str]:
-    """The names cut to two parts, each once, as a hint of what patterns could match."""
+    """Return the distinct first two parts of dotted names, as a hint at what patterns could match."""
     return list(dict.fromkeys(".".join(name.split(".")[:2]) + (".*" if name.count(".") > 1 else "") for name in names))
 
 
 def training_mode(module: nn.Module) -> None:
-    """Training mode, but evaluation mode for every part whose parameters are all frozen, batch norms included."""
+    """Set training mode, but evaluation mode for every part whose parameters are all frozen, batch norms included."""
     module.train()
     for child in module.children():
         parameters = list(child.parameters())
@@ -76,7 +77,7 @@ def training_mode(module: nn.Module) -> None:
 
 
 def make_optimizer(model: nn.Module, config: JudgeConfig) -> torch.optim.AdamW:
-    """AdamW without decay on norms, biases and the logit scale (all parameters of fewer than two dimensions)."""
+    """Return AdamW without decay on norms, biases and the logit scale (parameters of fewer than two dimensions)."""
     trained = [p for p in model.parameters() if p.requires_grad]
     return torch.optim.AdamW(
         [
@@ -90,32 +91,38 @@ def make_optimizer(model: nn.Module, config: JudgeConfig) -> torch.optim.AdamW:
 
 
 def train(
-    model: nn.Module,
-    examples: Examples,
+    model: Any,
+    prepare: Callable[[], tuple[Examples, Evaluate]],
     config: JudgeConfig,
     seed: int,
-    evaluate: Evaluate,
     checkpoint: Path,
     group: Group = ALONE,
 ) -> list[dict[str, Any]]:
-    """Train ``model`` in place; returns a row for each epoch: epoch, step, loss, lr, and what ``evaluate`` says.
+    """Train ``model`` in place; return a row for each epoch: epoch, step, loss, lr, and the results of evaluation.
 
-    An epoch draws its randomness from the seed and its own number: a training that was killed goes on from the
-    last checkpoint to the very weights it would have had. With several processes in ``group`` each has the same
-    examples and takes its share of every batch; the first evaluates and keeps the checkpoints.
+    An epoch draws its randomness from the seed and its number, so a killed training resumes from the last checkpoint
+    to the same weights. All processes of ``group`` have the same examples, and each takes its part of every batch; the
+    first evaluates and writes the checkpoints.
+
+    Args:
+        prepare: makes the examples and the evaluation; not called if the checkpoint is that of the last epoch.
     """
     device = next(model.parameters()).device
-    n = len(examples.first)
-    batch = min(config.batch, n) // group.count * group.count
-    steps = n // batch * config.epochs
-    own = group.share(batch)
     training_mode(model)
     optimizer = make_optimizer(model, config)
     scale = scaler(config.precision, device)
     kept = Checkpoint(checkpoint, model, optimizer, scale, "epoch")
     rows = kept.resume()
+    if len(rows) == config.epochs:
+        return rows
+    examples, evaluate = prepare()
+    n = len(examples.first)
+    batch = min(config.batch, n) // group.count * group.count
+    per_epoch = n // batch
+    steps = per_epoch * config.epochs
+    own = group.share(batch)
     with Progress(steps, "steps") as progress:
-        progress.add(len(rows) * (n // batch))
+        progress.add(len(rows) * per_epoch)
         for epoch in range(len(rows), config.epochs):
             training_mode(model)
             torch.manual_seed(derive_seed(seed, "train_judge", epoch))
@@ -123,20 +130,16 @@ def train(
             order = draw.permutation(n)
             captions = _draw_captions(draw, examples, config.captions)
             losses = []
-            for number in range(n // batch):
-                step = epoch * (n // batch) + number
-                for part in optimizer.param_groups:
-                    part["lr"] = rate(step, steps, config.lr, config.warmup, config.schedule)
-                chosen = np.sort(order[number * batch : (number + 1) * batch])[own]
+            for step in range(epoch * per_epoch, (epoch + 1) * per_epoch):
+                for options in optimizer.param_groups:
+                    options["lr"] = rate(step, steps, config.lr, config.warmup, config.schedule)
+                first = step % per_epoch * batch
+                chosen = np.sort(order[first : first + batch])[own]
                 mirrored = (draw.random(batch) < 0.5)[own] if config.flip else None
                 with autocast(config.precision, device):
                     images = F.normalize(examples.images(chosen, mirrored), dim=-1)
                     texts = F.normalize(examples.captions(captions[:, chosen].ravel()), dim=-1)
-                everyones = group.gather(images.float())
-                loss = sum(
-                    clip_loss(everyones, group.gather(part.float()), model.logit_scale.exp()) / config.captions
-                    for part in texts.split(len(chosen))
-                )
+                loss = _loss(group, images, texts, model.logit_scale, config.captions)
                 optimizer.zero_grad()
                 scale.scale(loss).backward()
                 group.average(p for p in model.parameters() if p.requires_grad)
@@ -147,32 +150,45 @@ def train(
                 losses.append(loss.item())
                 progress.add(1, f"loss {losses[-1]:.3f}")
             if not np.isfinite(losses).all():
-                raise UserError(f"the loss is no number in epoch {epoch + 1}: lower judge.lr (it is {config.lr})")
+                raise UserError(f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it ({config.lr})")
             row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses))}
             rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **(evaluate() if group.first else {})})
-            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _said(rows[-1]))
+            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _summary(rows[-1]))
             if group.first:
                 kept.keep(rows, last=epoch + 1 == config.epochs)
+            group.wait()
     return rows
 
 
+def _loss(group: Group, images: torch.Tensor, texts: torch.Tensor, log_scale: nn.Parameter, k: int) -> torch.Tensor:
+    """Return the loss of all processes' images (n, d), averaged over k captions of each, texts (k * n, d)."""
+    everyones = group.gather(images.float())
+    losses = [
+        clip_loss(everyones, group.gather(part.float()), log_scale.exp()) / k for part in texts.split(len(images))
+    ]
+    return sum(losses[1:], losses[0])
+
+
 def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.ndarray:
-    """(k, n) rows of ``examples.ids``: captions of each image, distinct as far as it has so many."""
+    """Return (k, n) rows of captions of each image, distinct unless it has fewer than k."""
     places = np.arange(examples.count.max())
     order = np.where(places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2).argsort(1)
     rounds = np.arange(k)[:, None] % examples.count
     return examples.first + np.take_along_axis(order, rounds.T, 1).T
 
 
-def _said(row: dict[str, Any]) -> str:
+def _summary(row: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value:.3g}" for key, value in row.items() if key not in ("epoch", "step"))
 
 
 def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -> float:
-    """How often an image's own caption is nearest to it among those of its group of ``group`` images.
+    """Return how often an image's caption is nearest to it among those of its group of ``group`` images.
 
-    images, texts: (n, d), rows belonging together. Ties count by their share. Rows behind the last full group
-    are left out; with fewer than ``group`` rows they are one group. NaN where there are no rows.
+    Ties count by their fraction. Rows after the last full group are ignored; fewer than ``group`` rows are one group.
+    NaN without rows.
+
+    Args:
+        images, texts: (n, d), rows belonging together.
     """
     n = len(images)
     size = min(group, n)

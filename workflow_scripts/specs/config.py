@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from workflow_scripts.clip.config import model_file
 from workflow_scripts.core.section import Section
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import SmallJudgeConfig
 
 # Positions of a stretched text tower, and how many of the first ones stay as they are.
 LENGTH, KEEP = 248, 20
@@ -66,8 +66,8 @@ class SpecsConfig(Section):
     seeds: list[int] = Field([0], min_length=1, description="seeds; the whole experiment runs once for each")
     data: LongCaptions | None = Field(None, description="long captions; null: descriptions of the sketches")
     test: TestImages
-    base: JudgeConfig = Field(
-        default_factory=lambda: JudgeConfig(model="sketch_text"),
+    base: SmallJudgeConfig = Field(
+        default_factory=lambda: SmallJudgeConfig(model="sketch_text"),
         description="the CLIP that is stretched; its epochs are on short captions",
     )
     training: Training = Field(default_factory=Training)

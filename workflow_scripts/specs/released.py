@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from huggingface_hub import hf_hub_download
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.clip.model import PreprocessCfg, assemble, construct
+from workflow_scripts.clip.model import assemble, construct
+from workflow_scripts.clip.pixels import PREPROCESS
 from workflow_scripts.clip.weights import read_weights
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
@@ -152,7 +152,7 @@ def _first(names: list[str]) -> str:
 def main(step: Released) -> None:
     check_output(step.output, step.checkpoint)
     cfg, state = read_released(step.checkpoint)
-    preprocess_cfg = asdict(PreprocessCfg(size=cfg["vision_cfg"]["image_size"]))
+    preprocess_cfg = PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}
     built = assemble(cfg, state, preprocess_cfg, None, step.checkpoint)
     path = Path(step.checkpoint)
     name = path.stem if path.exists() else step.checkpoint

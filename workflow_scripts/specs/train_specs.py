@@ -1,6 +1,6 @@
 """Train a stretched judge by the loss of SPECS or, for comparison, by its contrastive term alone.
 
-On several GPUs: python -m workflow_scripts.judge.launch --hosts H --gpus N -- workflow_scripts.specs.train_specs ...
+On several GPUs: torchrun --nproc-per-node=N -m -- workflow_scripts.specs.train_specs ... (docs/cluster.md)
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.stretch import check_output, write_judge
 from workflow_scripts.specs.training import LOSSES, train
 
-# The options of ``judge.launch`` that errors of several processes name.
-PROCESSES, HOSTS = "--gpus", "--hosts"
+# The options of torchrun that errors of several processes name.
+PROCESSES, HOSTS = "--nproc-per-node", "--nnodes"
 
 
 def read_captions(step: TrainSpecs, group: Group) -> Examples:

@@ -1,4 +1,4 @@
-"""Weights of open_clip's models: OpenAI's file, those of another model, those cut short."""
+"""Weights of open_clip's models: OpenAI's file, another model's, truncated ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from workflow_scripts.clip import pretrained
+from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.clip.model import build, construct
+from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.config import JudgeConfig
 
 from .conftest import RESNET, VIT, Model
 
-OPENAI = pretrained.open_clip.get_pretrained_cfg("RN101", "openai")
+OPENAI = open_clip().get_pretrained_cfg("RN101", "openai")
 
 
 def saved(cfg: dict, path: Path) -> torch.nn.Module:
@@ -33,39 +33,39 @@ def saved(cfg: dict, path: Path) -> torch.nn.Module:
 @pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
 def test_weights_of_another_model(model: Model, tmp_path: Path, name: str) -> None:
     saved({**RESNET, "embed_dim": 8}, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of .*resnet\.json: .*size mismatch"):
-        build(JudgeConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
+    with pytest.raises(UserError, match=rf"{name}: truncated, or not the weights of .*resnet\.json: .*size mismatch"):
+        build(ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
     saved(VIT, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of .*resnet\.json"):
-        build(JudgeConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
+    with pytest.raises(UserError, match=rf"{name}: truncated, or not the weights of .*resnet\.json"):
+        build(ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
 def test_weights_that_read_longer_captions(model: Model, tmp_path: Path, name: str) -> None:
-    """open_clip would resize them, and say nothing."""
+    """open_clip would silently resize them."""
     longer = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 2 * VIT["text_cfg"]["context_length"]}}
     saved(longer, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: reads \d+ positions of a caption where .*vit\.json has \d+"):
-        build(JudgeConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
+    with pytest.raises(UserError, match=rf"{name}: reads \d+ positions of a caption, but .*vit\.json has \d+"):
+        build(ModelConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
     wider = {**VIT, "text_cfg": {**VIT["text_cfg"], "width": 2 * VIT["text_cfg"]["width"]}}
     saved(wider, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of .*vit\.json"):
-        build(JudgeConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
+    with pytest.raises(UserError, match=rf"{name}: truncated, or not the weights of .*vit\.json"):
+        build(ModelConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
-def test_weights_cut_short(model: Model, tmp_path: Path, name: str) -> None:
+def test_truncated_weights(model: Model, tmp_path: Path, name: str) -> None:
     whole = saved(RESNET, tmp_path / name)
-    config = JudgeConfig(model=model("resnet"), pretrained=str(tmp_path / name))
+    config = ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name))
     assert torch.equal(build(config, [], 0).model.visual.conv1.weight, whole.visual.conv1.weight)
     for size in (0, 100, (tmp_path / name).stat().st_size - 9):
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:size])
-        with pytest.raises(UserError, match=rf"{name}: cut short, or not the weights of"):
+        with pytest.raises(UserError, match=rf"{name}: truncated, or not the weights of"):
             build(config, [], 0)
 
 
-@pytest.mark.filterwarnings("ignore")  # torch thinks little of TorchScript by now
-def test_a_program_is_opened_where_openai_published_it(
+@pytest.mark.filterwarnings("ignore")  # TorchScript is deprecated
+def test_only_openais_torchscript_files_are_opened(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OpenAI's files are TorchScript, in half precision, with three tensors that are settings."""
@@ -79,11 +79,11 @@ def test_a_program_is_opened_where_openai_published_it(
     traced = torch.jit.trace(whole, inputs, check_trace=False)
     path = tmp_path / "RN101.pt"
     traced.half().save(path)
-    config = JudgeConfig(model=model("resnet"), pretrained=str(path))
-    with pytest.raises(UserError, match=r"RN101\.pt: a TorchScript file, and not the one that OpenAI published for"):
+    config = ModelConfig(model=model("resnet"), pretrained=str(path))
+    with pytest.raises(UserError, match=r"RN101\.pt: a TorchScript file other than the one that OpenAI published for"):
         build(config, [], 0)
     url = f"https://example.org/{hashlib.sha256(path.read_bytes()).hexdigest()}/RN101.pt"
-    monkeypatch.setattr(pretrained.open_clip, "get_pretrained_cfg", lambda *_: {**OPENAI, "url": url})
+    monkeypatch.setattr(open_clip(), "get_pretrained_cfg", lambda *_: {**OPENAI, "url": url})
     built = build(config, [], 0)
     assert (
         built.model_cfg["quick_gelu"] is True
@@ -97,8 +97,8 @@ def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch:
     assert OPENAI["quick_gelu"] is True
     path = tmp_path / "fetched.safetensors"
     saved(RESNET, path)
-    monkeypatch.setattr(pretrained.open_clip, "get_pretrained_cfg", lambda *_: OPENAI)
-    monkeypatch.setattr(pretrained.open_clip, "download_pretrained", lambda *_: str(path))
-    built = build(JudgeConfig(model=model("resnet"), pretrained="openai"), [], 0)
+    monkeypatch.setattr(open_clip(), "get_pretrained_cfg", lambda *_: OPENAI)
+    monkeypatch.setattr(open_clip(), "download_pretrained", lambda *_: str(path))
+    built = build(ModelConfig(model=model("resnet"), pretrained="openai"), [], 0)
     assert built.model_cfg["quick_gelu"] is True
     assert tuple(built.preprocess_cfg["mean"]) == OPENAI["mean"]

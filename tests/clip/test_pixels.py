@@ -1,0 +1,126 @@
+"""The pixels of an image are those of open_clip, of torchvision and of Pillow."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from workflow_scripts.clip import pixels
+from workflow_scripts.clip.vision import open_clip
+from workflow_scripts.core.errors import UserError
+
+NOISE = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
+
+
+def preprocess(size: int | tuple[int, int], crop: float | None = None, **settings: Any) -> pixels.Preprocess:
+    return pixels.Preprocess({**pixels.PREPROCESS, "size": size, **settings}, crop)
+
+
+def test_crop_by_hand() -> None:
+    # The longer side is 40: 30 pixels to each side of the center (60, 50), clipped at the bottom (70).
+    assert pixels.crop_around((40, 40, 40, 20), (200, 70), 0.75) == (30, 20, 90, 70)
+    assert pixels.crop_around((0, 0, 10, 10), (20, 20), 0.75) == (0, 0, 12, 12)
+
+
+def test_the_defaults_are_open_clips() -> None:
+    assert list(asdict(open_clip().transform.PreprocessCfg()).items()) == list(pixels.PREPROCESS.items())
+
+
+@pytest.mark.parametrize("by", ["bicubic", "bilinear"])
+@pytest.mark.parametrize("mode", ["shortest", "squash"])
+def test_resizing_is_torchvisions(mode: str, by: str) -> None:
+    open_clip()
+    from torchvision.transforms.v2 import InterpolationMode
+    from torchvision.transforms.v2 import functional as vision
+
+    for n, height, width in [(1, 90, 130), (3, 130, 90), (2, 64, 64), (1, 33, 57), (5, 300, 20), (2, 20, 301)]:
+        images = np.random.default_rng(0).integers(0, 256, (n, height, width, 3), dtype=np.uint8)
+        for size in (64, 7, *([(40, 64)] if mode == "squash" else [])):
+            ours = preprocess(size, resize_mode=mode, interpolation=by)
+            to = list(ours.size) if mode == "squash" else [ours.size[0]]
+            theirs = vision.resize(
+                torch.from_numpy(images).permute(0, 3, 1, 2), to, InterpolationMode(by), antialias=True
+            )
+            theirs = vision.center_crop(theirs, list(ours.size)).permute(0, 2, 3, 1)
+            np.testing.assert_array_equal(ours._fit(images), theirs.numpy())
+
+
+@pytest.mark.parametrize(
+    ("size", "mode", "by"),
+    [
+        (64, "shortest", "bicubic"),
+        (64, "shortest", "bilinear"),
+        (128, "shortest", "bicubic"),
+        ((40, 64), "shortest", "bicubic"),
+        (64, "squash", "bicubic"),
+        ((40, 64), "squash", "bilinear"),
+        (64, "longest", "bicubic"),
+    ],
+)
+def test_pixels_are_open_clips(tmp_path: Path, size: int | tuple[int, int], mode: str, by: str) -> None:
+    Image.fromarray(NOISE).save(tmp_path / "noise.png")
+    ours, library = preprocess(size, resize_mode=mode, interpolation=by), open_clip().transform
+    theirs = library.image_transform_v2(library.PreprocessCfg(**ours.cfg), is_train=False)(
+        Image.open(tmp_path / "noise.png")
+    )
+    read = ours.read([(tmp_path / "noise.png", None)])
+    assert read.shape == (1, *ours.size, 3) and read.dtype == np.uint8
+    std = torch.tensor(ours.cfg["std"]).view(3, 1, 1)
+    off = (ours.floats(read, torch.device("cpu"))[0] - theirs).abs() * 255 * std
+    assert off.max() < 1.001 and (off > 0.01).float().mean() < 0.03
+
+
+def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
+    items: list[pixels.Item] = []
+    for i in range(2 * pixels.FITTED_AT_ONCE + 3):
+        height, width = [(30, 20), (20, 30), (16, 16)][i % 3]
+        items.append((tmp_path / f"{i}.png", (2.0, 3.0, 12.0, 9.0) if i % 4 == 0 else None))
+        Image.fromarray(NOISE[i : i + height, :width]).save(items[-1][0])
+    small = preprocess(16, 0.75)
+    alone = np.concatenate([small.read([item]) for item in items])
+    np.testing.assert_array_equal(small.read(items), alone)
+    assert small.read([]).shape == (0, 16, 16, 3)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "P", "RGBA", "L", "LA", "1", "I;16"])
+def test_a_png_is_what_pillow_reads(tmp_path: Path, mode: str) -> None:
+    picture = Image.fromarray(NOISE[:16, :16])
+    if mode == "I;16":
+        picture = Image.fromarray(NOISE[:16, :16, 0].astype(np.uint16) * 257)
+    elif mode == "P":
+        picture = picture.quantize(200)
+    else:
+        picture = picture.convert(mode)
+    path = tmp_path / "image.png"
+    for see_through in (None, 3) if mode == "P" else (None,):
+        picture.save(path, **({} if see_through is None else {"transparency": see_through}))
+        np.testing.assert_array_equal(preprocess(16).read([(path, None)])[0], np.array(Image.open(path).convert("RGB")))
+        plain = mode in ("RGB", "P") and see_through is None
+        assert (pixels._decode_png(path.read_bytes(), None) is not None) == plain
+
+
+def test_an_image_in_memory_is_read_as_its_file(tmp_path: Path) -> None:
+    small = preprocess(16, 0.75)
+    for name, (height, width) in (("a.png", (16, 16)), ("b.jpg", (30, 20)), ("c.webp", (18, 40))):
+        path = tmp_path / name
+        Image.fromarray(NOISE[:height, :width]).save(path)
+        content = pixels.Content(path.read_bytes(), "1.tar:a")
+        for box in (None, (2.0, 3.0, 12.0, 9.0)):
+            np.testing.assert_array_equal(*small.read([(path, box), (content, box)]))
+    with pytest.raises(UserError, match=r"^1\.tar:a: not a readable image .*; replace or remove it"):
+        small.read([(pixels.Content(content.raw[:20], "1.tar:a"), None)])
+
+
+def test_a_broken_image_is_named(tmp_path: Path) -> None:
+    Image.fromarray(NOISE).save(tmp_path / "whole.png")
+    whole = (tmp_path / "whole.png").read_bytes()
+    for broken in (b"\x89PNG\r\n\x1a\nnothing", b"", whole[:40], whole[: len(whole) // 2]):
+        (tmp_path / "broken.png").write_bytes(broken)
+        with pytest.raises(UserError, match=r"broken\.png: not a readable image"):
+            preprocess(8).read([(tmp_path / "broken.png", None)])

@@ -1,0 +1,100 @@
+"""Tokenizers: every caption keeps its end token, and truncated captions are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from workflow_scripts.clip import tokens
+from workflow_scripts.clip.vision import open_clip
+
+
+def test_vocabulary_leaves_rare_words_unknown() -> None:
+    words = tokens.make_vocabulary(["A red bird, red!", "a red-winged bird", "rare"])
+    assert words == [*tokens.SPECIAL, "red", "a", "bird"]
+    ids = tokens.WordTokenizer(words, 6)(["a rare bird"])
+    assert ids.tolist() == [[4, tokens.UNKNOWN, 5, tokens.END, tokens.PAD, tokens.PAD]]
+    assert tokens.tokenize(tokens.WordTokenizer(words, 5), []).shape == (0, 5)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_truncated_caption_keeps_its_end(own: bool) -> None:
+    short, long = " A red Bird ", "a red bird with a red wing and a red tail"
+    words = tokens.make_vocabulary([long, long]) if own else None
+    cfg = {"text_cfg": {"context_length": 6, **({"tower": "words"} if own else {})}}
+    tokenizer = tokens.get_tokenizer(cfg, words)
+    ids = tokens.tokenize(tokenizer, [short, long])
+    end = tokens.END if own else tokenizer.eot_token_id
+    assert tokens.find_cut(tokenizer, [short, long], ids).tolist() == [False, True]
+    assert ids.shape == (2, 6) and ids[1, -1] == end
+    assert ids[0].tolist().count(end) == 1
+    assert torch.equal(ids[0], tokens.tokenize(tokenizer, ["a red bird"])[0])
+
+
+KINDS = ("words", "open_clip", "bert", "siglip", "clips")
+
+
+def tokenizer_of(kind: str, length: int, folder: Path) -> tuple[tokens.Tokenizer, int, int, int]:
+    """Return a tokenizer that knows ``bird``, its end token, its place in a full row, and how many words fit."""
+    if kind in ("words", "open_clip"):
+        words = [*tokens.SPECIAL, "bird"] if kind == "words" else None
+        cfg = {"text_cfg": {"context_length": length, **({"tower": "words"} if words else {})}}
+        tokenizer = tokens.get_tokenizer(cfg, words)
+        return tokenizer, tokens.END if words else tokenizer.eot_token_id, -1, length - (1 if words else 2)
+    # As in models on the Hugging Face Hub: with a token before the words; with padding that is also the end token; and
+    # in open_clip's mode "clips", in which a special token ends every row.
+    transformers = pytest.importorskip("transformers")
+    library = pytest.importorskip("tokenizers")
+    names = ["[PAD]", "[CLS]", "[SEP]", "[BOS]", "[UNK]", "bird"]
+    inner = library.Tokenizer(library.models.WordLevel({name: i for i, name in enumerate(names)}, "[UNK]"))
+    inner.pre_tokenizer = library.pre_tokenizers.Whitespace()
+    if kind != "clips":
+        template = "$A [SEP]" if kind == "siglip" else "[CLS] $A [SEP]"
+        inner.post_processor = library.processors.TemplateProcessing(
+            single=template, special_tokens=[(name, names.index(name)) for name in ("[CLS]", "[SEP]")]
+        )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token="[UNK]", pad_token="[SEP]" if kind == "siglip" else "[PAD]",
+        cls_token="[CLS]", sep_token="[SEP]", bos_token="[BOS]", eos_token="[SEP]",
+    ).save_pretrained(folder)  # fmt: skip
+    text_cfg = {"context_length": length, "hf_tokenizer_name": str(folder)}
+    mode = {"tokenizer_mode": "clips"} if kind == "clips" else {}
+    tokenizer = tokens.get_tokenizer({"text_cfg": {**text_cfg, **mode}}, None)
+    place, fitting = {"bert": (-1, length - 2), "siglip": (-1, length - 1), "clips": (-2, length - 3)}[kind]
+    return tokenizer, 2, place, fitting
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_tokenizer_keeps_the_end_of_truncated_captions(kind: str, tmp_path: Path) -> None:
+    tokenizer, end, place, fitting = tokenizer_of(kind, 8, tmp_path)
+    captions = [" ".join(["Bird"] * n) for n in range(14)]
+    ids = tokens.tokenize(tokenizer, captions)
+    assert ids.shape == (14, 8) and (ids[fitting:, place] == end).all()
+    assert torch.equal(ids[fitting + 1 :], ids[fitting].expand(13 - fitting, 8))
+    assert tokens.find_cut(tokenizer, captions, ids).tolist() == [n > fitting for n in range(14)]
+    assert tokens.find_cut(tokenizer, [], ids[:0]).tolist() == []
+    for row in range(14):
+        assert tokens.find_cut(tokenizer, captions[row : row + 1], ids[[row]]).tolist() == [row > fitting]
+    assert tokens.cut_texts(tokenizer, captions * 2) == {c for c in captions if len(c.split()) > fitting}
+
+
+def test_truncated_captions_are_found_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = tokens.WordTokenizer([*tokens.SPECIAL, "bird"], 4)
+    monkeypatch.setattr(tokens, "AT_ONCE", 2)
+    captions = ["bird " * n for n in (1, 5, 2, 7, 9, 5)]
+    assert tokens.cut_texts(tokenizer, captions) == {"bird " * n for n in (5, 7, 9)}
+    assert tokens.cut_texts(tokenizer, []) == set()
+
+
+@pytest.mark.parametrize("length", [tokens.DEFAULT_LENGTH, 248])
+def test_open_clips_tokenizer_truncates_only_what_does_not_fit(length: int) -> None:
+    assert open_clip().tokenizer.DEFAULT_CONTEXT_LENGTH == tokens.DEFAULT_LENGTH
+    tokenizer = tokens.get_tokenizer({"text_cfg": {"context_length": length}}, None)
+    captions = [" ".join(["bird"] * n) for n in (1, length - 3, length - 2, length - 1, 10_000)]
+    ids = tokens.tokenize(tokenizer, captions)
+    assert ids.shape == (5, length) and (ids[:, 0] == tokenizer.sot_token_id).all()
+    assert (ids == tokenizer.eot_token_id).sum(dim=1).tolist() == [1] * 5
+    assert (ids.argmax(dim=1) + 1).tolist() == [3, length - 1, length, length, length]
+    assert tokens.find_cut(tokenizer, captions, ids).tolist() == [False, False, False, True, True]

@@ -1,0 +1,91 @@
+"""A training and an embedding are repeated only if the code that decides them changes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.judge.conftest import Train, squares_step
+from workflow_scripts.clip.embed import encoding_code
+from workflow_scripts.core import code
+from workflow_scripts.judge import train_judge, training
+
+
+def forget() -> None:
+    for cached in (code.code_hash, code.reached, code._definition, code._parse):
+        cached.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Let identities be those of a copy of the code, and return its folder."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(code.ROOT / code.PACKAGE, root / code.PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code, "ROOT", root)
+        yield root / code.PACKAGE
+    forget()
+
+
+def identities() -> tuple[str, str]:
+    forget()
+    return code.code_hash(*train_judge.TRAINING), encoding_code()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "retrains", "encodes_again"),
+    [
+        ("judge/loss.py", "/ 2", "/ 3", True, False),
+        ("judge/schedule.py", "0.5", "0.6", True, False),
+        ("judge/training.py", "betas=(0.9, 0.98)", "betas=(0.9, 0.99)", True, False),
+        ("judge/parallel.py", "gradient /= self.count", "gradient *= self.count", True, False),
+        ("judge/feed.py", "cut.below(", "cut.above(", True, False),
+        ("judge/train_judge.py", '"checkpoint.pt"', '"other.pt"', True, False),
+        ("clip/pretrained.py", '"quick_gelu"', '"gelu"', True, False),
+        ("clip/networks.py", "std=0.5", "std=0.4", True, True),
+        ("clip/pixels.py", "antialias=True", "antialias=False", True, True),
+        ("clip/tokens.py", "caption.strip().lower()", "caption.strip()", True, True),
+        ("clip/model.py", "fuse_conv_bn_eval(layer, norm)", "layer", False, True),
+        ("judge/loss.py", "logits = scale", "# A comment.\n    logits = scale", False, False),
+        ("judge/training.py", '"""Return AdamW', '"""Make AdamW', False, False),
+        ("judge/train_judge.py", "dpi=120", "dpi=150", False, False),
+        ("judge/train_judge.py", '"seed": step.seed', '"seeds": step.seed', False, False),
+        ("judge/config.py", "1e-4", "1e-5", False, False),
+        ("clip/embed.py", "BATCHES_HELD = 16", "BATCHES_HELD = 8", False, False),
+        ("score/score_images.py", "def main(", "X = 1\n\n\ndef main(", False, False),
+    ],
+)
+def test_only_what_decides_a_result_repeats_it(
+    project: Path, file: str, old: str, new: str, retrains: bool, encodes_again: bool
+) -> None:
+    before, text = identities(), (project / file).read_text()
+    assert old in text
+    (project / file).write_text(text.replace(old, new))
+    try:
+        after = identities()
+    finally:
+        (project / file).write_text(text)
+    assert (after[0] != before[0], after[1] != before[1]) == (retrains, encodes_again)
+
+
+def test_a_finished_training_is_not_repeated(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its judge is made again from the checkpoint, without reading an image."""
+    first = train("first", captions=2)
+    monkeypatch.setattr(training, "clip_loss", None)
+    monkeypatch.setattr("workflow_scripts.judge.feed.read_pixels", None)
+    again = train("again", captions=2)
+    for file in first.iterdir():
+        assert (again / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_inputs_and_settings_of_a_training_decide_its_key(squares: Path, tmp_path: Path) -> None:
+    def key(processes: int = 1, **settings: object) -> str:
+        step = squares_step(squares, tmp_path, "judge", "cache", **settings)
+        material = train_judge.read_material(step)
+        return train_judge.training_key(step, material, training.torch.device("cpu"), processes)
+
+    assert key() == key(device="cpu") == key(hosts=2, gpus=2)
+    assert len({key(), key(lr=0.02), key(train_on="half"), key(processes=2), key(crop=None)}) == 5

@@ -1,0 +1,34 @@
+"""The steps of stage judge: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.judge.config import JudgeConfig
+
+
+class TrainJudge(Step):
+    """Train the judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss.
+
+    Writes weights.safetensors, model.json, vocabulary.json, log.csv, loss.png and manifest.json. A killed training
+    resumes from the cache to the same weights, and a finished one is not repeated while the code and settings that
+    decide its weights stay.
+
+    Several GPUs and hosts (judge.gpus, judge.hosts) need torchrun: torchrun --nproc-per-node=N -m --
+    workflow_scripts.judge.train_judge ..., on each host (docs/cluster.md).
+    """
+
+    captions: Input = Field(description="captions.parquet")
+    images: Input = Field(description="images.parquet")
+    splits: Input = Field(description="splits.parquet")
+    results: Path = Field(description="folder that image paths are relative to")
+    # A default made for each step: a shared one would fill in what a model file has otherwise.
+    settings: Annotated[JudgeConfig, Key("judge")] = Field(default_factory=JudgeConfig)
+    seed: Seed
+    threads: Threads
+    cache: Cache
+    judge: Output = Field(description="folder of the judge")
