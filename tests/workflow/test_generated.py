@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from benchmarks import container, picture
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.workflow.config import SCHEMA, load_config, schema_text
-from workflow_scripts.workflow.make_dvc import config_keys, dvc_file, dvc_text
-from workflow_scripts.workflow.run import read_config
+from workflow_scripts.workflow.config import load_config, read_config
+from workflow_scripts.workflow.make_dvc import dvc_file, dvc_text
+from workflow_scripts.workflow.reference import PAGE, SCHEMA, page_text, schema_text
 
 CONFIGS = [ROOT / "config.yaml", *sorted((ROOT / "presets").glob("*/config.yaml"))]
 
@@ -21,8 +22,8 @@ def test_dvc_yaml_is_the_workflows(config: Path) -> None:
     assert dvc_file(config).read_text() == dvc_text(config), "run `make dvc`, with CONFIG=… for a preset"
 
 
-def test_schema_is_the_models() -> None:
-    assert schema_text() == SCHEMA.read_text(), "run `make schema`"
+def test_the_reference_is_the_models() -> None:
+    assert schema_text() == SCHEMA.read_text() and page_text() == PAGE.read_text(), "run `make reference`"
 
 
 def test_picture_is_the_workflows() -> None:
@@ -43,19 +44,25 @@ def test_defaults_need_no_file() -> None:
     assert load_config({}).dataset.source == "sketch"
 
 
-def test_stages_follow_the_keys_that_their_rules_use() -> None:
-    assert {"split.heldout.fraction", "judge.train_on", "pairs.nouns", "seed"} <= set(config_keys("split"))
-    assert {"judge", "threads", "seed"} <= set(config_keys("judge"))
-    assert "score.bootstrap" in config_keys("report") and "score.bootstrap" not in config_keys("split")
-    for stage in ("dataset", "pairs", "split"):
-        assert not any(key.startswith(("judge.epochs", "score", "report", "generate")) for key in config_keys(stage))
+def test_stages_follow_the_keys_that_their_steps_take(tmp_path: Path) -> None:
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    keys = {
+        name: {key for listed in stage.get("params", []) for key in listed["config.yaml"]}
+        for name, stage in stages.items()
+    }
+    assert {"seed", "split.per_image", "judge.train_on"} <= keys["split"]
+    assert {"judge.epochs", "judge.lr", "seed"} <= keys["judge"]
+    assert "pairs.nouns" not in keys["split"] and not any(key.startswith("judge") for key in keys["pairs"])
+    assert (
+        "workflow_scripts/judge" in stages["judge"]["deps"] and "workflow_scripts/score" not in stages["judge"]["deps"]
+    )
 
 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (ROOT / "mine.yaml", "mine.yaml: the dvc.yaml beside it is that of config.yaml: give it a folder of its own"),
-        (Path("/elsewhere/config.yaml"), "/elsewhere/config.yaml: is not in "),
+        (ROOT / "mine.yaml", "mine.yaml: the dvc.yaml beside it belongs to config.yaml; move the config to its own"),
+        (Path("/elsewhere/config.yaml"), "/elsewhere/config.yaml: not in "),
     ],
 )
 def test_no_config_takes_the_place_of_anothers_stages(config: Path, message: str) -> None:
@@ -67,12 +74,12 @@ def test_no_config_takes_the_place_of_anothers_stages(config: Path, message: str
 def test_runs_without_a_file_have_no_stages(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("runs: {a: {seed: 1}}\n")
-    with pytest.raises(UserError, match="^runs.a: has no config file of its own"):
+    with pytest.raises(UserError, match="^runs.a: expected a config file"):
         dvc_text(config)
 
 
 @pytest.mark.parametrize("key", ["results", "cache"])
 def test_folders_are_local_and_plain(key: str) -> None:
-    with pytest.raises(UserError, match=f"^config: {key}: must be a local folder"):
+    with pytest.raises(UserError, match=f"^config: {key}: expected a local folder"):
         load_config({key: "s3://bucket/folder"})
-    assert getattr(load_config({key: "./out//x/"}), key) == "out/x"
+    assert str(getattr(load_config({key: "./out//x/"}), key)) == "out/x"

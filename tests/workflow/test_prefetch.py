@@ -147,7 +147,7 @@ def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> No
     first = prefetch(tmp_path, site)
     assert first.returncode == 1
     lines = first.stderr.splitlines()
-    assert lines[-1] == f"error: {tmp_path}/mine.yaml: 1 cannot be had: compun.models: somebody/blip"
+    assert lines[-1] == f"error: {tmp_path}/mine.yaml: 1 missing: compun.models: somebody/blip"
     assert any(
         line.startswith("compun.models: somebody/blip: somebody/blip: no such folder, and not to be had from the hub")
         for line in lines
@@ -159,7 +159,7 @@ def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> No
     kept = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
     assert {"birds.tgz", "captions.zip", "inception.pth", "compounds.zip"} <= kept
     said = [line for line in second.stderr.splitlines() if not line.startswith("pretrained:")]
-    assert said[-1].endswith("mine.yaml: all is there: 8")
+    assert said[-1].endswith("mine.yaml: complete (8)")
     places = dict(line.split(": ", 1) for line in said if line.startswith(("judge.", "score.")))
     assert Path(places["judge.pretrained"]).read_bytes() == b"weights"
     assert Path(places["score.fid.weights"]).read_bytes() == b"weights"

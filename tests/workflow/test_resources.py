@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from workflow_scripts.workflow.benchmarks import SNAKEMAKE, by_rule, measured, profile, text, verdict
+from workflow_scripts.workflow.resources import SNAKEMAKE, by_rule, measured, profile, text, verdict
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError

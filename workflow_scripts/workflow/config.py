@@ -76,10 +76,10 @@ class Config(Section):
 
     @field_validator("results", "cache", mode="before")
     @classmethod
-    def _local(cls, folder: object) -> str:
+    def _local(cls, folder: object) -> object:
         if "://" in str(folder):
             raise ValueError("expected a local folder; profiles/s3 keeps results on object storage (docs/sharing.md)")
-        return os.path.normpath(str(folder))
+        return os.path.normpath(folder) if isinstance(folder, str) and folder else folder
 
     @field_validator("compositions")
     @classmethod
