@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from workflow_scripts.workflow.resources import SNAKEMAKE, by_rule, measured, profile, text, verdict
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.workflow.resources import SNAKEMAKE, by_rule, measured, profile, text, verdict
 
 HEAD = "s\tmax_rss\tcpu_time\trule_name\tthreads\tresources\n"
 
