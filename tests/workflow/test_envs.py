@@ -18,7 +18,12 @@ MODEL = "3.8.0"
 # Imported under another name than their package has.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 # What brings a package along that is imported too.
-BRINGS = {"jinja2": {"markupsafe"}, "open_clip_torch": {"huggingface_hub", "timm"}, "requests": {"urllib3"}}
+BRINGS = {
+    "jinja2": {"markupsafe"},
+    "open_clip_torch": {"huggingface_hub", "timm"},
+    "pydantic": {"pydantic_core"},
+    "requests": {"urllib3"},
+}
 
 
 def normal(name: str) -> str:
