@@ -150,7 +150,7 @@ def test_compounds_are_of_the_three_kinds() -> None:
 def test_there_are_no_more_compounds_than_pairs_of_nouns() -> None:
     pairs = len(THINGS) * (len(THINGS) - 1) // 2
     assert len(world.draw_compounds(0, pairs)) == pairs
-    with pytest.raises(UserError, match=f"{pairs + 1} compounds: {len(THINGS)} nouns make {pairs} pairs"):
+    with pytest.raises(UserError, match=f"{pairs + 1} compounds: {len(THINGS)} nouns make only {pairs} pairs"):
         world.draw_compounds(0, pairs + 1)
 
 

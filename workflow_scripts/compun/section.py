@@ -42,7 +42,7 @@ def prompt_words(name: str) -> str:
 
 def row_name(model: str, prompt: str | None) -> str:
     """Return the name of a row of results; people and chance have no prompt."""
-    return model if pd.isna(prompt) else f"{model}, {prompt_words(prompt)}"
+    return model if prompt is None or pd.isna(prompt) else f"{model}, {prompt_words(prompt)}"
 
 
 def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:

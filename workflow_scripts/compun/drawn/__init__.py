@@ -1,1 +1,1 @@
-"""Drawn compounds: things and what compounds of their names show, pictures of them, captions that are true of them."""
+"""Drawn compounds: things, compounds of their names, pictures of them, and true captions."""

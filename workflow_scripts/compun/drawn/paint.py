@@ -1,4 +1,4 @@
-"""From a scene to pixels: things on the ground of their place, turned, scaled, shifted, in a light of its own."""
+"""Paint a scene: things on the ground of their place, in random pose, size and light."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ GROUNDS = {
     "grass": (146, 186, 128), "sand": (226, 206, 164), "snow": (238, 242, 246), "water": (142, 190, 218),
     "stone": (172, 172, 174),
 }  # fmt: skip
-# A pattern is in white on dark colors, in this on light ones.
+# Patterns are LIGHT on dark colors and DARK on light ones.
 DARK, LIGHT = (64, 52, 60), (250, 250, 250)
 LIGHT_COLORS = ("yellow", "pink", "orange")
-# Widths of stripe and square, and the dots' distance and radius, in halves of a thing.
+# Widths of stripe and square, distance and radius of dots, in halves of a thing.
 STRIPE, SQUARE, DOTS, DOT = 0.21, 0.3, 0.52, 0.17
 
 Color = tuple[int, int, int]
 
 
 def paint(scene: Scene, dice: Dice, size: int = SIZE) -> Image.Image:
-    """An RGB picture of ``size`` by ``size`` pixels; the dice give pose, light and where a pattern begins."""
+    """Return an RGB picture of ``size`` by ``size`` pixels; the dice decide pose, light and the phase of patterns."""
     fine = size * FINER
     light = dice.between(0.9, 1.04)
     ground = _lit(GROUNDS[scene.place], light)
@@ -39,7 +39,7 @@ def paint(scene: Scene, dice: Dice, size: int = SIZE) -> Image.Image:
     else:
         places = [(side + dice.between(-0.05, 0.05), dice.between(-0.3, 0.3), dice.between(0.37, 0.45))
                   for side in (-0.48, 0.48)]  # fmt: skip
-    # Which of two stands left says nothing.
+    # Which of two things is on the left carries no information.
     order = scene.things[::-1] if dice.chance(0.5) else scene.things
     for thing, place in zip(order, places, strict=True):
         _paint_thing(picture, thing, place, light, dice)
@@ -49,7 +49,7 @@ def paint(scene: Scene, dice: Dice, size: int = SIZE) -> Image.Image:
 def _paint_thing(
     picture: Image.Image, thing: Thing, place: tuple[float, float, float], light: float, dice: Dice
 ) -> None:
-    """place: x, y and the half width of the thing, in halves of the picture."""
+    """Paint a thing; ``place`` is x, y and the half width of the thing, in halves of the picture."""
     half = picture.width / 2
     x, y, scale = half * (1 + place[0]), half * (1 + place[1]), half * place[2]
     turn, flip = math.radians(dice.between(-14, 14)), -1 if dice.chance(0.5) else 1
@@ -70,7 +70,7 @@ def _paint_thing(
 
 
 def _filled(thing: Thing, rgb: Color, fine: int, scale: float, dice: Dice) -> Image.Image:
-    """The thing's color, and its pattern, all over a square of ``fine`` pixels."""
+    """Return a square of ``fine`` pixels in the thing's color and pattern."""
     if thing.pattern == PLAIN:
         return Image.new("RGB", (fine, fine), rgb)
     turn = math.radians(dice.between(0, 180))

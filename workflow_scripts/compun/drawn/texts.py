@@ -1,8 +1,8 @@
-"""What is written about drawn things: captions to train on, and, of a compound, example captions and descriptions.
+"""Write about drawn things: training captions, and example captions and descriptions of compounds.
 
-All of it is true of what is drawn. A training caption tells of some of a scene, in a frame as photos are captioned by.
-A compound's picture is captioned by its name or by what it shows; what joins the two, in example captions, is not
-trained on: a CLIP that has not seen a compound has not read what it is.
+All texts are true of what is drawn. A training caption describes parts of a scene, in a template of photo captions. A
+compound's picture is captioned by its name or by what it shows, never by both: only example captions join the two, and
+these are not trained on, so that a CLIP that has not seen a compound has not read what it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workflow_scripts.compun.drawn.world import PLAIN, Compound, Scene, Thing, d
 from workflow_scripts.dataset.sketch.world import Dice
 
 CAPTIONS, DESCRIPTIONS = 7, 4
-# The words of prompts and of CLIP's seven templates, which a tower of words must have met: they go with anything.
+# These hold the words of prompts and of CLIP's seven templates, which a word tower must know.
 FRAMES = (
     "{}", "{}.", "a picture of {}", "this is {}.", "an image of {}", "{} in an image", "an example of {}",
     "here is {}.", "{}, which has been drawn", "a photo of {}, as an example", "a photo of {}", "a photo: {}.",
@@ -23,10 +23,10 @@ FRAMES = (
 )  # fmt: skip
 AT = {"grass": "on grass", "sand": "on sand", "snow": "in snow", "water": "in water", "stone": "on stone"}
 MARKS = {"striped": "stripes", "dotted": "dots", "checked": "checks"}
-# How often a caption tells of a thing's color and pattern, of the place, and names a compound that is shown.
+# How often a caption states a thing's color or pattern, states the place, and names a compound.
 TOLD, PLACED, NAMED = 0.75, 0.4, 0.5
-# A name that occurs once stands for all rare words, as such do in real captions: a word that the tower of words has
-# not met then says nothing, where it would else say anything.
+# How often a caption has a name that occurs only once, as rare words in real captions: from these the word tower learns
+# that an unknown word carries no information.
 STRANGE = 0.02
 
 
@@ -35,7 +35,7 @@ def article(words: str) -> str:
 
 
 def say_thing(thing: Thing, dice: Dice) -> str:
-    """A noun phrase without its article."""
+    """Return a noun phrase without its article."""
     color = thing.color if dice.chance(TOLD) else ""
     pattern = thing.pattern if thing.pattern != PLAIN and dice.chance(TOLD) else ""
     form = dice.unit()
@@ -50,7 +50,7 @@ def say_thing(thing: Thing, dice: Dice) -> str:
 
 
 def say_things(things: Sequence[Thing], dice: Dice) -> str:
-    """``a red box beside an orange cup``, in either order."""
+    """Return a phrase such as ``a red box beside an orange cup``, in random order."""
     said = [article(say_thing(thing, dice)) for thing in things]
     if dice.chance(0.5):
         said.reverse()
@@ -62,19 +62,19 @@ def say_place(scene: Scene, dice: Dice) -> str:
 
 
 def framed(words: str, frame: str) -> str:
-    """``words``, which begin with an article, in a frame that may bring its own."""
+    """Return ``words``, which begin with an article, in a frame that may have its own article."""
     if re.search(r"\b(the|origami|large|small) {}", frame):
         words = words.removeprefix("an ").removeprefix("a ")
     return frame.replace("{}", words)
 
 
 def strange_name(dice: Dice) -> str:
-    """A name that no other caption has, but for chance."""
+    """Return a random name."""
     return "".join(dice.pick("bdfgklmnprstvz") + dice.pick("aeiou") for _ in range(4))
 
 
 def write_caption(scene: Scene, compound: Compound | None, dice: Dice) -> str:
-    """A caption of a training picture; compound: the one whose picture it is."""
+    """Return a caption of a training picture; ``compound`` is the one that it is a picture of, if any."""
     if dice.chance(STRANGE):
         return framed(article(strange_name(dice)), dice.pick(FRAMES))
     named = compound if compound is not None and dice.chance(NAMED) else None
@@ -84,7 +84,7 @@ def write_caption(scene: Scene, compound: Compound | None, dice: Dice) -> str:
 
 
 def write_examples(compound: Compound, dice: Dice) -> list[str]:
-    """CAPTIONS different captions that name the compound and say what it shows, each as of another picture of it."""
+    """Return CAPTIONS distinct captions that name the compound and describe other pictures of it."""
     texts: list[str] = []
     while len(texts) < CAPTIONS:
         scene = draw_scene(compound.things, dice)
@@ -99,7 +99,7 @@ def write_examples(compound: Compound, dice: Dice) -> list[str]:
 
 
 def write_descriptions(compound: Compound) -> list[str]:
-    """Up to DESCRIPTIONS phrases by which the compound is told, without its name: ``the shape of a lamp``."""
+    """Return up to DESCRIPTIONS phrases that describe the compound without its name: ``the shape of a lamp``."""
     texts = []
     for thing in compound.things:
         texts.append(f"the shape of {article(thing.noun)}")

@@ -1,6 +1,6 @@
-"""Things by their outlines, on a square from -1 to 1, y downward; each differs from the others by its silhouette.
+"""The outlines of things, on a square from -1 to 1, y downward; all silhouettes differ.
 
-A thing is a list of polygons, painted in turn: what is ``HOLE`` shows the ground behind the thing.
+A thing is a sequence of polygons; a ``HOLE`` shows the ground behind the thing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _star(points: int, inner: float) -> Points:
 
 
 def _blade(steps: int) -> Points:
-    """From the lower left to the upper right, widest in the middle."""
+    """Return a leaf blade from the lower left to the upper right, widest in the middle."""
     along = [i / steps for i in range(steps + 1)]
     widths = tuple(0.02 + 1.05 * math.sin(math.pi * t) for t in along)
     return strip(tuple((1.7 * t - 0.75, 0.75 - 1.7 * t) for t in along), widths)

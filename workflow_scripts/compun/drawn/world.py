@@ -1,7 +1,7 @@
-"""What there is to draw: things with a color and a pattern, at a place; compounds of their names, and what these show.
+"""Draw scenes: things with a color and a pattern, at a place, and what compounds of their names show.
 
-A compound's picture shows one of its nouns' things, changed (``either``), both (``both``), or another thing
-(``none``): the three kinds of Kumar et al. 2024, section 6. What it shows is the same each time but for pose and place.
+A compound's picture shows the thing of one of its nouns, changed (``either``), both things (``both``), or another thing
+(``none``): the three kinds of Kumar et al. 2024, section 6. All pictures of a compound differ only in pose and place.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ COLORS = ("black", "blue", "brown", "green", "orange", "pink", "purple", "red", 
 PLAIN = "plain"
 PATTERNS = ("striped", "dotted", "checked")
 PLACES = ("grass", "sand", "snow", "water", "stone")
-# Of pictures of single things, so many are plain; a changed thing is not.
-PLAIN_SHARE = 0.5
+PLAIN_FRACTION = 0.5  # of pictures of single things; a changed thing is never plain
 
 
 @dataclass(frozen=True)
 class Thing:
-    """noun: of NOUNS; color: of COLORS; pattern: of PATTERNS, or PLAIN, which no caption mentions."""
+    """A thing of NOUNS and COLORS; its pattern is of PATTERNS, or PLAIN, which no caption mentions."""
 
     noun: str
     color: str
@@ -43,7 +42,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Compound:
-    """``name`` is made of the nouns ``first`` and ``second``, and its picture shows ``things``."""
+    """A compound; its name is made of the nouns ``first`` and ``second``, and its picture shows ``things``."""
 
     name: str
     first: str
@@ -52,8 +51,8 @@ class Compound:
     things: tuple[Thing, ...]
 
 
-def draw_thing(noun: str, dice: Dice, plain: float = PLAIN_SHARE) -> Thing:
-    """A thing of any color; plain with that probability, or else of any pattern."""
+def draw_thing(noun: str, dice: Dice, plain: float = PLAIN_FRACTION) -> Thing:
+    """Return a thing of random color; plain with the probability ``plain``, otherwise with a random pattern."""
     return Thing(noun, dice.pick(COLORS), PLAIN if dice.chance(plain) else dice.pick(PATTERNS))
 
 
@@ -62,17 +61,19 @@ def draw_scene(things: tuple[Thing, ...], dice: Dice) -> Scene:
 
 
 def draw_compounds(seed: int, number: int) -> list[Compound]:
-    """``number`` compounds, as many of each kind up to one, no two of the same two nouns.
+    """Return ``number`` compounds, equally many of each kind (give or take one), each of other two nouns.
 
-    Two things of a picture differ in color; a third thing is of neither noun. Raises UserError where there are not as
-    many pairs of nouns.
+    Two things in a picture differ in color; a third thing is of neither noun.
+
+    Raises:
+        UserError: there are fewer pairs of nouns.
     """
     pairs = list(combinations(NOUNS, 2))
     if number > len(pairs):
-        raise UserError(f"{number} compounds: {len(NOUNS)} nouns make {len(pairs)} pairs: ask for fewer")
+        raise UserError(f"{number} compounds: {len(NOUNS)} nouns make only {len(pairs)} pairs; lower tested or others")
     dice = Dice(seeds.rng(seed, "draw_compounds", "compounds"))
     chosen = dice.several(pairs, [1.0] * len(pairs), number)
-    # One of each kind written apart, then one of each as one word, as 176 of the benchmark's 400 are, and so on.
+    # Alternately, one of each kind written apart and one of each as one word, as 176 of the benchmark's 400 are.
     return [
         _compound(pair, NOUNS_SEEN[at % len(NOUNS_SEEN)], at // len(NOUNS_SEEN) % 2 == 1, dice)
         for at, pair in enumerate(chosen)
