@@ -17,6 +17,7 @@ from PIL import Image
 from workflow_scripts.clip.device import find_device, is_gpu, settle
 from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ class Pipeline:
             "model": model, "version": version, "pipeline": self.name, **self.options, "dtype": dtype, "device": device,
             "library": library,
         }  # fmt: skip
-        self.identity = json.dumps({**self.about, "batch": self.batch, "threads": threads, "torch": torch.__version__})
+        code = code_hash("workflow_scripts.generate.pipelines:Pipeline")
+        self.identity = json.dumps(
+            {**self.about, "batch": self.batch, "threads": threads, "torch": torch.__version__, "code": code}
+        )
         self.short_identity = hashlib.blake2b(self.identity.encode(), digest_size=8).hexdigest()
         self.manner = f"{self.batch} at once, {dtype} on {device}"
 
