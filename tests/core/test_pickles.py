@@ -1,4 +1,4 @@
-"""The reader of other people's pickles: all plain data, nothing else, and no file that hangs or surprises it."""
+"""The reader of pickles returns plain data, and refuses everything else in one line and in a short time."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Runs:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_nothing_runs(tmp_path: Path, protocol: int) -> None:
+def test_nothing_in_a_pickle_runs(tmp_path: Path, protocol: int) -> None:
     raw = pickle.dumps({"image": {0: {"text": Runs(tmp_path / "ran")}}}, protocol)
     assert "would build posix.mkdir" in refused(tmp_path, raw)
     assert not (tmp_path / "ran").exists()
@@ -195,7 +195,7 @@ def test_bombs(tmp_path: Path, name: str) -> None:
         refused(tmp_path, BOMBS[name])
 
 
-def test_what_is_shared_is_not_walked(tmp_path: Path) -> None:
+def test_shared_values_stay_shared(tmp_path: Path) -> None:
     found = read(tmp_path, b"\x80\x02" + doubled(60, b"K\x01") + b".")
     assert isinstance(found, tuple) and found[0] is found[1]
 
@@ -213,7 +213,7 @@ def test_truncated_anywhere(tmp_path: Path, protocol: int) -> None:
 
 @settings(ONE_FILE, max_examples=400)
 @given(st.data())
-def test_no_bytes_surprise_it(tmp_path: Path, data: st.DataObject) -> None:
+def test_any_bytes_are_read_or_refused_in_one_line(tmp_path: Path, data: st.DataObject) -> None:
     """A changed or random file is read or refused in a line; nothing else comes out."""
     raw = bytearray(pickle.dumps(SAMPLE, data.draw(st.sampled_from(PROTOCOLS))))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -225,7 +225,7 @@ def test_no_bytes_surprise_it(tmp_path: Path, data: st.DataObject) -> None:
             assert "\n" not in str(error)
 
 
-def test_no_file_and_no_pickle(tmp_path: Path) -> None:
+def test_files_that_are_not_pickles(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         read_pickle(tmp_path / "none.pkl")
     with pytest.raises(UserError, match="is a folder"):

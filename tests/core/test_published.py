@@ -1,4 +1,4 @@
-"""The published files as tables, and every shape that they must not have."""
+"""The published files are read as tables, and files of a wrong shape are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cub source reads the published layout, from a small copy of it and from the real archives."""
+"""Source cub reads the published layout, from small archives and from the real ones."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_small_archives(cub_archives: Path, tmp_path: Path, as_address: bool) ->
     assert loaded.summary["listed_but_not_in_archive"] == {"count": 1, "names": [BIRDS[3]]}
 
 
-def test_captions_alone(cub_archives: Path, tmp_path: Path) -> None:
+def test_captions_without_photographs(cub_archives: Path, tmp_path: Path) -> None:
     loaded = load(cub_archives, tmp_path / "images", images=None)
     assert len(loaded.captions) == 8 and loaded.images["path"].isna().all()
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 99])
-def test_a_first_try_takes_images_that_have_photographs(cub_archives: Path, tmp_path: Path, limit: int) -> None:
+def test_a_limit_counts_images_with_photographs(cub_archives: Path, tmp_path: Path, limit: int) -> None:
     loaded = load(cub_archives, tmp_path / "images", limit)
     assert len(loaded.images) == min(limit, 3) and loaded.images["path"].notna().all()
     assert set(loaded.captions["image_id"]) == set(loaded.images["image_id"])
@@ -71,7 +71,7 @@ def test_lines_of_captions(tmp_path: Path) -> None:
     assert set(captions["image_id"]) == {"001.A/one", "001.A/two", "001.A/none"}
 
 
-def test_classes_that_have_another_name_in_the_captions(cub_archives: Path, tmp_path: Path) -> None:
+def test_classes_named_differently_in_the_captions(cub_archives: Path, tmp_path: Path) -> None:
     photographs = {
         "009.Brewer_Blackbird/Brewer_Blackbird_0002_2278": 1,
         "126.Nelson_Sharp_tailed_Sparrow/Nelson_Sharp_Tailed_Sparrow_0001_796931": 2,
@@ -86,7 +86,7 @@ def test_classes_that_have_another_name_in_the_captions(cub_archives: Path, tmp_
     tar(cub_archives / "CUB_200_2011.tgz", lists | images)
     captions = ["009.Brewers_Blackbird/Brewers_Blackbird_0002_2278", "126.Nelsons_Sparrow/Nelsons_Sparrow_0001_796931"]
     captions += [BIRDS[0], "010.Else/Brewers_Blackbird_0002_2278"]
-    # A new archive of this name goes before cub_captions.zip.
+    # This name comes before cub_captions.zip.
     tar(cub_archives / "cvpr2016_cub.tar.gz", {f"cvpr2016_cub/text_c10/{c}.txt": c.encode() for c in captions})
     loaded = load(cub_archives, tmp_path / "images")
     texts = loaded.captions.set_index("image_id")["text"].to_dict()
@@ -94,7 +94,7 @@ def test_classes_that_have_another_name_in_the_captions(cub_archives: Path, tmp_
     assert loaded.captions["class_id"].tolist() == ["001", "009", "010", "126"]
     assert loaded.images["path"].notna().sum() == 2
     assert loaded.summary["caption_files_of_another_name"]["count"] == 2
-    # Captions alone keep their names.
+    # Without photographs, captions keep their names.
     assert set(load(cub_archives, tmp_path / "2", images=None).captions["image_id"]) == set(captions)
 
 
@@ -102,7 +102,7 @@ IDS = st.sets(st.tuples(st.sampled_from("12"), st.sampled_from("ab"), st.sampled
 
 
 @given(IDS, IDS)
-def test_no_two_captions_go_to_one_photograph(ids: set[tuple[str, ...]], known: set[tuple[str, ...]]) -> None:
+def test_no_photograph_gets_the_captions_of_two(ids: set[tuple[str, ...]], known: set[tuple[str, ...]]) -> None:
     ids, known = ({f"{number}.{name}/{name}_{end}" for number, name, end in some} for some in (ids, known))
     found = cub.renames(ids, known)
     assert set(found) <= ids - known and set(found.values()) <= known - ids
@@ -116,12 +116,12 @@ def test_the_public_addresses() -> None:
     captions, photographs = cub.places(cub.Settings()).values()
     assert [p.address.split("/")[2] for p in photographs] == ["data.caltech.edu", "s3.amazonaws.com"]
     assert {p.checked for p in photographs} == {"published"}
-    # The name of the second archive is of use below a root alone.
+    # The second name is used only below a root.
     assert [p.address for p in captions if p.checked == "recorded"] == [cub.PUBLISHED[cub.CAPTIONS].addresses[0]]
     assert list(cub.places(cub.Settings(images=None))) == ["captions"]
 
 
-def test_what_is_missing_or_wrong_is_said(cub_archives: Path, tmp_path: Path) -> None:
+def test_errors(cub_archives: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="none.tgz: no such file"):
         load(cub_archives, tmp_path / "i", images="none.tgz")
     with pytest.raises(UserError, match="cub_captions.zip: sha256 is"):

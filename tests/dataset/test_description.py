@@ -1,4 +1,4 @@
-"""Long captions of drawn birds: true sentence by sentence, past CLIP's length, one detail wrong in each negative."""
+"""Long captions of drawn birds: each sentence is true, each negative has one wrong detail."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def said(text: str) -> list[str]:
 
 
 @given(SEEDS)
-def test_every_part_is_told_once_and_truly(seed: int) -> None:
+def test_every_part_is_described_once_and_truly(seed: int) -> None:
     scene, sentences = write(seed)
     assert sentences[0].negative is None and sentences[0].part is None
     assert sorted(s.part for s in sentences[1:]) == sorted(PARTS)
@@ -61,7 +61,7 @@ def scenes_values(part: str) -> list[str]:
 
 
 @given(SEEDS)
-def test_a_negative_has_one_word_wrong(seed: int) -> None:
+def test_a_negative_has_one_wrong_word(seed: int) -> None:
     scene, sentences = write(seed)
     for sentence in sentences[1:]:
         name = f"{sentence.part}:{sentence.kind}"
@@ -77,7 +77,7 @@ def test_a_negative_has_one_word_wrong(seed: int) -> None:
 
 
 @given(SEEDS)
-def test_it_grows_past_what_clip_reads(seed: int) -> None:
+def test_a_description_exceeds_clips_context_and_a_short_caption_does_not(seed: int) -> None:
     import_torchvision()
     import open_clip
 
@@ -93,7 +93,7 @@ def test_it_grows_past_what_clip_reads(seed: int) -> None:
     assert 77 < int((ids[0] != 0).sum()) <= 248 and int((ids[1] != 0).sum()) <= 77
 
 
-def test_a_wrong_value_is_drawn_as_often_as_birds_have_it() -> None:
+def test_wrong_values_follow_their_frequency() -> None:
     frequencies = count_values(scenes())
     assert all(sum(count.values()) == 400 for name, count in frequencies.items() if name.endswith("color"))
     expected, found = 0.0, 0
@@ -108,7 +108,7 @@ def test_a_wrong_value_is_drawn_as_often_as_birds_have_it() -> None:
     assert abs(found - expected) < 5 * (expected * (1 - expected / 5200)) ** 0.5
 
 
-def test_each_phrase_says_something_of_a_part() -> None:
+def test_each_phrase_describes_a_part() -> None:
     """Of chunks as training cuts them, none ends behind a bare subject: `the bird`, `its bill`."""
     chunker = Chunker("en_core_web_sm")
     values = {word for name in ATTRIBUTES for value in ATTRIBUTES[name] for word in words_of(value)}

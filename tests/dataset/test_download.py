@@ -1,4 +1,4 @@
-"""Downloads survive a connection that breaks, and are what was asked for or nothing."""
+"""Downloads survive broken connections, and are either complete and correct or absent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @dataclass
 class Server:
-    """What the test server does: it cuts answers after ``cut`` bytes, ``failing`` times."""
+    """What the test server does: it ends answers after ``cut`` bytes, ``failing`` times."""
 
     address: str = ""
     authority: Path | None = None
@@ -141,22 +141,39 @@ def test_https_is_resumed_and_its_certificate_checked(
     assert server.asked == [None, "bytes=300000-"]
 
 
-def test_a_second_run_continues_the_first(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, lines: list[str]
-) -> None:
-    monkeypatch.setattr(download, "ATTEMPTS", 1)
+@pytest.fixture
+def part(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The first 300,000 bytes, kept by a run that gave up."""
     server.failing = 1
-    with pytest.raises(UserError, match="300.0 KB are kept; run again to resume"):
-        fetch(server.address, tmp_path, SHA256, pause=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "ATTEMPTS", 1)
+        with pytest.raises(UserError, match="300.0 KB are kept; run again to resume"):
+            fetch(server.address, tmp_path, SHA256, pause=0)
+    (part,) = tmp_path.rglob("*.part")
+    return part
+
+
+def test_a_second_run_resumes_the_first(tmp_path: Path, server: Server, part: Path) -> None:
     assert not [p for p in tmp_path.rglob("*.tgz")]
     assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
     assert server.asked == [None, "bytes=300000-"]
-    # Whole, it is not asked for again.
+    # A complete file is not requested again.
     fetch(server.address, tmp_path, SHA256, pause=0)
     assert len(server.asked) == 2
 
 
-def test_two_at_once_download_once(tmp_path: Path, server: Server) -> None:
+def test_a_changed_file_is_not_mixed_with_its_old_part(tmp_path: Path, server: Server, part: Path) -> None:
+    server.content, server.etag = CONTENT[::-1], '"two"'
+    assert fetch(server.address, tmp_path, pause=0).read_bytes() == CONTENT[::-1]
+
+
+@pytest.mark.parametrize("content", [CONTENT, CONTENT + b"more"], ids=["complete", "too long"])
+def test_a_part_as_long_as_the_file_or_longer(tmp_path: Path, server: Server, part: Path, content: bytes) -> None:
+    part.write_bytes(content)
+    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
+
+
+def test_two_processes_download_once(tmp_path: Path, server: Server) -> None:
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda _: fetch(server.address, tmp_path, SHA256, pause=0), range(2)))
     assert paths[0] == paths[1] and paths[0].read_bytes() == CONTENT
@@ -170,17 +187,6 @@ def test_a_server_that_ignores_ranges_sends_all_again(tmp_path: Path, server: Se
     assert sum("does not resume" in line for line in lines) == 1
 
 
-def test_a_file_that_has_changed_is_not_mixed_with_its_old_part(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(download, "ATTEMPTS", 1)
-    server.failing = 1
-    with pytest.raises(UserError):
-        fetch(server.address, tmp_path, pause=0)
-    server.content, server.etag = CONTENT[::-1], '"two"'
-    assert fetch(server.address, tmp_path, pause=0).read_bytes() == CONTENT[::-1]
-
-
 @pytest.mark.parametrize("etag", [None, 'W/"weak"'])
 def test_without_a_version_a_part_is_not_continued(tmp_path: Path, server: Server, etag: str | None) -> None:
     server.failing, server.etag = 1, etag
@@ -188,55 +194,34 @@ def test_without_a_version_a_part_is_not_continued(tmp_path: Path, server: Serve
     assert server.asked == [None, None]
 
 
-def test_a_part_that_is_whole_is_taken(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "ATTEMPTS", 1)
-    server.failing = 1
-    with pytest.raises(UserError):
-        fetch(server.address, tmp_path, pause=0)
-    (part,) = tmp_path.rglob("*.part")
-    part.write_bytes(CONTENT)
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-
-
-def test_a_part_that_is_too_long_is_begun_anew(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.failing = 1
-    monkeypatch.setattr(download, "ATTEMPTS", 1)
-    with pytest.raises(UserError):
-        fetch(server.address, tmp_path, pause=0)
-    (part,) = tmp_path.rglob("*.part")
-    part.write_bytes(CONTENT + b"more")
-    monkeypatch.setattr(download, "ATTEMPTS", 3)
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-
-
-def test_a_busy_server_is_asked_again(tmp_path: Path, server: Server) -> None:
+def test_a_busy_server_is_retried(tmp_path: Path, server: Server) -> None:
     server.status, server.failing = 503, 3
     assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
     assert len(server.asked) == 4
 
 
-def test_a_refusal_is_final(tmp_path: Path, server: Server) -> None:
+def test_a_missing_file_is_not_retried(tmp_path: Path, server: Server) -> None:
     server.status, server.failing = 404, 9
     with pytest.raises(UserError, match="answers 404 Not Found; check the address"):
         fetch(server.address, tmp_path, pause=0)
     assert len(server.asked) == 1
 
 
-def test_a_server_that_keeps_failing_is_given_up(tmp_path: Path, server: Server) -> None:
+def test_it_gives_up_on_a_server_that_keeps_failing(tmp_path: Path, server: Server) -> None:
     server.status, server.failing = 503, 99
     with pytest.raises(UserError, match="no progress in 6 attempts"):
         fetch(server.address, tmp_path, pause=0)
     assert len(server.asked) == download.ATTEMPTS
 
 
-def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with pytest.raises(UserError, match="run again to resume") as error:
         fetch("http://127.0.0.1:9/x.tgz", tmp_path, pause=0)
     assert "\n" not in str(error.value)
 
 
-def test_a_wrong_sum_removes_the_download(tmp_path: Path, server: Server) -> None:
+def test_a_wrong_digest_removes_the_download(tmp_path: Path, server: Server) -> None:
     with pytest.raises(UserError, match=f"sha256 is {SHA256}, expected 0000"):
         fetch(server.address, tmp_path, "0" * 64, pause=0)
     assert not [p for p in tmp_path.rglob("*.tgz")]
@@ -267,13 +252,13 @@ def test_local_files(tmp_path: Path) -> None:
             fetch(address, tmp_path)
 
 
-def test_a_confirmation_page_is_answered(tmp_path: Path, site: Site) -> None:
+def test_google_drives_confirmation_page(tmp_path: Path, site: Site) -> None:
     site.drive["0B-a_1"] = CONTENT
     address = f"{site.address}/uc?export=download&id=0B-a_1&resourcekey=0-key"
     path = fetch(address, tmp_path, SHA256, pause=0, name="big.tgz")
     assert path.read_bytes() == CONTENT and path.name == "big.tgz"
     assert [p.split("?")[0] for p in site.asked] == ["/uc", "/download", "/download"]
-    # What the form does not ask is kept from the address.
+    # What the form omits is kept from the address.
     assert "resourcekey=0-key" in site.asked[-1] and "uuid=5e-%261" in site.asked[-1]
 
 
@@ -283,7 +268,7 @@ def test_a_confirmed_download_is_resumed(tmp_path: Path, site: Site) -> None:
     assert [p.split("?")[0] for p in site.asked] == ["/uc", "/download", "/download"] * 2
 
 
-def test_a_page_is_no_file(tmp_path: Path, site: Site) -> None:
+def test_a_page_instead_of_a_file_is_refused(tmp_path: Path, site: Site) -> None:
     with pytest.raises(UserError, match=r"a page instead of the file \(Google Drive - Quota exceeded\)") as error:
         fetch(f"{site.address}/uc?id=none", tmp_path, pause=0)
     assert "\n" not in str(error.value) and len(site.asked) == 2
@@ -308,7 +293,7 @@ def test_links_shared_by_google_drive(shared: str) -> None:
     assert direct(shared.replace("resourcekey", "other")).endswith("&id=0B-a_1")
 
 
-def test_other_addresses_stay() -> None:
+def test_other_addresses_are_unchanged() -> None:
     for address in (
         "https://host/file/d/x/view?id=1",
         "https://drive.google.com/drive/folders/x",

@@ -1,4 +1,4 @@
-"""The flowers source reads the published layout, from small files of it."""
+"""Source flowers reads the published layout, from small files."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_small_files(files: Path, tmp_path: Path) -> None:
     }
 
 
-def test_captions_alone(files: Path, tmp_path: Path) -> None:
+def test_captions_without_photographs(files: Path, tmp_path: Path) -> None:
     loaded = load(files, tmp_path / "images", images=None)
     assert len(loaded.captions) == 8 and loaded.images["path"].isna().all()
     assert set(loaded.summary["files"]) == {"captions", "labels"}
 
 
-def test_a_first_try_is_spread_over_the_classes(files: Path, tmp_path: Path) -> None:
+def test_a_limit_is_spread_over_the_classes(files: Path, tmp_path: Path) -> None:
     loaded = load(files, tmp_path / "images", limit=3)
     assert sorted(loaded.captions["class_id"].unique()) == ["1", "102", "77"]
     assert len([p for p in (tmp_path / "images").iterdir() if p.suffix == ".jpg"]) == 3
@@ -74,7 +74,7 @@ def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> Non
     tar(root / "cvpr2016_flowers.tar.gz", members)
     loaded = load(root, tmp_path / "images")
     assert loaded.summary["caption_files_in_folder_of_another_class"] == {"count": 1, "names": ["image_00003"]}
-    # The label goes before the folder.
+    # The label overrides the folder.
     assert loaded.captions.set_index("image_id")["class_id"].to_dict() == {"image_00001": "77", "image_00003": "1"}
     tar(root / "cvpr2016_flowers.tar.gz", {**members, "text_c10/class_00001/image_00003.txt": b"again\n"})
     with pytest.raises(UserError, match="image_00003 has several caption files; keep one of them"):
@@ -84,7 +84,7 @@ def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> Non
         load(root, tmp_path / "images")
 
 
-def test_labels_of_another_length(files: Path, tmp_path: Path) -> None:
+def test_a_wrong_number_of_labels(files: Path, tmp_path: Path) -> None:
     for labels in ([77, 77, 1], [77, 77, 1, 102, 102]):
         savemat(files / "imagelabels.mat", {"labels": np.array([labels], dtype="uint8")})
         for images in ("102flowers.tgz", None):
@@ -92,7 +92,7 @@ def test_labels_of_another_length(files: Path, tmp_path: Path) -> None:
                 load(files, tmp_path / "images", images=images)
 
 
-def test_labels_that_cannot_be_read(files: Path, tmp_path: Path) -> None:
+def test_unreadable_labels(files: Path, tmp_path: Path) -> None:
     whole = (files / "imagelabels.mat").read_bytes()
     with pytest.raises(UserError, match="none.mat: no such file"):
         load(files, tmp_path / "images", labels="none.mat")
@@ -113,7 +113,7 @@ def test_labels_that_cannot_be_read(files: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["102flowers.tgz", "cvpr2016_flowers.tar.gz"])
-def test_archives_that_cannot_be_trusted(files: Path, tmp_path: Path, name: str) -> None:
+def test_truncated_and_malicious_archives(files: Path, tmp_path: Path, name: str) -> None:
     raw = (files / name).read_bytes()
     (files / name).write_bytes(raw[: len(raw) // 2])
     with pytest.raises(UserError, match=f"{name}: truncated, damaged or not an archive"):

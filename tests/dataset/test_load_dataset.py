@@ -1,4 +1,4 @@
-"""What the step lets through, what it leaves out by name, what it refuses; and that it is whole or not there."""
+"""What the step accepts, skips by name, and refuses; its artifacts are complete or absent."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def test_two_classes() -> None:
         check_captions(captions(("a", 0, "x", "1"), ("a", 1, "y", "2")), "x")
 
 
-@pytest.mark.parametrize("climbing", ["../a", "/a", "a/../../b", ""])
-def test_an_id_that_climbs(tmp_path: Path, climbing: str) -> None:
+@pytest.mark.parametrize("outside", ["../a", "/a", "a/../../b", ""])
+def test_an_id_that_leaves_the_folder(tmp_path: Path, outside: str) -> None:
     with pytest.raises(UserError, match="image_id"):
-        check_captions(captions((climbing, 0, "x")), "x")
+        check_captions(captions((outside, 0, "x")), "x")
     with pytest.raises(UserError, match="image_id"):
-        check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": [climbing], "path": ["a"]}), tmp_path, "x")
+        check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": [outside], "path": ["a"]}), tmp_path, "x")
 
 
-def test_empty_captions_leave_the_other_ids_as_they_were() -> None:
+def test_empty_captions_do_not_renumber_the_others() -> None:
     found, empty = check_captions(captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, "")), "x")
     assert found[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "zero"], ["a", 2, "two"]]
     assert empty == ["a 1", "b 0"]
@@ -81,7 +81,7 @@ def test_a_caption_is_one_line(text: str) -> None:
         assert kept and kept == kept.strip() and len(kept.splitlines()) == 1 and "\t" not in kept
 
 
-def test_ordinary_captions_are_not_touched() -> None:
+def test_ordinary_captions_are_unchanged() -> None:
     texts = ["a bird  with two spaces", "ein grüner Vogel", "鳥", "it's \"red\", isn't it?"]
     found, _ = check_captions(captions(*(("a", n, t) for n, t in enumerate(texts))), "x")
     assert list(found["text"]) == texts
@@ -104,11 +104,11 @@ def test_images(tmp_path: Path) -> None:
     assert [n.split(":")[0] for n in report["images_broken"]["names"]] == ["cut", "empty", "text"]
     assert report["images_without_file"] == {"count": 3, "names": ["lost", "none", "unknown"]}
     assert report["images_without_captions"] == {"count": 1, "names": ["silent"]}
-    # Broken files, and those that nothing will read, are gone.
+    # Broken files, and files without captions, are removed.
     assert [p.name for p in tmp_path.iterdir()] == ["good.jpg"]
 
 
-def test_no_image_can_be_read(tmp_path: Path) -> None:
+def test_no_readable_image(tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no")
     with pytest.raises(UserError, match="none of 1 images is readable, the first: a: "):
         check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": ["a"], "path": ["a.jpg"]}), tmp_path, "x")
@@ -155,7 +155,7 @@ def test_the_artifacts(tmp_path: Path) -> None:
     assert (summary["images"], summary["images_with_file"], summary["captions"]) == (3, 2, 4)
     assert summary["captions_empty"] == {"count": 1, "names": ["007 1"]}
     assert summary["images_broken"]["count"] == 1
-    # Nothing of this machine is in an artifact.
+    # No artifact contains an absolute path.
     assert all(str(tmp_path).encode() not in p.read_bytes() for p in place.glob("*.*"))
 
 
@@ -171,13 +171,13 @@ def test_equal_work_gives_equal_bytes(tmp_path: Path) -> None:
     assert all((places[0] / f).read_bytes() == (places[1] / f).read_bytes() for f in files[0])
 
 
-def test_captions_alone(tmp_path: Path) -> None:
+def test_captions_without_images(tmp_path: Path) -> None:
     place = run(tmp_path, "image_id,caption\na,a red bird\n")
     assert read_table(place / "images.parquet", tables.IMAGES)["path"].isna().all()
     assert list((place / "images").iterdir()) == []
 
 
-def test_a_failure_leaves_the_artifacts_before_it(tmp_path: Path) -> None:
+def test_a_failure_keeps_the_previous_artifacts(tmp_path: Path) -> None:
     place = run(tmp_path, "image_id,caption\na,a red bird\n", {"a.jpg": jpeg()})
     before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
     with pytest.raises(UserError, match="duplicate caption_id"):
@@ -190,7 +190,7 @@ def test_a_failure_leaves_the_artifacts_before_it(tmp_path: Path) -> None:
     st.integers(1, 45),
     st.integers(0, 3),
 )
-def test_a_first_try_is_spread_over_the_classes(classes: list[str | None], limit: int, seed: int) -> None:
+def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: int, seed: int) -> None:
     images = pd.DataFrame({"image_id": [f"{n:02}" for n in range(len(classes))], "class_id": classes})
     chosen = spread(images, limit, seed)
     assert len(chosen) == min(limit, len(classes))
@@ -198,7 +198,7 @@ def test_a_first_try_is_spread_over_the_classes(classes: list[str | None], limit
     assert chosen <= spread(images, limit + 1, seed)
     taken = images[images["image_id"].isin(chosen)]["class_id"].fillna("").value_counts()
     whole = images["class_id"].fillna("").value_counts()
-    # No class is passed by more than one image, unless it has no more.
+    # Classes differ by at most one image, unless a class has no more.
     for name, size in whole.items():
         assert taken.get(name, 0) >= min(size, taken.max() - 1)
 
@@ -224,7 +224,7 @@ def test_a_full_disk_leaves_nothing_and_a_second_run_succeeds(tmp_path: Path) ->
     step = load_step(tmp_path, "table", file=str(tmp_path / "t.csv"))
     done = command(step, most=20_000)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("error: ") and "make room" in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1].startswith("error: ") and "free some disk space" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / "t.csv"]
     assert command(step).returncode == 0

@@ -1,4 +1,4 @@
-"""Whichever place a file comes from, it is the one that was meant."""
+"""A file from any of its places is the expected one."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def test_a_mirror_is_tried_when_the_first_address_fails(tmp_path: Path, site: Si
     found = get(names, tmp_path)
     assert found.path.read_bytes() == CONTENT and (found.sha256, found.checked) == (SUM, "recorded")
     assert site.asked == ["/a/x.tgz", "/b/x.tgz"]
-    # What is here already is not asked for again, and goes before the first address.
+    # An earlier download is not requested again, and comes before the first address.
     site.files["/a/x.tgz"] = OTHER
     assert get(names, tmp_path).path == found.path and len(site.asked) == 2
 
 
-def test_all_fail(tmp_path: Path, site: Site) -> None:
+def test_all_addresses_fail(tmp_path: Path, site: Site) -> None:
     with pytest.raises(UserError, match=r"/a: .*404 .*; .*/b: .*404 .*; .*none: no such file;") as error:
         get([f"{site.address}/a", f"{site.address}/b", str(tmp_path / "none")], tmp_path)
     assert "\n" not in str(error.value)
 
 
-def test_a_local_file_goes_before_a_download(tmp_path: Path, site: Site) -> None:
+def test_a_local_file_comes_before_a_download(tmp_path: Path, site: Site) -> None:
     (tmp_path / "x.tgz").write_bytes(CONTENT)
     found = get([f"{site.address}/x.tgz", (tmp_path / "x.tgz").as_uri()], tmp_path / "cache")
     assert (found.path, found.checked) == (tmp_path / "x.tgz", "unchecked") and site.asked == []
@@ -45,7 +45,7 @@ def test_a_local_file_goes_before_a_download(tmp_path: Path, site: Site) -> None
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_sum_of_the_first_use_holds(tmp_path: Path, site: Site) -> None:
+def test_the_first_downloads_digest_is_required_later(tmp_path: Path, site: Site) -> None:
     site.files["/x.tgz"] = site.files["/mirror.tgz"] = CONTENT
     names = [f"{site.address}/x.tgz", f"{site.address}/mirror.tgz"]
     found = get(names, tmp_path)
@@ -68,14 +68,14 @@ def test_the_sum_of_the_first_use_holds(tmp_path: Path, site: Site) -> None:
     ):
         get(names, tmp_path)
     assert not [p for p in tmp_path.rglob("*.tgz")]
-    # The user takes the new one.
+    # The user accepts the new one.
     record.unlink()
     taken = get(names, tmp_path)
     taken.read_well()
     assert taken.sha256 == OTHER_SUM and OTHER_SUM in record.read_text()
 
 
-def test_a_file_altered_in_the_cache(tmp_path: Path, site: Site) -> None:
+def test_a_cached_file_that_was_altered(tmp_path: Path, site: Site) -> None:
     site.files["/x.tgz"] = CONTENT
     found = get(f"{site.address}/x.tgz", tmp_path)
     found.read_well()
@@ -85,7 +85,7 @@ def test_a_file_altered_in_the_cache(tmp_path: Path, site: Site) -> None:
     assert get(f"{site.address}/x.tgz", tmp_path).sha256 == SUM
 
 
-def test_a_record_that_holds_no_sum(tmp_path: Path, site: Site) -> None:
+def test_a_record_without_a_digest(tmp_path: Path, site: Site) -> None:
     site.files["/x.tgz"] = CONTENT
     get(f"{site.address}/x.tgz", tmp_path).read_well()
     (record,) = tmp_path.rglob("*.sha256")
@@ -94,14 +94,14 @@ def test_a_record_that_holds_no_sum(tmp_path: Path, site: Site) -> None:
         get(f"{site.address}/x.tgz", tmp_path)
 
 
-def test_the_published_sum(tmp_path: Path, site: Site) -> None:
+def test_the_published_digest(tmp_path: Path, site: Site) -> None:
     site.files |= {"/wrong/x.tgz": OTHER, "/right/x.tgz": CONTENT}
     known = {"x.tgz": Published((f"{site.address}/wrong/x.tgz", f"{site.address}/right/x.tgz"), SUM)}
     found = get("x.tgz", tmp_path, published=known)
     assert found.path.name == "x.tgz" and found.summary == {"sha256": SUM, "sum": "published"}
     found.read_well()
     assert not list(tmp_path.rglob("*.sha256"))
-    # The config's goes before it.
+    # The config's digest overrides it.
     assert get("x.tgz", tmp_path / "2", OTHER_SUM.upper(), published=known).summary == {
         "sha256": OTHER_SUM,
         "sum": "given",
@@ -111,7 +111,7 @@ def test_the_published_sum(tmp_path: Path, site: Site) -> None:
         get("x.tgz", tmp_path / "3", published=only)
 
 
-def test_what_a_name_is(tmp_path: Path) -> None:
+def test_names_and_addresses(tmp_path: Path) -> None:
     known = {"x.tgz": Published(("https://one/1", "https://two/2"), SUM)}
 
     def places(*names: str, root: str | None = None) -> list[tuple[str, str]]:
@@ -124,21 +124,21 @@ def test_what_a_name_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", [], [""], 5, ["a", 5], {"a": "b"}])
-def test_what_is_no_name(value: object) -> None:
+def test_names_of_a_wrong_type(value: object) -> None:
     with pytest.raises(UserError, match=r"dataset.cub.images: expected a name or an address, or a list of them"):
         load_config({"dataset": {"cub": {"images": value}}})
     with pytest.raises(UserError, match=r"dataset.flowers.labels: expected a name"):
         load_config({"dataset": {"flowers": {"labels": value}}})
 
 
-def test_an_address_that_is_no_local_path(tmp_path: Path) -> None:
+def test_a_file_address_of_another_machine(tmp_path: Path) -> None:
     places = candidates("file://data/x.tgz", None, None, {})
     assert len(fingerprint(places)) == 16
     with pytest.raises(UserError, match="three slashes"):
         obtain(places, tmp_path)
 
 
-def test_a_local_file_without_a_sum_is_watched(tmp_path: Path) -> None:
+def test_a_local_file_without_a_digest_is_fingerprinted(tmp_path: Path) -> None:
     file = tmp_path / "x.tgz"
     free, fast = candidates(str(file), None, None, {}), candidates(str(file), None, SUM, {})
     file.write_bytes(CONTENT)

@@ -1,4 +1,4 @@
-"""The drawn birds: what captions say is true and can be seen, and pairs are as rare as they should be."""
+"""Drawn birds: captions are true, what they say is visible, and pairs have the intended frequencies."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def poses() -> list[tuple[Scene, Pose]]:
     return found
 
 
-def test_words_are_those_of_the_lexicons() -> None:
+def test_words_are_in_the_lexicons() -> None:
     nouns = lexicon("noun")
     for part, forms in NOUNS.items():
         assert {nouns.forms[noun] for noun, _, _ in forms} == {part}
@@ -117,12 +117,12 @@ def test_no_shape_hides_another_part(hidden: str) -> None:
             assert differing(a, b) >= COLOR_PIXELS, other
 
 
-def test_size_is_the_setting() -> None:
+def test_size() -> None:
     scene, pose, _ = bird(0)
     assert paint(scene, pose, 64).size == (64, 64)
 
 
-def test_a_file_holds_every_pixel() -> None:
+def test_png_is_lossless() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
     for picture, kind in ((paint(*bird(0)[:2]), "P"), (Image.fromarray(noise), "RGB")):
         file = Image.open(io.BytesIO(png(picture)))
@@ -157,7 +157,7 @@ def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
 def test_captions_vary_like_real_ones() -> None:
     captions = [write_caption(*(lambda b: (b[0], b[2]))(bird(n))) for n in range(2000)]
     texts = [c.text for c in captions]
-    share = {
+    fraction = {
         "without facts": np.mean([not c.facts for c in captions]),
         "relative": np.mean([" that is " in t or " that are " in t for t in texts]),
         "predicative": np.mean(
@@ -167,24 +167,24 @@ def test_captions_vary_like_real_ones() -> None:
         "commas": np.mean(["," in t for t in texts]),
         "in color": np.mean(["in color" in t for t in texts]),
     }
-    assert all(0.02 < v < 0.6 for v in share.values()), share
+    assert all(0.02 < v < 0.6 for v in fraction.values()), fraction
     stated = [len(c.facts) for c in captions if c.facts]
     assert 4 <= np.mean(stated) <= 6 and min(stated) >= 3
     assert len(set(texts)) > 0.95 * len(texts)
 
 
-def test_shares_are_shares() -> None:
-    for shares in (SHAPED_COLORS, PLAIN_COLORS):
-        assert sum(shares) == pytest.approx(1) and len(shares) == len(COLORS)
+def test_fractions_sum_to_one() -> None:
+    for fractions in (SHAPED_COLORS, PLAIN_COLORS):
+        assert sum(fractions) == pytest.approx(1) and len(fractions) == len(COLORS)
     assert sum(SHAPE_FRACTIONS) < 1 and len(SHAPE_FRACTIONS) >= max(map(len, SHAPES.values()))
 
 
-def test_scenes_hold_known_values_and_follow_their_shares() -> None:
+def test_scenes_have_known_values_in_the_intended_fractions() -> None:
     scenes = [draw_scene(WORLD, n % 40, Dice(seeds.rng(2, n))) for n in range(4000)]
     for attribute, known in ATTRIBUTES.items():
         values = [scene[attribute] for scene in scenes]
         assert set(values) <= {*known, None} and (None in values) == attribute.endswith(":shape")
-        # A value that a whole species lacks or has moves its share by 70 % of a fortieth.
+        # A species' habit changes a fraction by 70 % of a fortieth.
         first = WORLD.values[attribute][0]
         expected = WORLD.cumulative[attribute][0]
         assert np.mean([v == first for v in values]) == pytest.approx(expected, abs=0.05)
@@ -202,7 +202,7 @@ def drawn_facts(seed: int, images: int) -> tuple[list[Scene], list[list[Caption]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_held_out_pairs_leave_train_most_images_and_facts_tell_birds_apart(seed: int) -> None:
+def test_held_out_pairs_leave_most_images_to_train_and_facts_identify_birds(seed: int) -> None:
     scenes, captions, species = drawn_facts(seed, 1200)
     for kind in KINDS:
         images: dict[str, set[int]] = defaultdict(set)
@@ -213,12 +213,12 @@ def test_held_out_pairs_leave_train_most_images_and_facts_tell_birds_apart(seed:
                 counts[f"{fact.value}_{fact.part}"] += 1
         ranking = sorted(counts, key=lambda p: (-counts[p], p))
         middle = [p for i, p in enumerate(ranking) if 25 <= 100 * (i + 0.5) / len(ranking) <= 75]
-        shares = []
+        fractions = []
         for draw in range(20):
             held = np.random.default_rng(draw).choice(middle, int(0.1 * len(ranking) + 0.5), replace=False)
-            shares.append(len(set().union(*(images[p] for p in held))) / len(scenes))
+            fractions.append(len(set().union(*(images[p] for p in held))) / len(scenes))
         # test_seen takes at most 12 % more.
-        assert 0.12 <= np.median(shares) <= 0.3 and max(shares) <= 0.38, (kind, shares)
+        assert 0.12 <= np.median(fractions) <= 0.3 and max(fractions) <= 0.38, (kind, fractions)
     # Exact R-precision of the oracle on 300 images of their own: a distractor ties if all it states is true.
     rng = np.random.default_rng(seed)
     pool = rng.choice(len(scenes), 300, replace=False)
@@ -259,7 +259,7 @@ def test_limit_takes_the_first_birds_unchanged(tmp_path: Path) -> None:
     assert part[0].class_id.nunique() == 4
 
 
-def test_load_answers_its_interface(tmp_path: Path) -> None:
+def test_the_tables(tmp_path: Path) -> None:
     captions, images, scenes, facts = drawn(tmp_path / "it")
     assert list(captions.groupby("image_id").size().unique()) == [10]
     assert list(scenes.image_id) == list(images.image_id)

@@ -1,4 +1,4 @@
-"""Images by a tiny pipeline with random weights: what a prompt and its seed give does not depend on the run."""
+"""Images by a tiny pipeline with random weights: an image depends only on its prompt and seed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ PROMPTS = make_prompts({"test_seen": ["s/1", "s/2"], "test_unseen": ["u/1"], "te
 PROMPTS["text"] = [f"a {t} bird" for t in ("red", "tan") for _ in range(4)] + ["a gray bird"] * 4 + ["a pink bird"] * 4
 
 
-def test_an_image_depends_on_its_prompt_and_seed_alone(place: Place, model: Path) -> None:
+def test_an_image_depends_only_on_its_prompt_and_seed(place: Place, model: Path) -> None:
     whole = draw(place, model, PROMPTS)
     assert set(whole) == set(PROMPTS["file_name"]) and len(set(whole.values())) == len(whole)
     assert Image.open(place.target / "images" / PROMPTS["file_name"][0]).size == (16, 16)
@@ -113,7 +113,7 @@ def test_a_swapped_prompt_starts_from_its_originals_noise(place: Place, model: P
     assert images["test_seen/s/1/0_0.png"] != images["test_seen/s/1/0_1.png"] != images["test_seen/s/1/1_1.png"]
 
 
-def test_a_killed_run_goes_on(place: Place, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_resumes(place: Place, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = draw(place, model, PROMPTS)
     forget(place)
     drawn: list[int] = []
@@ -129,13 +129,13 @@ def test_a_killed_run_goes_on(place: Place, model: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(pipelines.Pipeline, "draw", counted)
     with pytest.raises(KeyboardInterrupt):
         draw(place, model, PROMPTS)
-    # Nothing half made stands where the artifact belongs, and the same bytes come of the rest.
+    # No incomplete artifact is left, and the second run gives the same bytes.
     assert draw(place, model, PROMPTS) == whole and drawn == [4, 4, 0, 4, 4]
     # Other settings are other images.
     assert draw(place, model, PROMPTS, steps=3) != whole and sum(drawn) == 32
 
 
-def test_what_the_summary_says(place: Place, model: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_summary(place: Place, model: Path, caplog: pytest.LogCaptureFixture) -> None:
     prompts = PROMPTS.assign(text=["a bird with a belly of red"] * 2 + ["a red bird"] * 14)
     _, summary = place.generate(
         "diffusers", prompts, model=str(model), steps=2, batch=4, guidance=3, size=[24, 16], device="cpu"
@@ -169,7 +169,7 @@ def test_images_that_the_checker_blacked_out_are_counted(
     _, summary = place.generate("diffusers", PROMPTS, **settings)
     assert summary["flagged_by_checker"]["names"] == [f"test_swapped/s/1/{c}_{d}.png" for c in (0, 1) for d in (0, 1)]
     assert summary["black"]["count"] == 8
-    # What the cache has is counted just so.
+    # Cached images are counted too.
     assert place.generate("diffusers", PROMPTS, **settings)[1] == summary
 
 
@@ -196,7 +196,7 @@ def test_half_precision(place: Place, model: Path) -> None:
         ({"size": 17}, "divisible by 8"),
     ],
 )
-def test_what_cannot_be_drawn(
+def test_refused_settings(
     place: Place, model: Path, settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if settings.get("device") == "cuda" and torch.cuda.is_available():
@@ -208,7 +208,7 @@ def test_what_cannot_be_drawn(
     assert not (place.target / "manifest.parquet").exists() and not (place.target / "images").exists()
 
 
-def test_folders_that_hold_no_pipeline(place: Place, model: Path, tmp_path: Path) -> None:
+def test_folders_without_a_pipeline(place: Place, model: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="contains no model_index.json"):
         draw(place, tmp_path / "empty")

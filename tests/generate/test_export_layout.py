@@ -1,4 +1,4 @@
-"""The data folders are read here as AttnGAN's kin read them, drawn from as they draw, and read back."""
+"""The data folders are read and sampled as AttnGAN and its successors do, and the samples are read back."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Reader:
 
 
 @pytest.mark.parametrize("kept", ["captions.pickle", "captions_DAMSM.pickle", None])
-def test_they_train_on_train(world: World, kept: str | None) -> None:
+def test_models_train_on_train(world: World, kept: str | None) -> None:
     reader = Reader(world.export() / "birds" / "train", "train", 3, kept)
     trained = sorted(i for i in TEXTS if i[:3] in ("182", "007"))
     assert reader.names == trained and len(reader.captions) == 3 * len(trained)
@@ -175,7 +175,7 @@ def test_they_train_on_train(world: World, kept: str | None) -> None:
 
 
 @pytest.mark.parametrize("kept", ["captions.pickle", None])
-def test_they_draw_the_prompts_and_nothing_else(world: World, kept: str | None) -> None:
+def test_models_draw_exactly_the_prompts(world: World, kept: str | None) -> None:
     folder = world.export(batch=4) / "birds"
     prompts = read_table(world.results / "mine/color/prompts.parquet", tables.PROMPTS)
     for split in tables.TESTS:
@@ -204,7 +204,7 @@ def test_all_folders_number_the_words_alike(world: World) -> None:
     assert list(numbers[0])[:4] == ["<end>", "an", "orange", "auk"]
 
 
-def test_what_their_samplers_write_is_read_back(world: World) -> None:
+def test_samples_are_read_back(world: World) -> None:
     prompts = read_table(world.results / "mine/color/prompts.parquet", tables.PROMPTS)
     place = Place(world.results.parent, prompts)
     made = {}
@@ -249,7 +249,7 @@ def test_equal_bytes_and_links_that_may_move(world: World, tmp_path: Path) -> No
     assert Reader(moved, "test", 3).item(0, 0)[3] == (14, 13)
 
 
-def test_without_boxes_the_images_stand_where_flowers_are_looked_for(tmp_path: Path) -> None:
+def test_without_boxes_images_are_where_flowers_are_expected(tmp_path: Path) -> None:
     world = make_world(tmp_path, boxes=False)
     folder = world.export() / "mine" / "train"
     assert Reader(folder, "train", 3).item(0, 0)[3] == (30, 20)
@@ -259,7 +259,7 @@ def test_without_boxes_the_images_stand_where_flowers_are_looked_for(tmp_path: P
     assert Reader(world.output / "mine" / "birds", "train", 3).item(0, 0)[3] == (30, 20)
 
 
-def test_what_is_left_out_is_named(world: World) -> None:
+def test_what_is_skipped_is_named(world: World) -> None:
     summary = read_json(world.export() / "layout.json")
     assert summary["images_without_file"] == {"count": 1, "names": ["2.B/no_file"]}
     assert summary["prompts_without_file"]["names"] == ["test_unseen 2.B/no_file 0"]

@@ -1,4 +1,4 @@
-"""Somebody's images are found by their names or a manifest; what is missing or broken is named."""
+"""Images are found by their names or a manifest; missing and broken ones are named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make(root: Path, names: list[str]) -> Path:
     return root
 
 
-def test_the_files_that_prompts_ask_for(place: Place) -> None:
+def test_files_named_as_the_prompts(place: Place) -> None:
     mine = make(place.root / "made", list(place.prompts["file_name"]))
     manifest, summary = place.generate("folder", path=str(mine))
     assert (manifest["status"] == "ok").all() and set(manifest["split"]) == set(place.prompts["split"])
@@ -46,7 +46,7 @@ def test_missing_and_unreadable_files_are_named(place: Place) -> None:
     assert len([p for p in (place.target / "images").rglob("*") if p.is_file()]) == 2
 
 
-def test_nothing_at_all(place: Place) -> None:
+def test_no_files(place: Place) -> None:
     mine = make(place.root / "made", ["a.png", "s/x/0.png"])
     with pytest.raises(UserError, match="the first should be test_seen/s/1/0.png; it contains 1 files"):
         place.generate("folder", path=str(mine))
@@ -66,7 +66,7 @@ def test_endings_and_draws(place: Place, ending: str) -> None:
     assert all(Image.open(place.root / "results" / p).size == (30, 20) for p in manifest["path"])
 
 
-def test_a_flat_folder_serves_splits_that_do_not_meet(place: Place) -> None:
+def test_a_folder_without_splits(place: Place) -> None:
     prompts = make_prompts({"test_seen": ["s/1"], "test_unseen": ["u/1"]})
     mine = make(place.root / "made", ["s/1/0.png", "s/1/1_0.png", "u/1/0.png"])
     manifest, _ = place.generate("folder", prompts, path=str(mine))
@@ -74,7 +74,7 @@ def test_a_flat_folder_serves_splits_that_do_not_meet(place: Place) -> None:
     assert manifest["path"][1].endswith("images/test_seen/s/1/1.png")
 
 
-def test_a_flat_folder_cannot_serve_a_caption_and_its_swap(place: Place) -> None:
+def test_a_folder_without_splits_cannot_serve_a_caption_and_its_swap(place: Place) -> None:
     mine = make(place.root / "made", ["s/1/0.png"])
     with pytest.raises(UserError, match="s/1 caption 0: test_seen and test_swapped have different prompts") as error:
         place.generate("folder", path=str(mine))
@@ -118,7 +118,7 @@ def test_a_manifest(place: Place, suffix: str) -> None:
         ("image_id,caption_id,path\ns/1,0,a.png\n", "test_seen and test_swapped have different prompts"),
     ],
 )
-def test_manifests_that_cannot_be_served(place: Place, rows: str, message: str) -> None:
+def test_refused_manifests(place: Place, rows: str, message: str) -> None:
     file = make(place.root / "made", ["a.png", "b.png"]) / "list.csv"
     picture(place.root / "a.png")
     file.write_text(rows)
@@ -126,7 +126,7 @@ def test_manifests_that_cannot_be_served(place: Place, rows: str, message: str) 
         place.generate("folder", path=str(file))
 
 
-def test_rows_that_are_left_out(place: Place) -> None:
+def test_skipped_rows(place: Place) -> None:
     file = make(place.root / "made", ["a.png"]) / "list.csv"
     file.write_text(
         "image_id,caption_id,split,draw,path\n"
@@ -146,8 +146,8 @@ def test_new_files_change_the_fingerprint(place: Place) -> None:
     assert folder.fingerprint(chosen) != before
 
 
-def test_what_the_papers_models_write(place: Place) -> None:
-    """Each split has a place of its own there; the same names stand in both."""
+def test_names_that_the_papers_models_write(place: Place) -> None:
+    """Each split has a place of its own there; the same names are in both."""
     seen, swapped = place.root / "seen" / "single", place.root / "swapped" / "single"
     make(seen, ["s/1_0_s-1_0.png", "s/1_1_s-1_0_R_13.png", "s/2_0_s-1.png", "s/2_1_  0.png", "s/3_0_s-2_0.png"])
     make(swapped, ["s/1_0_s-1_0_R_0.png", "s/1_0_s-1_0.png", "test_seen_s-1.png", "s/notes_1_s-1_0_R_.png"])
@@ -189,7 +189,7 @@ def test_broken_images_of_the_papers_models_are_named(place: Place) -> None:
     assert summary["unreadable"]["names"] == ["test_seen s/1 1 0"] and (manifest["status"] == "ok").sum() == 1
 
 
-def test_places_that_are_no_places(place: Place) -> None:
+def test_wrong_folders(place: Place) -> None:
     mine = make(place.root / "made", ["s/1_0_s-1_0.png"])
     with pytest.raises(UserError, match="nowhere: no such folder or manifest"):
         place.generate("folder", path={"test_seen": str(mine), "test_unseen": str(place.root / "nowhere")})
@@ -199,7 +199,7 @@ def test_places_that_are_no_places(place: Place) -> None:
         place.generate("folder", path={"test_unseen": str(mine)})
 
 
-def test_files_in_a_splits_place_that_are_of_another(place: Place) -> None:
+def test_files_of_another_split_are_skipped(place: Place) -> None:
     mine = make(place.root / "made", ["test_seen/s/1/0.png", "test_unseen/u/1/0.png"])
     manifest, summary = place.generate("folder", path={"test_unseen": str(mine)})
     assert manifest[manifest["status"] == "ok"]["split"].tolist() == ["test_unseen"]

@@ -1,4 +1,4 @@
-"""Photographs are the prompts' own images; shuffled ones are never, and nothing else changes."""
+"""Photographs are the prompts' own images, and shuffled ones never are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_manifest_is_in_the_order_of_the_prompts(place: Place) -> None:
     pd.testing.assert_frame_equal(manifest[keys], served[keys].reset_index(drop=True))
 
 
-def test_no_file_at_all(place: Place) -> None:
+def test_no_files(place: Place) -> None:
     with pytest.raises(UserError, match="generator it: no image for any of 2 prompts"):
         place.generate("photographs", make_prompts({"test_seen": ["s/none"]}))
     with pytest.raises(UserError, match="no prompts of test_seen, test_unseen"):
@@ -64,20 +64,20 @@ def test_a_single_image_cannot_be_shuffled(place: Place) -> None:
     assert set(manifest["status"][manifest["split"] == "test_unseen"]) == {"ok"}
 
 
-def test_images_without_a_file_are_nobodys_partner(place: Place) -> None:
+def test_images_without_a_file_are_not_partners(place: Place) -> None:
     manifest, _ = place.generate("shuffled")
     seen = manifest[manifest["split"] == "test_seen"]
     assert set(seen["image_id"][seen["status"] == "missing"]) == {"s/none"}
 
 
-def test_partners_depend_on_the_seed_alone() -> None:
+def test_partners_depend_only_on_the_seed_and_the_split() -> None:
     ids = [str(n) for n in range(50)]
     assert partners(ids, 0, "test_seen") == partners(ids[::-1], 0, "test_seen")
     assert partners(ids, 0, "test_seen") != partners(ids, 1, "test_seen")
     assert partners(ids, 0, "test_seen") != partners(ids, 0, "test_unseen")
 
 
-def test_names_in_the_summary_are_few() -> None:
+def test_the_summary_lists_few_names() -> None:
     manifest = make_prompts({"test_seen": [str(n) for n in range(60)]}).assign(path=None, status="missing")
     summary = summarise(manifest)
     assert summary["missing"]["count"] == 120 and len(summary["missing"]["names"]) == 20

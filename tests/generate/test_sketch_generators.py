@@ -1,4 +1,4 @@
-"""The generators of sketches have the skill that they are named for, and differ in nothing else."""
+"""The generators of sketches have the skill of their name, and differ in nothing else."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ def test_swaps_change_the_statement_at_their_place_and_only_in_swapped_prompts()
 
 
 @given(prompts(), st.integers(0, 99))
-def test_faithful_draws_what_is_said_and_nothing_else(stated: list[Statement], seed: int) -> None:
+def test_faithful_draws_exactly_what_is_stated(stated: list[Statement], seed: int) -> None:
     scene = faithful.paint(stated, start(seed), dice())
     said = {s.attribute: s.value for s in stated}
     assert scene == {**start(seed), **said}
 
 
 @given(prompts(), st.integers(0, 99))
-def test_blind_ignores_what_is_said(stated: list[Statement], seed: int) -> None:
+def test_blind_ignores_the_prompt(stated: list[Statement], seed: int) -> None:
     assert blind.paint(stated, start(seed), dice()) == start(seed)
 
 
 @given(prompts(), st.integers(0, 99), st.data())
-def test_memorizer_draws_no_pair_that_it_does_not_know(stated: list[Statement], seed: int, data: st.DataObject) -> None:
+def test_memorizer_draws_only_known_pairs(stated: list[Statement], seed: int, data: st.DataObject) -> None:
     every = [(value, a.split(":")[0]) for a, values in sorted(ATTRIBUTES.items()) for value in values]
     unknown = data.draw(st.sets(st.sampled_from(every), max_size=30)) | {(s.value, s.part) for s in stated[:1]}
     known = Counter({pair: 1 + n % 7 for n, pair in enumerate(every) if pair not in unknown})
@@ -104,7 +104,7 @@ def test_memorizer_draws_no_pair_that_it_does_not_know(stated: list[Statement], 
 
 
 @given(prompts(), st.integers(0, 99))
-def test_unbound_never_binds_as_said(stated: list[Statement], seed: int) -> None:
+def test_unbound_never_binds_as_stated(stated: list[Statement], seed: int) -> None:
     scene = unbound.paint(stated, start(seed), dice(seed))
     for s in stated:
         assert scene[s.attribute] != s.value
@@ -191,7 +191,7 @@ def run(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_prompt_gets_an_image_that_depends_on_nothing_but_itself(
+def test_an_image_depends_only_on_its_prompt(
     name: str, world: tuple[Path, dict[str, Path], pd.DataFrame], tmp_path: Path
 ) -> None:
     prompts = world[2]
@@ -205,7 +205,7 @@ def test_every_prompt_gets_an_image_that_depends_on_nothing_but_itself(
         assert (tmp_path / "some" / file).read_bytes() == (tmp_path / "all" / file).read_bytes()
 
 
-def test_generators_share_all_that_the_prompt_does_not_name(
+def test_generators_agree_on_what_the_prompt_does_not_state(
     world: tuple[Path, dict[str, Path], pd.DataFrame], tmp_path: Path
 ) -> None:
     made = {name: run(name, world, tmp_path / name) for name in NAMES}
@@ -227,7 +227,7 @@ def test_generators_share_all_that_the_prompt_does_not_name(
     assert any(pair.startswith("plaid_") for pair in made["faithful"].summary["undrawable"])
 
 
-def test_what_the_memorizer_knows_is_of_train(world: tuple[Path, dict[str, Path], pd.DataFrame]) -> None:
+def test_the_memorizer_knows_only_train(world: tuple[Path, dict[str, Path], pd.DataFrame]) -> None:
     context = Context(world[1], world[0], "", "color", 0)
     facts = pd.read_parquet(world[1]["facts"])
     train = facts[facts.image_id.astype(int) < 40]
@@ -235,7 +235,7 @@ def test_what_the_memorizer_knows_is_of_train(world: tuple[Path, dict[str, Path]
     assert len(sketching.train_birds(context)) == 40
 
 
-def test_whatever_can_be_stated_can_be_drawn() -> None:
+def test_every_attribute_can_be_drawn() -> None:
     assert all(sketching.can_have(a, v) for a, values in ATTRIBUTES.items() for v in values)
     assert not sketching.can_have("eye:shape", "curved") and not sketching.can_have("beard:color", "red")
     assert {a.split(":")[0] for a in ATTRIBUTES if a.endswith("shape")} == set(SHAPES)
