@@ -12,20 +12,14 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic_folder, write_json, write_text
 from workflow_scripts.human.answers import CHOICE
 from workflow_scripts.human.config import Notice
-from workflow_scripts.human.rendering import render
 from workflow_scripts.human.steps import WriteLabelStudio
 from workflow_scripts.human.tasks import ALL_KINDS, read_tasks, shown_columns
-from workflow_scripts.plot.page import data_uri
+from workflow_scripts.plot.page import data_uri, render
 
 
 def labeling_config(kind: str, notice: Notice) -> str:
     """Return the XML of one kind's labeling interface."""
-    columns = shown_columns(kind)
-    return render(
-        "label_studio.xml.j2", kind=ALL_KINDS[kind], control=CHOICE, notice=bool(notice.texts()),
-        pictures=[name for name in columns if name.startswith("picture")],
-        texts=[name for name in columns if name.startswith("text")],
-    )  # fmt: skip
+    return render("label_studio.xml.j2", {"kind": ALL_KINDS[kind], "control": CHOICE, "notice": bool(notice.texts())})
 
 
 def project_tasks(tasks: pd.DataFrame, pictures: Path, notice: Notice) -> list[dict[str, Any]]:

@@ -14,11 +14,11 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic_folder, write_text
 from workflow_scripts.human.config import Notice
-from workflow_scripts.human.rendering import TEMPLATES, render
 from workflow_scripts.human.steps import WritePages
 from workflow_scripts.human.tasks import ALL_KINDS, PICTURES, TEXTS, page_name, read_tasks
-from workflow_scripts.plot.page import data_uri
+from workflow_scripts.plot.page import data_uri, render
 
+TEMPLATES = Path(__file__).parent / "templates"
 _SIDE_KEYS = {"1": "1", "2": "2", "ArrowLeft": "1", "ArrowRight": "2"}
 _YES_NO_KEYS = {"y": "yes", "n": "no", "1": "yes", "2": "no", "ArrowLeft": "yes", "ArrowRight": "no"}
 _YES_NO_HINT = "Tap the answer, or press Y or N, or the left or right arrow."
@@ -42,7 +42,7 @@ def content_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _inlined(**files: str) -> dict[str, str]:
+def _inlined(**files: str) -> dict[str, Any]:
     """Return the text of each file, which a page contains unchanged, and its hash."""
     texts = {name: (TEMPLATES / file).read_text(encoding="utf-8") for name, file in files.items()}
     return texts | {f"{name}_hash": content_hash(text) for name, text in texts.items()}
@@ -73,16 +73,15 @@ def page_html(page: pd.DataFrame, pictures: Path, notice: Notice) -> str:
             for task, names, shown in zip(page["task_id"], files, texts, strict=True)
         ],
     }
-    return render(
-        "page.html.j2", kind=ALL_KINDS[kind], kind_name=kind, hint=hint, count=len(page), notice=notice,
-        data=inline_json(data), **_inlined(style="page.css", script="page.js"),
-    )  # fmt: skip
+    context = {"kind": ALL_KINDS[kind], "kind_name": kind, "hint": hint, "count": len(page), "notice": notice}
+    inlined = _inlined(style="page.css", script="page.js")
+    return render("page.html.j2", context | inlined | {"data": inline_json(data)})
 
 
 def index_html(pages: pd.DataFrame, notice: Notice) -> str:
     """Return the list of pages; ``pages`` has the columns kind, file and tasks."""
     kinds = [(ALL_KINDS[kind], rows.to_dict("records")) for kind, rows in pages.groupby("kind", sort=False)]
-    return render("index.html.j2", kinds=kinds, notice=notice, **_inlined(style="page.css"))
+    return render("index.html.j2", _inlined(style="page.css") | {"kinds": kinds, "notice": notice})
 
 
 def main(step: WritePages) -> None:

@@ -13,9 +13,9 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, write_text
 from workflow_scripts.human.config import Notice
-from workflow_scripts.human.rendering import render
 from workflow_scripts.human.steps import WriteSite
 from workflow_scripts.human.tasks import ALL_KINDS, read_tasks, shown_columns
+from workflow_scripts.plot.page import render
 
 
 def site_text(text: str) -> str:
@@ -48,7 +48,8 @@ def batch_csv(tasks: pd.DataFrame, base: str) -> str:
 def layout_html(kind: str, notice: Notice) -> str:
     """Return the site's layout of one kind of task."""
     texts = [site_text(text).replace("$", "&#36;") for text in notice.texts()]
-    return render("site.html.j2", kind=ALL_KINDS[kind], kind_name=kind, columns=shown_columns(kind), notice=texts)
+    context = {"kind": ALL_KINDS[kind], "kind_name": kind, "columns": shown_columns(kind), "notice": texts}
+    return render("site.html.j2", context)
 
 
 def main(step: WriteSite) -> None:
