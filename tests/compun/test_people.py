@@ -49,13 +49,13 @@ def tasks(place: Path) -> pd.DataFrame:
 
 
 def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path) -> None:
-    whole = make_compounds().loc[lambda table: table["complete"], "compound"]
+    complete = make_compounds().loc[lambda table: table["complete"], "compound"]
     for kind in COMPOUND_KINDS:
-        own = tasks[tasks["kind"] == kind]
-        assert sorted(own.loc[own["check"] == "none", "image_id"]) == sorted(whole)
-        sizes = own[own["check"] == "none"].groupby("batch").size()
+        of_kind = tasks[tasks["kind"] == kind]
+        assert sorted(of_kind.loc[of_kind["check"] == "none", "image_id"]) == sorted(complete)
+        sizes = of_kind[of_kind["check"] == "none"].groupby("batch").size()
         assert len(sizes) == 3 and sizes.max() - sizes.min() <= 1
-        checks = own.groupby("batch")["check"].value_counts().unstack()
+        checks = of_kind.groupby("batch")["check"].value_counts().unstack()
         assert (checks["gold"] == 2).all() and (checks["repeat"] == 2).all()
     summary = read_json(place / "human" / "tasks.json")
     assert summary["incomplete"] == 1 and summary["kinds"]["compound"]["none"] == 59
@@ -65,18 +65,18 @@ def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: P
     images = read_table(place / "images.parquet", COMPOUND_IMAGES).set_index(["compound", "role"])["path"]
     shown = tasks[(tasks["kind"] == "compound") & (tasks["check"] != "gold")]
     for row in shown.to_dict("records"):
-        own, _ = encode(read_picture(place / "images" / images[row["image_id"], "compound"]))
+        correct, _ = encode(read_picture(place / "images" / images[row["image_id"], "compound"]))
         pictures = [(place / "human" / "pictures" / row[f"picture_{i}"]).read_bytes() for i in (1, 2, 3)]
-        assert [i for i, raw in enumerate(pictures, 1) if raw == own] == [int(row["right"])]
+        assert [i for i, raw in enumerate(pictures, 1) if raw == correct] == [int(row["right"])]
         assert row["text_1"] == row["image_id"]
     places = Counter(shown.loc[shown["check"] == "none", "right"])
     assert set(places) == {"1", "2", "3"} and max(places.values()) - min(places.values()) <= 1
 
 
 def test_repeats_have_another_order(tasks: pd.DataFrame) -> None:
-    own = tasks[tasks["kind"] == "compound"].set_index("task_id")
-    for row in own[own["check"] == "repeat"].to_dict("records"):
-        first = own.loc[row["of"]]
+    of_kind = tasks[tasks["kind"] == "compound"].set_index("task_id")
+    for row in of_kind[of_kind["check"] == "repeat"].to_dict("records"):
+        first = of_kind.loc[row["of"]]
         assert [row[f"picture_{i}"] for i in (1, 2, 3)] == [first[f"picture_{i}"] for i in (3, 2, 1)]
         assert int(row["right"]) == 4 - int(first["right"]) and first["place"] < row["place"]
 
@@ -90,9 +90,9 @@ def test_orders_are_permutations() -> None:
 
 
 def test_confusing_names_the_pictures(tasks: pd.DataFrame) -> None:
-    own = tasks[(tasks["kind"] == "confusing") & (tasks["check"] == "none")].set_index("image_id")
-    assert own.loc["first7 second7", "text_1"] == "1: first7 second7, 2: first7, 3: second7"
-    assert own["right"].isna().all()
+    study = tasks[(tasks["kind"] == "confusing") & (tasks["check"] == "none")].set_index("image_id")
+    assert study.loc["first7 second7", "text_1"] == "1: first7 second7, 2: first7, 3: second7"
+    assert study["right"].isna().all()
     unknown = make_compounds(4).assign(n1=None)
     images = pd.DataFrame([(c, r, "x.png") for c in unknown["compound"] for r in ("compound", "n1", "n2")],
                           columns=["compound", "role", "path"])  # fmt: skip
@@ -166,12 +166,12 @@ def test_accuracy_majority_and_screening(place: Path, tasks: pd.DataFrame, tmp_p
     hard = [set(names[:2]), set(names[1:3]), set()]
     people: dict[str, Answer] = {f"p{i}": careful(w, h) for i, (w, h) in enumerate(zip(wrong, hard, strict=True))}
     write_answers(tmp_path / "a.jsonl", tasks, people | {"hurried": careless})
-    found = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
-    assert found["workers"] == {"answered": 4, "left_out": 1, "met_no_gold_task": 0}
+    summary = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
+    assert summary["workers"] == {"answered": 4, "left_out": 1, "met_no_gold_task": 0}
     # The mean of the three: 3, 2 and 0 of 59 are wrong.
-    assert found["accuracy"]["value"] == pytest.approx(np.mean([56 / 59, 57 / 59, 1]), abs=1e-6)
-    assert found["accuracy"]["n"] == 59 and found["accuracy"]["low"] < found["accuracy"]["value"]
-    compound, confusing = found["kinds"]["compound"], found["kinds"]["confusing"]
+    assert summary["accuracy"]["value"] == pytest.approx(np.mean([56 / 59, 57 / 59, 1]), abs=1e-6)
+    assert summary["accuracy"]["n"] == 59 and summary["accuracy"]["low"] < summary["accuracy"]["value"]
+    compound, confusing = summary["kinds"]["compound"], summary["kinds"]["confusing"]
     # Two of three are wrong at the first two names; at the third one is.
     assert compound["majority_right"] == pytest.approx(57 / 59, abs=1e-6) and compound["answers"] == 3 * 59
     assert confusing["confusing"] == [names[1]] and confusing["ties"] == 0
@@ -191,12 +191,12 @@ def test_majority() -> None:
 def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
     one = tasks[(tasks["kind"] == "compound") & (tasks["check"] == "none")].head(5)
     write_answers(tmp_path / "a.jsonl", one, {"p": careful(set(), set())})
-    found = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
-    assert found["accuracy"]["value"] == 1 and found["kinds"]["compound"]["answered"] == 5
+    summary = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
+    assert summary["accuracy"]["value"] == 1 and summary["kinds"]["compound"]["answered"] == 5
     # All five are right: Clopper and Pearson's interval of five.
-    assert found["accuracy"]["low"] ** 5 == pytest.approx(0.025, rel=1e-4) and found["accuracy"]["high"] == 1
-    assert found["kinds"]["compound"]["tasks"] == 59 and found["kinds"]["confusing"]["answered"] == 0
-    assert found["kinds"]["compound"]["agreement"]["alpha"] is None
+    assert summary["accuracy"]["low"] ** 5 == pytest.approx(0.025, rel=1e-4) and summary["accuracy"]["high"] == 1
+    assert summary["kinds"]["compound"]["tasks"] == 59 and summary["kinds"]["confusing"]["answered"] == 0
+    assert summary["kinds"]["compound"]["agreement"]["alpha"] is None
 
 
 def test_careless_people_alone_are_refused(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
-"""People whose minds are known: what they answer follows from planted probabilities, so that the analysis can be held
-against them."""
+"""Simulated people, whose answers follow planted probabilities that the analysis must recover."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ def sigmoid(x: float) -> float:
     return float(1 / (1 + np.exp(-x)))
 
 
-def answer_of(task: Mapping[str, Any], chance: float) -> tuple[str, str]:
-    """The answer that has ``chance`` and the other one; for perceptual tasks ``chance`` is that of picture_1."""
+def answer_of(task: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the answer that the planted probability is of, and the other one."""
     if task["kind"] == "match":
         return "yes", "no"
     if task["kind"] == "caption":
@@ -31,9 +30,10 @@ def simulate(
     careless: int = 0,
     seconds: float = 10.0,
 ) -> list[dict[str, Any]]:
-    """A record an answer: every one of ``workers`` people answers every task; the last ``careless`` by a coin.
+    """Return a record for each answer: each of ``workers`` people answers each task, the last ``careless`` at random.
 
-    chance(task): of yes, of the prompt's caption, of picture_1.
+    Args:
+        chance: probability of yes, of the prompt's caption, or of picture_1.
     """
     random = np.random.default_rng(seed)
     records = []
@@ -44,7 +44,7 @@ def simulate(
                 options = {"match": ("yes", "no")}.get(task["kind"], ("1", "2"))
                 answer = options[int(random.integers(2))] if coin else task["right"]
             else:
-                first, second = answer_of(task, 0)
+                first, second = answer_of(task)
                 p = 0.5 if coin else chance(task)
                 answer = first if random.random() < p else second
             records.append(

@@ -93,14 +93,14 @@ def test_planted_preferences_are_within_their_intervals(summary: dict[str, Any],
     tasks = large.tasks[large.tasks["check"] == "none"].to_dict("records")
     hits = []
     for row in summary["preferences"]:
-        mine = [
+        shown = [
             t for t in tasks
             if t["kind"] == row["kind"] and row["split"] in ("all", t["split"])
             and row["generator"] in (t["generator_1"], t["generator_2"])
             and (row["against"] in (None, "all") or row["against"] in (t["generator_1"], t["generator_2"]))
         ]  # fmt: skip
-        assert row["tasks"] == len(mine) and row["answers"] == PEOPLE * len(mine)
-        expected = [chance(t) if t["generator_1"] == row["generator"] else 1 - chance(t) for t in mine]
+        assert row["tasks"] == len(shown) and row["answers"] == PEOPLE * len(shown)
+        expected = [chance(t) if t["generator_1"] == row["generator"] else 1 - chance(t) for t in shown]
         hits.append(row["low"] <= np.mean(expected) <= row["high"])
     assert len(hits) == 60 and np.mean(hits) >= 0.9
     shares = {
@@ -118,8 +118,8 @@ def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any]
     }
     random = np.random.default_rng(0)
     for kind in ("match", "caption"):
-        mine = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
-        score = np.array([known[row["generator_1"], *prompt_key(row)] for row in mine.to_dict("records")])
+        study = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
+        score = np.array([known[row["generator_1"], *prompt_key(row)] for row in study.to_dict("records")])
         # The same people are asked about the same scores many times.
         score = np.tile(score, 100)
         share = random.binomial(PEOPLE, 1 / (1 + np.exp(-6 * (score - 0.5)))) / PEOPLE
@@ -189,9 +189,9 @@ def test_few_answers_are_enough_to_run(study: Study, tmp_path: Path) -> None:
     task = study.page("match").query("check == 'none'").iloc[0]
     record = {"task_id": task["task_id"], "worker": "w", "answer": "no", "seconds": 0, "revision": 0}
     (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
-    found = run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
-    assert found["kinds"]["match"]["answered"] == 1 and found["kinds"]["match"]["agreement"]["alpha"] is None
-    assert found["workers"]["met_no_gold_task"] == 1 and found["correlations"] == []
+    summary = run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
+    assert summary["kinds"]["match"]["answered"] == 1 and summary["kinds"]["match"]["agreement"]["alpha"] is None
+    assert summary["workers"]["met_no_gold_task"] == 1 and summary["correlations"] == []
 
 
 def test_careless_people_alone_are_refused(study: Study, tmp_path: Path) -> None:
@@ -220,12 +220,12 @@ def test_another_score(large: Study, answers: Path, tmp_path: Path) -> None:
     table.to_csv(tmp_path / "other.csv", index=False)
     table.to_parquet(tmp_path / "other.parquet")
     assert other_scores(tmp_path / "other.csv") == other_scores(tmp_path / "other.parquet")
-    found = run_analysis(
+    summary = run_analysis(
         large, [answers], tmp_path, other_scores={"upside": str(tmp_path / "other.csv")}, bootstrap=100
     )
     by_score = {
         r["score"]: r["value"]
-        for r in found["correlations"]
+        for r in summary["correlations"]
         if (r["kind"], r["split"], r["level"], r["statistic"]) == ("match", "all", "image", "kendall")
     }
     assert by_score["upside"] == pytest.approx(-by_score["expected_top1"])

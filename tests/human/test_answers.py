@@ -50,8 +50,8 @@ SITE = (
     ],
 )
 def test_fault(change: dict[str, Any], reason: str | None) -> None:
-    found = fault(GOOD | change, KINDS)
-    assert found is None if reason is None else reason in str(found)
+    problem = fault(GOOD | change, KINDS)
+    assert problem is None if reason is None else reason in str(problem)
 
 
 def _lines(path: Path, *records: Any) -> Path:

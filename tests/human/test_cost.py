@@ -39,11 +39,11 @@ def test_fee(pay: float, workers: int, expected: float) -> None:
 
 def test_total() -> None:
     config = HumanConfig(workers=5, site=SITE)
-    found = cost({"perceptual": 100, "match": 50, "caption": 0}, config)
+    total = cost({"perceptual": 100, "match": 50, "caption": 0}, config)
     # 500 answers at 10 cents and 250 at 20, and a fifth of that; 500 x 72 s and 250 x 144 s.
-    assert (found["pay"], found["fee"], found["total"], found["hours"]) == (100, 20, 120, 20)
-    assert found["hourly"] == 5
-    assert found["kinds"]["perceptual"]["hourly_at_published_seconds"] == {"20": 18, "100": 3.6}
-    lines = cost_lines(found, site=True)
+    assert (total["pay"], total["fee"], total["total"], total["hours"]) == (100, 20, 120, 20)
+    assert total["hourly"] == 5
+    assert total["kinds"]["perceptual"]["hourly_at_published_seconds"] == {"20": 18, "100": 3.6}
+    lines = cost_lines(total, site=True)
     assert lines[-1] == "total $120.00: $100.00 pay + $20.00 fee; 20.0 hours, $5.00 an hour"
     assert "no fee without a site" in cost_lines(cost({"match": 1}, HumanConfig()), site=False)[-1]

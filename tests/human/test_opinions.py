@@ -19,8 +19,8 @@ def task(name: str, kind: str, generators: str = "g", **more: object) -> dict[st
     return row | more
 
 
-def answer(worker: str, name: str, said: str, seconds: float = 1.0) -> dict[str, object]:
-    return {"worker": worker, "task_id": name, "answer": said, "seconds": seconds}
+def answer(worker: str, name: str, choice: str, seconds: float = 1.0) -> dict[str, object]:
+    return {"worker": worker, "task_id": name, "answer": choice, "seconds": seconds}
 
 
 TASKS_BY_HAND = pd.DataFrame(
@@ -50,31 +50,31 @@ ANSWERS_BY_HAND = pd.DataFrame(
 
 
 def test_majorities() -> None:
-    found = majorities(opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND), TASKS_BY_HAND).set_index("task_id")
-    assert list(found.index) == ["p1", "p2", "m1", "m2", "c1", "m3"]
-    assert found["answers"].tolist() == [3, 2, 2, 1, 3, 0]
-    assert found["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(found.at["m3", "share"])
-    assert found["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(found.at["m3", "majority"])
+    table = majorities(opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND), TASKS_BY_HAND).set_index("task_id")
+    assert list(table.index) == ["p1", "p2", "m1", "m2", "c1", "m3"]
+    assert table["answers"].tolist() == [3, 2, 2, 1, 3, 0]
+    assert table["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(table.at["m3", "share"])
+    assert table["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(table.at["m3", "majority"])
 
 
 def test_workers() -> None:
     opinions = opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
-    found = workers_of(opinions, keep=0.75).set_index("worker")
-    assert found[["gold", "gold_right"]].values.tolist() == [[2, 2], [2, 1], [0, 0]]
+    workers = workers_of(opinions, keep=0.75).set_index("worker")
+    assert workers[["gold", "gold_right"]].values.tolist() == [[2, 2], [2, 1], [0, 0]]
     # x stayed with a on the repeat, y went from a to b.
-    assert found[["repeats", "repeats_same"]].values.tolist() == [[1, 1], [1, 0], [0, 0]]
+    assert workers[["repeats", "repeats_same"]].values.tolist() == [[1, 1], [1, 0], [0, 0]]
     # z met no gold task: kept, and counted elsewhere.
-    assert found["kept"].tolist() == [True, False, True]
+    assert workers["kept"].tolist() == [True, False, True]
     assert workers_of(opinions, keep=0.5)["kept"].all()
-    assert found.at["z", "seconds_mean"] == 50.5 and found.at["x", "seconds_median"] == 1
+    assert workers.at["z", "seconds_mean"] == 50.5 and workers.at["x", "seconds_median"] == 1
 
 
 def test_preferences() -> None:
     opinions = opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
-    found = preferences(opinions, 200, 0).set_index(["kind", "generator", "against", "split"])["share"]
-    assert found["perceptual", "a", "all", "all"] == pytest.approx(3 / 5)
-    assert found["perceptual", "b", "a", "all"] == pytest.approx(2 / 5)
-    assert found["perceptual", "a", "b", "test_seen"] == pytest.approx(2 / 3)
+    shares = preferences(opinions, 200, 0).set_index(["kind", "generator", "against", "split"])["share"]
+    assert shares["perceptual", "a", "all", "all"] == pytest.approx(3 / 5)
+    assert shares["perceptual", "b", "a", "all"] == pytest.approx(2 / 5)
+    assert shares["perceptual", "a", "b", "test_seen"] == pytest.approx(2 / 3)
     shares = preferences(opinions, 200, 0)
     one = shares[(shares["kind"] == "match") & (shares["split"] == "all")].set_index("generator")
     assert one["share"].to_dict() == {"g": 1, "h": 0}

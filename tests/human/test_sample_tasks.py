@@ -127,17 +127,17 @@ def test_a_changed_picture_changes_the_task(study: Study, run: Path, tmp_path: P
 
 
 def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> None:
-    found = make_study(run, tmp_path, generators=("honest", "lazy"), splits=["test_seen", "test_swapped"])
-    shown = found.tasks[found.tasks["check"] == "none"]
+    study = make_study(run, tmp_path, generators=("honest", "lazy"), splits=["test_seen", "test_swapped"])
+    shown = study.tasks[study.tasks["check"] == "none"]
     assert set(shown["split"]) == {"test_seen", "test_swapped"}
     assert {*shown["generator_1"], *shown["generator_2"].dropna()} == {"honest", "lazy"}
-    assert {c["of"] for c in found.summary["cells"] if c["kind"] == "match"} != {0}
+    assert {c["of"] for c in study.summary["cells"] if c["kind"] == "match"} != {0}
 
 
 def test_one_generator_has_no_perceptual_task(run: Path, tmp_path: Path) -> None:
-    found = make_study(run, tmp_path, generators=("honest",))
-    assert "perceptual" not in set(found.tasks["kind"])
-    assert found.summary["kinds"]["perceptual"]["none"] == 0
+    study = make_study(run, tmp_path, generators=("honest",))
+    assert "perceptual" not in set(study.tasks["kind"])
+    assert study.summary["kinds"]["perceptual"]["none"] == 0
 
 
 def test_no_tasks_are_refused(run: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
-from workflow_scripts.human.opinions import TIE, of_split, splits_of
+from workflow_scripts.human.opinions import ALL, TIE, of_split, splits_of
 from workflow_scripts.human.tasks import prompt_key
 from workflow_scripts.stats.correlation import image_weights, kendall, pearson, spearman
 
@@ -102,7 +102,7 @@ def correlations(
         )
         for name, known in scores.items():
             scored = entries.assign(score=list(_scores(of_kind, known))).dropna(subset="score")
-            for split in splits_of(of_kind):
+            for split in [ALL, *splits_of(of_kind)]:
                 generator = rng(seed, "analyze", "correlation", kind, name, split)
                 compared = compare(of_split(scored, split), resamples, generator, mirrored=kind == "perceptual")
                 rows += [{"kind": kind, "split": split, "score": name, **row} for row in compared]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -163,32 +164,13 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def splits_of(rows: pd.DataFrame) -> list[str]:
-    """Return ALL and the splits that occur, in their order."""
-    return [ALL, *(split for split in TESTS if (rows["split"] == split).any())]
+    """Return the splits that occur, in their order."""
+    return [split for split in TESTS if (rows["split"] == split).any()]
 
 
 def of_split(rows: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the rows of a split, or all of them."""
     return rows if split == ALL else rows[rows["split"] == split]
-
-
-def _preference(answers: pd.DataFrame, key: Mapping[str, Any], resamples: int, seed: int) -> dict[str, Any]:
-    """Return a row of ``preferences``: the fraction of answers for the key's generator, and its interval."""
-    values = answers["value"].to_numpy(float)
-    if key["kind"] == "perceptual":
-        values = np.where(answers["a"] == key["generator"], values, 1 - values)
-    stream = (key[name] or "" for name in ("kind", "generator", "against", "split"))
-    images = answers["image_id"].to_numpy(str)
-    estimate = interval.share(images, values, np.ones(len(values)), resamples, rng(seed, "analyze", *stream))
-    return {
-        **key,
-        "share": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "answers": len(answers),
-        "tasks": answers["task_id"].nunique(),
-        "images": answers["image_id"].nunique(),
-    }
 
 
 def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
@@ -199,19 +181,30 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
     ``opinions`` are those of kept workers.
     """
     study = opinions[opinions["check"] == "none"]
+    second = study[study["b"].notna()]
+    sides = pd.concat(
+        [
+            study.assign(generator=study["a"], against=study["b"]),
+            second.assign(generator=second["b"], against=second["a"], value=1 - second["value"]),
+        ]
+    )
     rows = []
     for kind in (k for k in KINDS if (study["kind"] == k).any()):
-        of_kind = study[study["kind"] == kind]
-        generators = sorted({*of_kind["a"], *of_kind["b"].dropna()})
+        of_kind = sides[sides["kind"] == kind]
+        generators = sorted(of_kind["generator"].unique())
+        splits = splits_of(of_kind)
         for name in generators:
-            shown = of_kind[(of_kind["a"] == name) | (of_kind["b"] == name)]
             rivals = [None] if kind != "perceptual" else [ALL, *(other for other in generators if other != name)]
-            for rival in rivals:
-                against = shown if rival in (None, ALL) else shown[(shown["a"] == rival) | (shown["b"] == rival)]
-                for split in [*splits_of(of_kind)[1:], ALL]:
-                    answers = of_split(against, split)
-                    if len(answers):
-                        key = {"kind": kind, "generator": name, "against": rival, "split": split}
-                        rows.append(_preference(answers, key, resamples, seed))
+            for rival, split in product(rivals, [*splits, ALL]):
+                answers = of_split(of_kind[of_kind["generator"] == name], split)
+                if rival not in (None, ALL):
+                    answers = answers[answers["against"] == rival]
+                if answers.empty:
+                    continue
+                images, values = answers["image_id"].to_numpy(str), answers["value"].to_numpy(float)
+                generator = rng(seed, "analyze", kind, name, rival or "", split)
+                estimate = interval.share(images, values, np.ones(len(values)), resamples, generator)
+                counts = (len(answers), answers["task_id"].nunique(), answers["image_id"].nunique())
+                rows.append((kind, name, rival, split, estimate.value, estimate.low, estimate.high, *counts))
     columns = ["kind", "generator", "against", "split", "share", "low", "high", "answers", "tasks", "images"]
     return pd.DataFrame(rows, columns=columns)
