@@ -1,6 +1,6 @@
 # divergence: how far is test from train (DBCA)?
 # Needs the captions, their pairs, the splits, the swapped captions and the prompts. Gives the atom and compound
-# divergence of each split from train, beside that of random splits, and what figures of the distributions show.
+# divergence of each split from train, beside that of random splits, and figures of the distributions.
 
 
 rule measure_splits:
@@ -27,20 +27,9 @@ rule measure_splits:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
-        code=code_hash("workflow_scripts.divergence.measure_splits"),
-        model=CONFIG.pairs.model,
-        subgraphs=subgraph_options,
-        shuffles=CONFIG.divergence.shuffles,
-        seed=CONFIG.seed,
-        cache=CONFIG.cache,
+        **step("divergence.measure_splits"),
     shell:
-        "python -m workflow_scripts.divergence.measure_splits --captions {input.captions:q} --pairs {input.pairs:q}"
-        " --ranking {input.ranking:q} --splits {input.splits:q} --swapped {input.swapped:q}"
-        " --prompts {input.prompts:q} --adjectives {input.adjectives:q} --nouns {input.nouns:q}"
-        " --model {params.model:q} {params.subgraphs} --shuffles {params.shuffles} --seed {params.seed}"
-        " --processes {threads} --cache {params.cache:q} --dataset {DATASET:q}"
-        " --composition {wildcards.composition:q} --output {output.divergence:q} --summary {output.summary:q}"
-        " --log {log:q}"
+        "python -m {params.step} --processes {threads} --log {log:q}"
 
 
 rule draw_divergence:
@@ -51,7 +40,7 @@ rule draw_divergence:
         division=division_files,
     output:
         parts=divergence_figures(),
-        division=division_figures(),
+        path=division_figures(),
     log:
         "<logs>/{composition}/draw_divergence.log",
     benchmark:
@@ -59,11 +48,6 @@ rule draw_divergence:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.divergence.draw_divergence"),
-        definitions=measured_definitions(),
-        seed=CONFIG.seed,
-        results=results_folder,
+        **step("divergence.draw_divergence", definitions=measured_definitions()),
     shell:
-        "python -m workflow_scripts.divergence.draw_divergence --results {params.results:q} --dataset {DATASET:q}"
-        " --composition {wildcards.composition:q} --definitions {params.definitions} --division {input.division:q}"
-        " --seed {params.seed} --log {log:q}"
+        "python -m {params.step} --log {log:q}"

@@ -1,4 +1,4 @@
-# divergence: what is measured.
+# divergence: what is measured and drawn.
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.plot.labels import PART_NAMES
 
@@ -8,25 +8,19 @@ def divergence_tables(wildcards):
     return [f"{RESULTS}/{DATASET}/{composition}/divergence.parquet" for composition in CONFIG.compositions]
 
 
-def subgraph_options(wildcards):
-    """The option that asks for subgraphs of the parse, or none."""
-    sizes = CONFIG.divergence.subgraphs
-    return ["--subgraphs", sizes.nodes, sizes.branching, sizes.keep] if sizes else []
-
-
 def measured_definitions():
     """The definitions of atoms and compounds by which divergence is measured."""
     return ["pairs", "subgraphs"] if CONFIG.divergence.subgraphs else ["pairs"]
 
 
 def divergence_figures():
-    """Atoms and compounds of train beside those of each test split, a figure each, by each definition."""
+    """A figure of atoms and one of compounds for each definition and test split, beside those of train."""
     parts = [f"{definition}_{kind}" for definition, kind in PART_NAMES if definition in measured_definitions()]
     return [figure(f"{split}_{part}", "parts") for split in TESTS for part in parts]
 
 
 def division_figures():
-    """How the divergences went while the images were divided by them."""
+    """The figure of the division, if the images were divided by divergence."""
     return [figure("division")] if by_divergence() else []
 
 

@@ -265,12 +265,12 @@ def test_a_text_with_too_many_loses_its_largest(forest: list[Tree], limit: int) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subgraphs, "LIMIT", limit)
         found = find_subgraphs(plant(forest))
-    names = found.names(found.compounds)
+    names = found.names(found.occurrences.compounds)
     lost, texts = 0, 0
     for t, tree in enumerate(forest):
         every = sorted(len(members) for members, _ in listed(tree, 5, 2))
         largest = max(size for size in range(1, 9) if sum(s <= size for s in every) <= limit)
-        mine = names[found.begins[t] : found.begins[t + 1]]
+        mine = names[found.occurrences.begins[t] : found.occurrences.begins[t + 1]]
         assert sorted(mine) == sorted(name for members, name in listed(tree, 5, 2) if len(members) <= largest)
         lost += len(every) - len(mine)
         texts += len(mine) < len(every)
@@ -283,7 +283,7 @@ def test_explosive_trees_end_and_are_counted() -> None:
     long = Tree([f"c{v}" for v in range(n)], [-1, *range(n - 1)], ["r"] * n)
     found = find_subgraphs(plant([star, long, TOY[0]]))
     assert found.cut_texts == 2
-    assert np.diff(found.begins).tolist() == [n, 64_909, 7]  # all pairs; paths of 2 to 14 nodes
+    assert np.diff(found.occurrences.begins).tolist() == [n, 64_909, 7]  # all pairs; paths of 2 to 14 nodes
     assert found.cut == n * (n - 1) // 2 + n * (n - 1) // 2 - 64_909
     assert len(found.samples([[0], [1], [2]], ALL)) == 3
 
@@ -297,8 +297,8 @@ def test_empty_forests_and_pools() -> None:
 
 def test_bad_calls() -> None:
     for nodes, branching in ((1, 2), (5, 0)):
-        with pytest.raises(ValueError, match="at least 2 and 1"):
+        with pytest.raises(ValueError, match="expected nodes >= 2 and branching >= 1"):
             find_subgraphs(plant(TOY), nodes, branching)
     for position in (-1, 3):
-        with pytest.raises(IndexError, match="texts are 0 to 2"):
+        with pytest.raises(IndexError, match="expected texts from 0 to 2"):
             find_subgraphs(plant(TOY)).samples([[0, position]])

@@ -10,15 +10,15 @@ from workflow_scripts.core.section import Section
 class Subgraphs(Section):
     """The finer definition of compounds: subgraphs of the dependency parse, as in CFQ."""
 
-    nodes: int = Field(5, ge=2, le=8, description="of a connected subgraph, at most; linear ones have any size")
-    branching: int = Field(2, ge=1, le=8, description="children of a node inside a subgraph, at most")
-    keep: int = Field(100_000, ge=1, description="the heaviest compounds that count")
+    nodes: int = Field(5, ge=2, le=8, description="maximum words of a connected subgraph; paths have any length")
+    branching: int = Field(2, ge=1, le=8, description="maximum children of a node inside a subgraph")
+    keep: int = Field(100_000, ge=1, description="number of heaviest compounds that count")
 
 
 class DivergenceConfig(Section):
     """How far test is from train (DBCA)."""
 
-    shuffles: int = Field(10, ge=2, description="random splits of the same sizes, to compare with")
+    shuffles: int = Field(10, ge=2, description="random splits of the same sizes to compare with")
     subgraphs: Subgraphs | None = Field(
-        default_factory=Subgraphs, description="null: pairs alone, without the parse of every caption"
+        default_factory=Subgraphs, description="null: pairs only, without parsing every caption"
     )

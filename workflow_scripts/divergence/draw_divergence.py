@@ -1,15 +1,9 @@
-"""Draw how far the test splits of one data set and composition are from train.
-
-Atoms and compounds of train and test side by side, as in figure 6 of Keysers et al. 2020, and, where the images were
-divided by divergence, its path while the division grew. Every figure is an SVG that says its n and its seed, and whose
-bytes depend on its data alone.
-"""
+"""Draw how far the test splits of one data set and composition are from train."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,48 +12,55 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.tables import DEFINITIONS, TESTS
-from workflow_scripts.divergence.results import SYMBOLS, measured, random_share, read_divergences, share
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.tables import DIVERGENCE, TESTS
+from workflow_scripts.divergence.results import SYMBOLS, measured, random_share, share
+from workflow_scripts.divergence.steps import DrawDivergence
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words, percent
 
-# Characters of a name that stands beside its bars; where one is longer, all stand above theirs.
+# Longest name, in characters, beside its bars; if one is longer, all are above their bars.
 BESIDE = 20
-# Characters of a name above its bars.
+# Longest name above its bars; longer ones are truncated.
 ABOVE = 62
 
 
 def part_name(definition: str, name: str) -> str:
-    """A pair or its words as people say them; a part of a parse stands as it is written."""
+    """Return a pair or its words as people write them; a part of a parse is unchanged."""
     return pair_words(name.partition(":")[2] or name) if definition == "pairs" else name
 
 
 def weighed(definition: str, kind: str) -> bool:
-    """Whether the parts are weighed by W; all others are counted."""
+    """Return whether the parts are weighed by W; others are counted."""
     return (definition, kind) == ("subgraphs", "compounds")
 
 
-def cut(name: str, most: int) -> str:
-    """At most ``most`` characters, the last an ellipsis where there are more."""
+def truncated(name: str, most: int) -> str:
+    """Return at most ``most`` characters of a name, the last an ellipsis if some are missing."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def draw_shares(found: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> Figure:
-    """Bars: what share of train and of a test split each of the commonest atoms or compounds has.
+def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> Figure:
+    """Draw bars: the fractions of train and of a test split that the most frequent atoms or compounds have.
 
-    found: one of ``distributions`` of divergence.json. row: the measurement of the split's captions.
+    Args:
+        distribution: one of ``distributions`` in divergence.json.
+        row: the measurement of the split's captions.
     """
-    definition, kind, split = (found[key] for key in ("definition", "kind", "split"))
-    names = [part_name(definition, name) for name in found["names"]]
+    definition, kind, split = (distribution[key] for key in ("definition", "kind", "split"))
+    names = [part_name(definition, name) for name in distribution["names"]]
     above = max(map(len, names)) > BESIDE
     figure = Figure(figsize=size(len(names), 0.42 if above else 0.26, 1.6))
     axes = figure.add_subplot()
     rows = np.arange(len(names), dtype=float)
-    # Two bars a row; the marks tell them apart without color, and show a share of 0.
+    # Two bars per row; the marks tell them apart without color and show fractions of 0.
     height = 0.2 if above else 0.3
     upper = 0.05 if above else -height / 2
-    for side, values, y in (("train", found["train"], rows + upper), (split, found["test"], rows + upper + height)):
+    for side, values, y in (
+        ("train", distribution["train"], rows + upper),
+        (split, distribution["test"], rows + upper + height),
+    ):
         shares, color = 100 * np.array(values), SPLIT_COLORS[side]
         axes.barh(y, shares, height=height, color=color)
         axes.plot(
@@ -69,7 +70,7 @@ def draw_shares(found: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> 
     if above:
         name_rows(axes, [""] * len(names))
         for y, name in zip(rows, names, strict=True):
-            axes.text(0, y - 0.1, cut(name, ABOVE), fontsize=9, va="bottom")
+            axes.text(0, y - 0.1, truncated(name, ABOVE), fontsize=9, va="bottom")
     else:
         name_rows(axes, names)
     axes.set_xlim(left=0)
@@ -85,20 +86,21 @@ def draw_shares(found: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> 
     return figure
 
 
-def shares_description(found: Mapping[str, Any]) -> str:
-    """The shares of ``draw_shares`` in words."""
-    test, definition = SPLIT_NAMES[found["split"]], found["definition"]
-    digits = 3 if weighed(definition, found["kind"]) else 1
+def shares_description(distribution: Mapping[str, Any]) -> str:
+    """Return the fractions of ``draw_shares`` in words."""
+    test, definition = SPLIT_NAMES[distribution["split"]], distribution["definition"]
+    digits = 3 if weighed(definition, distribution["kind"]) else 1
     return ", ".join(
         f"{part_name(definition, name)} {percent(train, digits)} % of train and {percent(other, digits)} % of {test}"
-        for name, train, other in zip(found["names"], found["train"], found["test"], strict=True)
+        for name, train, other in zip(*(distribution[key] for key in ("names", "train", "test")), strict=True)
     )
 
 
 def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
-    """Lines: both divergences after each image that the greedy division placed; marks: after exchanges of images.
+    """Draw lines, both divergences after each image of the greedy division, and marks, those after exchanges.
 
-    division: the content of division.json.
+    Args:
+        division: the content of division.json.
     """
     path = division["path"]
     figure = Figure(figsize=(WIDTH, 4.9))
@@ -120,56 +122,42 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
             f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {share(reached)}, wanted: {wanted}", fontsize=10
         )
     all_axes[0].set_ylim(0, 1.02)
-    # It begins at 1 and ends at some hundredths.
+    # It starts at 1 and ends at a few hundredths.
     all_axes[1].set_yscale("log", nonpositive="mask")
     lowest = min(value for value in (0.01, division["atom_divergence"], *path["atom"]) if value > 0)
     all_axes[1].set_ylim(bottom=0.8 * lowest)
     all_axes[1].yaxis.set_major_formatter("{x:g}")
     all_axes[1].xaxis.set_major_formatter("{x:,.0f}")
     all_axes[1].set_xlabel("images placed")
-    # The atoms' has all three.
+    # The lower plot has all three entries.
     figure.legend(*all_axes[1].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=9)
     note(figure, f"n = {path['images'][-1]:,} images placed; seed {seed}")
     return figure
 
 
-def main(options: argparse.Namespace) -> None:
-    seed = options.seed
-    ours = options.results / options.dataset / options.composition
-    divergences = read_divergences(ours)
-    where = f"{options.dataset}, {options.composition}"
-    folder = options.results / "figures"
+def main(step: DrawDivergence) -> None:
+    layout = Layout(step.results, step.dataset, step.composition)
+    divergences = read_table(step.divergence, DIVERGENCE)
+    where = f"{step.dataset}, {step.composition}"
 
     def write(figure: Figure, name: str, title: str, description: str = "") -> None:
-        save(figure, folder / f"{options.dataset}_{options.composition}_{name}.svg", f"{title} ({where})", description)
+        save(figure, layout.figure(name), f"{title} ({where})", description)
 
-    drawn = {(f["definition"], f["kind"], f["split"]): f for f in read_json(ours / "divergence.json")["distributions"]}
+    distributions = {(d["definition"], d["kind"], d["split"]): d for d in read_json(step.summary)["distributions"]}
     with style():
-        for definition in options.definitions:
-            for kind in SYMBOLS:
-                for split in TESTS:
-                    found = drawn.get((definition, kind, split))
-                    row = measured(divergences, definition, split, "captions")
-                    figure, description = empty(f"{kind.capitalize()} of {SPLIT_NAMES[split]} were not measured."), ""
-                    if found and row:
-                        figure, description = draw_shares(found, row, seed), shares_description(found)
-                    title = f"{kind.capitalize()} of train and {SPLIT_NAMES[split]}: {PART_NAMES[definition, kind]}"
-                    write(figure, f"{split}_{definition}_{kind}", title, description)
-        for file in options.division:
-            write(draw_path(read_json(file), seed), "division", "Divergence while the division grew")
-    log.info("%s: figures of divergence in %s", where, folder)
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--results", type=Path, required=True, help="the folder of the artifacts")
-    result.add_argument("--dataset", required=True)
-    result.add_argument("--composition", required=True)
-    result.add_argument("--definitions", nargs="+", choices=DEFINITIONS, default=DEFINITIONS, help="to draw")
-    result.add_argument("--division", nargs="*", type=Path, default=[], help="division.json, where there is one")
-    result.add_argument("--seed", type=int, default=0, help="of the run, named in the figures")
-    return result
+        for definition, kind, split in product(step.definitions, SYMBOLS, TESTS):
+            distribution = distributions.get((definition, kind, split))
+            row = measured(divergences, definition, split, "captions")
+            figure, description = empty(f"{kind.capitalize()} of {SPLIT_NAMES[split]} were not measured."), ""
+            if distribution and row:
+                figure = draw_shares(distribution, row, step.seed)
+                description = shares_description(distribution)
+            title = f"{kind.capitalize()} of train and {SPLIT_NAMES[split]}: {PART_NAMES[definition, kind]}"
+            write(figure, f"{split}_{definition}_{kind}", title, description)
+        if step.division:
+            write(draw_path(read_json(step.division), step.seed), "division", "Divergence while the division grew")
+    log.info("%s: figures of divergence in %s", where, layout.figure("division").parent)
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

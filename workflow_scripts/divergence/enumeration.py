@@ -1,18 +1,65 @@
-"""The connected parts of trees, listed: those of few nodes and children, and downward paths of any length.
+"""List the connected parts of trees: sets of few nodes and children, and downward paths of any length.
 
-Compiled, over flat arrays. All that calls one another stands here: what numba keeps of a function does not know when
-one in another file changes.
+Compiled, over flat arrays. Functions that call each other are in one file, because numba's cache of a function does not
+notice changes in other files.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, uint64
 
 
+class Trees(NamedTuple):
+    """The trees of all texts, one after the other.
+
+    Attributes:
+        heads: of each node, a position in its own tree; -1 at roots.
+        labels, relations: 64-bit hashes, of each node.
+        offsets: where each tree begins, and the end.
+        largest: the size up to which each tree is searched.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    relations: np.ndarray
+    offsets: np.ndarray
+    largest: np.ndarray
+
+
+class Occurrences(NamedTuple):
+    """The occurrences of compounds in all texts: in each the sets first, then longer paths by their lower ends.
+
+    Attributes:
+        begins: where each text's occurrences begin, and the end.
+        compounds: the compound of each occurrence: its 64-bit code, or a number once codes are numbered.
+        inner: of each occurrence, the occurrences inside it that are one node smaller, as positions in its text.
+        inner_counts: how many these are.
+        inner_begins: where those of each text begin in ``inner``, and the end.
+    """
+
+    begins: np.ndarray
+    compounds: np.ndarray
+    inner: np.ndarray
+    inner_counts: np.ndarray
+    inner_begins: np.ndarray
+
+
+class Tree(NamedTuple):
+    """A tree in preorder; ``depths`` count from 1."""
+
+    parents: np.ndarray
+    sizes: np.ndarray
+    depths: np.ndarray
+    labels: np.ndarray
+    relations: np.ndarray
+
+
 @njit(cache=True)
 def _preorder(heads):
-    """Nodes renumbered so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees, depths."""
+    """Renumber nodes so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees, depths."""
     n = len(heads)
     child = np.full(n, -1, np.int64)
     sibling = np.full(n, -1, np.int64)
@@ -57,11 +104,11 @@ def _preorder(heads):
 
 @njit(cache=True)
 def _count(parents, depths, nodes, branching):
-    """How many compounds of each size a tree holds, in closed form: they may be far too many to list."""
+    """Count the compounds of each size in a tree, in closed form: there may be too many to list."""
     n = len(parents)
     longest = depths.max() if n else 0
     counts = np.zeros(max(nodes, longest) + 1)
-    # ways[v, c, k]: to choose c children of v, with k nodes in all at and below them.
+    # ways[v, c, k]: ways to choose c children of v, with k nodes in total at and below them.
     ways = np.zeros((n, branching + 1, nodes))
     ways[:, 0, 0] = 1
     own = np.empty(nodes + 1)
@@ -84,8 +131,8 @@ def _count(parents, depths, nodes, branching):
 
 @njit(cache=True)
 def plan(heads, offsets, nodes, branching, limit):
-    """For each tree: the largest size whose compounds, with all smaller ones, are at most ``limit``; how many these
-    are; how many larger ones are cut."""
+    """Return for each tree the largest size whose compounds, with all smaller ones, are at most ``limit``, the number
+    of these, and the number of larger ones, which are cut."""
     trees = len(offsets) - 1
     largest = np.empty(trees, np.int64)
     found = np.empty(trees, np.int64)
@@ -103,10 +150,10 @@ def plan(heads, offsets, nodes, branching, limit):
 
 @njit(cache=True)
 def _sets(parents, sizes, nodes, branching, sets):
-    """All connected sets of 2 to ``nodes`` nodes, each once, as ascending rows of ``sets`` (-1 behind); their number.
+    """Fill ``sets`` with all connected sets of 2 to ``nodes`` nodes, as ascending rows that end with -1.
 
-    A set grows by nodes behind its last one: v + 1 is the first that may follow when v is taken, v + sizes[v] when
-    it is not.
+    A set grows by nodes after its last one: the first that may follow is v + 1 if v is taken, v + sizes[v] if not.
+    Returns the number of sets.
     """
     found = 0
     chosen = np.empty(nodes, np.int64)
@@ -140,7 +187,7 @@ def _sets(parents, sizes, nodes, branching, sets):
 
 @njit(cache=True)
 def _mix(x):
-    """A bijection of 64 bits after which each bit depends on all (the finalizer of splitmix64)."""
+    """Map 64 bits one to one so that each bit depends on all (the finalizer of splitmix64)."""
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
     return x ^ (x >> uint64(31))
@@ -148,19 +195,19 @@ def _mix(x):
 
 @njit(cache=True)
 def _join(code, child):
-    """A node's code with one more child, in the order in which the children are given."""
+    """Return a node's code with one more child; the order of the children matters."""
     return _mix(code * uint64(0x9E3779B97F4A7C15) + child)
 
 
 @njit(cache=True)
 def _edge(relation, code):
-    """A child's code with the edge above it."""
+    """Return a child's code with the edge above it."""
     return _mix(_mix(code + uint64(0xD1B54A32D192ED03)) ^ relation)
 
 
 @njit(cache=True)
-def _code(members, k, parents, labels, relations, position, children, codes):
-    """The code of one set, equal for sets of equal words and relations; the last three are room to work in."""
+def _code(members, k, tree, position, children, codes):
+    """Return the code of a set of ``k`` nodes, equal for equal words and relations; the last three are scratch."""
     for i in range(k):
         position[members[i]] = i
         children[i] = 0
@@ -168,20 +215,20 @@ def _code(members, k, parents, labels, relations, position, children, codes):
         v = members[i]
         row = codes[i, : children[i]]
         row.sort()
-        code = _mix(labels[v])
+        code = _mix(tree.labels[v])
         for child in row:
             code = _join(code, child)
         if i == 0:
             return code
-        above = position[parents[v]]
-        codes[above, children[above]] = _edge(relations[v], code)
+        above = position[tree.parents[v]]
+        codes[above, children[above]] = _edge(tree.relations[v], code)
         children[above] += 1
     return uint64(0)
 
 
 @njit(cache=True)
 def _slot(table, keys, key):
-    """Where ``key`` stands, or would stand, in a table of positions in ``keys``."""
+    """Return the slot of ``key`` in a hash table of positions in ``keys``, or the free slot where it belongs."""
     slot = _mix(key) & uint64(len(table) - 1)
     while table[slot] >= 0 and keys[table[slot]] != key:
         slot = (slot + uint64(1)) & uint64(len(table) - 1)
@@ -189,105 +236,113 @@ def _slot(table, keys, key):
 
 
 @njit(cache=True)
-def _search(heads, labels, relations, largest, nodes, branching, sets, codes, inner, inner_counts):
-    """All compounds of one tree, with those inside each that are one node smaller.
-
-    Args:
-        sets: room for the sets of up to ``nodes`` nodes
-        codes, inner_counts: filled, one for each occurrence: the sets first, then longer paths by their lower ends
-        inner: filled, positions among these occurrences
-
-    Returns how much of ``inner`` is filled.
-    """
-    order, parents, sizes, depths = _preorder(heads)
-    labels, relations = labels[order], relations[order]
-    n = len(order)
-    small = min(nodes, largest)
-    found = _sets(parents, sizes, small, branching, sets)
-    length = 2
-    while length < 2 * found:
-        length *= 2
-    table = np.full(length, -1, np.int64)
-    keys = np.empty(found, np.uint64)
-    counts = np.empty(found, np.int64)
-    position = np.empty(n, np.int64)
+def _encode_sets(tree, sets, nodes, branching, codes):
+    """Fill the ``codes`` of the sets; return their sizes and keys, each key the XOR of its members' hashes."""
+    sizes = np.empty(len(sets), np.int64)
+    keys = np.empty(len(sets), np.uint64)
+    position = np.empty(len(tree.parents), np.int64)
     children = np.empty(nodes, np.int64)
-    room = np.empty((nodes, branching), np.uint64)
-    paths = np.full(n, -1, np.int64)  # of ``nodes`` nodes, by their lower ends
-    for o in range(found):
+    scratch = np.empty((nodes, branching), np.uint64)
+    for o in range(len(sets)):
         members = sets[o]
         k = 0
         key = uint64(0)
-        straight = True
         while k < nodes and members[k] >= 0:
-            if k and parents[members[k]] != members[k - 1]:
-                straight = False
             key ^= _mix(uint64(members[k] + 1))
             k += 1
-        counts[o] = k
-        codes[o] = _code(members, k, parents, labels, relations, position, children, room)
-        keys[o] = key
-        if k < small:
-            table[_slot(table, keys, key)] = o
-        elif k == nodes and straight:
-            paths[members[k - 1]] = o
+        sizes[o], keys[o] = k, key
+        codes[o] = _code(members, k, tree, position, children, scratch)
+    return sizes, keys
+
+
+@njit(cache=True)
+def _link_sets(tree, sets, sizes, keys, inner, inner_counts):
+    """Find for each set the sets inside it that lack one node; return how much of ``inner`` is filled."""
+    length = 2
+    while length < 2 * len(sets):
+        length *= 2
+    table = np.full(length, -1, np.int64)
+    for o in range(len(sets)):
+        table[_slot(table, keys, keys[o])] = o
+    position = np.empty(len(tree.parents), np.int64)
+    children = np.empty(sets.shape[1], np.int64)
     filled = 0
-    for o in range(found):
-        members, k = sets[o], counts[o]
+    for o in range(len(sets)):
+        members, k = sets[o], sizes[o]
         begun = filled
         if k > 2:
             children[:k] = 0
             for i in range(k):
                 position[members[i]] = i
             for i in range(1, k):
-                children[position[parents[members[i]]]] += 1
-            for left_out in range(k):
-                if children[left_out] == 0 or left_out == 0 and children[0] == 1:
-                    inner[filled] = table[_slot(table, keys, keys[o] ^ _mix(uint64(members[left_out] + 1)))]
+                children[position[tree.parents[members[i]]]] += 1
+            for removed in range(k):
+                # A leaf, or a root with one child: the rest is connected.
+                if children[removed] == 0 or removed == 0 and children[0] == 1:
+                    inner[filled] = table[_slot(table, keys, keys[o] ^ _mix(uint64(members[removed] + 1)))]
                     filled += 1
         inner_counts[o] = filled - begun
-    if largest <= nodes:
-        return filled
+    return filled
+
+
+@njit(cache=True)
+def _extend_paths(tree, sets, sizes, nodes, largest, codes, inner, inner_counts, filled):
+    """Add the downward paths of more than ``nodes`` nodes; return how much of ``inner`` is filled."""
+    n = len(tree.parents)
+    paths = np.full(n, -1, np.int64)  # sets that are paths of ``nodes`` nodes, by their lower ends
+    for o in range(len(sets)):
+        if sizes[o] == nodes:
+            members = sets[o]
+            straight = True
+            for k in range(1, nodes):
+                if tree.parents[members[k]] != members[k - 1]:
+                    straight = False
+            if straight:
+                paths[members[nodes - 1]] = o
     begins = np.empty(n, np.int64)  # of the longer paths, by their lower ends
-    at = found
+    at = len(sets)
     for v in range(n):
         begins[v] = at
-        at += max(0, min(depths[v], largest) - nodes)
-        code = _mix(labels[v])
+        longest = min(tree.depths[v], largest)
+        at += max(0, longest - nodes)
+        code = _mix(tree.labels[v])
         top = v
-        for size in range(2, min(depths[v], largest) + 1):
-            code = _join(_mix(labels[parents[top]]), _edge(relations[top], code))
-            top = parents[top]
+        for size in range(2, longest + 1):
+            code = _join(_mix(tree.labels[tree.parents[top]]), _edge(tree.relations[top], code))
+            top = tree.parents[top]
             if size > nodes:
                 o = begins[v] + size - nodes - 1
                 codes[o] = code
                 inner_counts[o] = 2
-                for lower in (v, parents[v]):
+                for lower in (v, tree.parents[v]):
                     inner[filled] = paths[lower] if size == nodes + 1 else begins[lower] + size - nodes - 2
                     filled += 1
     return filled
 
 
 @njit(cache=True)
-def search_all(
-    heads, labels, relations, offsets, largest, nodes, branching, begins, codes, inner, inner_counts, inner_begins,
-    first, last,
-):  # fmt: skip
-    """``_search`` in the trees from ``first`` to ``last``, into arrays over all trees."""
-    sets = np.empty((max(1, (begins[first + 1 : last + 1] - begins[first:last]).max()), nodes), np.int64)
+def search_all(trees, found, nodes, branching, first, last):
+    """List the compounds of the trees from ``first`` to ``last``, and what is inside each, into ``found``."""
+    begins = found.begins
+    room = np.empty((max(1, (begins[first + 1 : last + 1] - begins[first:last]).max()), nodes), np.int64)
     for t in range(first, last):
-        a, b = offsets[t], offsets[t + 1]
-        c, d = begins[t], begins[t + 1]
-        filled = _search(
-            heads[a:b], labels[a:b], relations[a:b], largest[t], nodes, branching,
-            sets, codes[c:d], inner[inner_begins[t] :], inner_counts[c:d],
-        )  # fmt: skip
-        inner_begins[t + 1] = inner_begins[t] + filled
+        nodes_of = slice(trees.offsets[t], trees.offsets[t + 1])
+        order, parents, sizes, depths = _preorder(trees.heads[nodes_of])
+        tree = Tree(parents, sizes, depths, trees.labels[nodes_of][order], trees.relations[nodes_of][order])
+        largest = trees.largest[t]
+        sets = room[: _sets(parents, sizes, min(nodes, largest), branching, room)]
+        codes, counts = found.compounds[begins[t] : begins[t + 1]], found.inner_counts[begins[t] : begins[t + 1]]
+        inner = found.inner[found.inner_begins[t] :]
+        set_sizes, keys = _encode_sets(tree, sets, nodes, branching, codes)
+        filled = _link_sets(tree, sets, set_sizes, keys, inner, counts)
+        if largest > nodes:
+            filled = _extend_paths(tree, sets, set_sizes, nodes, largest, codes, inner, counts, filled)
+        found.inner_begins[t + 1] = found.inner_begins[t] + filled
 
 
 @njit(cache=True)
 def listed(heads, largest, nodes, branching, found):
-    """Order, parents, depths and sets of one tree, as ``_search`` meets them."""
+    """Return order, parents, depths and sets of one tree, in the order of ``search_all``."""
     order, parents, sizes, depths = _preorder(heads)
     sets = np.empty((found, nodes), np.int64)
     return order, parents, depths, sets[: _sets(parents, sizes, min(nodes, largest), branching, sets)]

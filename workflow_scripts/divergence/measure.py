@@ -1,49 +1,61 @@
-"""How far test is from train: atom and compound divergence (DBCA: Keysers et al. 2020) of any samples.
-
-    python -m workflow_scripts.divergence.measure --train A.jsonl --test B.jsonl [--json]
-
-Each line is a sample:
-
-    {"id": "s1", "atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
-    {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
-
-id may be left out. A compound is a string, counted as atoms are, or has structure: indices of its atoms in the
-sample's, and edges, pairs of those indices (a label as third item if wanted). Those with structure are weighed by
-W(G, R) over train and test together, and the heaviest are kept. Printed are both divergences (0: the same
-distribution, 1: nothing in common), the same for random divisions of all samples at the same sizes (mean and
-population standard deviation), and how much of test's compounds is new: weighs nothing in train.
-"""
+"""Measure the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 from scipy import sparse
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.step import Input, Seed, Step
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence
 from workflow_scripts.divergence.samples import KEEP, Samples, read_samples, stack
 
 Rows = Sequence[int] | np.ndarray
-DIGITS = 6
-SHOWN = 5
+# New compounds that a report lists.
+EXAMPLES = 5
+
+
+class Measure(Step):
+    """Measure how far test is from train: atom and compound divergence (DBCA: Keysers et al. 2020) of any samples.
+
+    Each line of a file is a sample:
+
+        {"id": "s1", "atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
+        {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
+
+    id is optional. A compound is a string, counted like an atom, or has structure: indices into the sample's atoms, and
+    edges, pairs of those indices with an optional label as third item. Compounds with structure are weighed by W(G, R)
+    over train and test together, and the heaviest are kept. Prints both divergences (0: equal distributions, 1: nothing
+    in common), their mean and population standard deviation over random divisions at the same sizes, and the fraction
+    of test's compound weight that is new, i.e. has no weight in train.
+    """
+
+    train: Input = Field(description="samples of train, one JSON object per line")
+    test: Input = Field(description="samples of test, likewise")
+    keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
+    shuffles: int = Field(10, ge=1, description="random divisions to compare with")
+    seed: Seed
+    as_json: bool = Field(False, alias="json", description="print JSON")
 
 
 def totals(weights: sparse.csr_array, rows: Rows) -> np.ndarray:
-    """The sum of these rows of samples × items, by item."""
+    """Return the sum of some rows of a matrix of samples × items, by item."""
     return np.bincount(np.asarray(rows, dtype=np.int64), minlength=weights.shape[0]) @ weights
 
 
 def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float, float]:
-    """Atom divergence D_A and compound divergence D_C of train's samples against test's, both in [0, 1].
+    """Return D_A and D_C, the atom and compound divergences of train and test, both in [0, 1].
 
-    Source: Keysers et al. 2020, section 2.1. Raises UserError when a side has no atoms or no compounds.
+    Source: Keysers et al. 2020, section 2.1.
+
+    Raises:
+        UserError: a side has no atoms or no compounds.
     """
     return (
         divergence(totals(samples.atoms, train_rows), totals(samples.atoms, test_rows), ATOMS_ALPHA),
@@ -54,14 +66,16 @@ def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float,
 def random_baseline(
     samples: Samples, n_train: int, n_test: int, shuffles: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """(shuffles, 2): D_A and D_C of random divisions of ``samples``, ``n_train`` against ``n_test`` of them.
+    """Return (shuffles, 2): D_A and D_C of random divisions of ``samples`` into ``n_train`` and ``n_test``.
 
-    Weights stay as they are. A division that leaves a side without atoms or compounds has the divergence 1: the
-    sides share nothing. Raises ValueError when there are fewer samples than asked for.
+    Weights do not change. If a side has no atoms or no compounds, that divergence is 1.
+
+    Raises:
+        ValueError: there are fewer samples than ``n_train + n_test``.
     """
     n = len(samples)
     if n_train + n_test > n:
-        raise ValueError(f"{n_train} and {n_test} samples of {n}: too few")
+        raise ValueError(f"n_train {n_train} and n_test {n_test} exceed {n} samples")
     sides = np.zeros((2 * shuffles, n))
     for shuffle in range(shuffles):
         order = generator.permutation(n)
@@ -77,42 +91,41 @@ def random_baseline(
 
 
 def new_items(weights: sparse.csr_array, train_rows: Rows, test_rows: Rows) -> tuple[float, np.ndarray]:
-    """The share of test's weight that lies on items without weight in train, and those items, heaviest first."""
+    """Return the fraction of test's weight on items without weight in train, and those items, heaviest first."""
     train, test = totals(weights, train_rows), totals(weights, test_rows)
     new = np.flatnonzero((train == 0) & (test > 0))
     return float(test[new].sum() / test.sum()), new[np.argsort(-np.round(test[new], 9), kind="stable")]
 
 
 def report(train: Samples, test: Samples, shuffles: int, seed: int) -> dict[str, Any]:
-    """What is measured of two sides with the same columns, ready for JSON: six decimals."""
+    """Measure two sides with the same columns; the result is ready for JSON."""
     samples = stack([train, test])
     train_rows, test_rows = np.arange(len(train)), np.arange(len(train), len(samples))
     atom, compound = measure(samples, train_rows, test_rows)
     random = random_baseline(samples, len(train), len(test), shuffles, rng(seed, "measure"))
     (atom_mean, compound_mean), (atom_std, compound_std) = random.mean(axis=0), random.std(axis=0)
     share, new = new_items(samples.compounds, train_rows, test_rows)
-    values = {
+    return {
         "train": len(train),
         "test": len(test),
         "atoms": len(samples.atom_names),
         "compounds": len(samples.compound_names),
         "atom_divergence": atom,
         "compound_divergence": compound,
-        "random_atom_mean": atom_mean,
-        "random_atom_std": atom_std,
-        "random_compound_mean": compound_mean,
-        "random_compound_std": compound_std,
+        "random_atom_mean": float(atom_mean),
+        "random_atom_std": float(atom_std),
+        "random_compound_mean": float(compound_mean),
+        "random_compound_std": float(compound_std),
         "shuffles": shuffles,
         "seed": seed,
         "new_compound_share": share,
         "new_compounds": len(new),
-        "new_compound_examples": [samples.compound_names[column] for column in new[:SHOWN]],
+        "new_compound_examples": [samples.compound_names[column] for column in new[:EXAMPLES]],
     }
-    return {key: round(float(value), DIGITS) if isinstance(value, float) else value for key, value in values.items()}
 
 
 def readable(values: dict[str, Any]) -> str:
-    """``report`` as a few lines."""
+    """Return a report as a few lines."""
     examples = values["new_compound_examples"]
     more = ", …" if values["new_compounds"] > len(examples) else ""
     rows = {
@@ -131,29 +144,11 @@ def readable(values: dict[str, Any]) -> str:
     return "\n".join(f"{name:<19}  {text}" for name, text in rows.items())
 
 
-def positive(text: str) -> int:
-    """A whole number from 1, as an option's value."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
-def main(options: argparse.Namespace) -> None:
-    train, test = read_samples(options.train, options.test, keep=options.keep)
-    values = report(train, test, options.shuffles, options.seed)
-    print(json.dumps(values, indent=2, ensure_ascii=False) if options.json else readable(values))
-
-
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--train", type=Path, required=True, metavar="FILE", help="samples, one JSON object a line")
-    result.add_argument("--test", type=Path, required=True, metavar="FILE", help="the same for the other side")
-    result.add_argument("--keep", type=positive, default=KEEP, help=f"heaviest compounds kept ({KEEP})")
-    result.add_argument("--shuffles", type=positive, default=10, help="random divisions to compare with (10)")
-    result.add_argument("--seed", type=int, default=0, help="of the random divisions (0)")
-    result.add_argument("--json", action="store_true", help="print JSON")
-    return result
+def main(step: Measure) -> None:
+    train, test = read_samples(step.train, step.test, keep=step.keep)
+    values = report(train, test, step.shuffles, step.seed)
+    print(json.dumps(values, indent=2, ensure_ascii=False) if step.as_json else readable(values))
 
 
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

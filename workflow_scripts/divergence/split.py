@@ -1,49 +1,73 @@
-"""Divide samples into train and test of wanted divergences (DBCA: Keysers et al. 2020).
-
-    python -m workflow_scripts.divergence.split --samples S.jsonl --train 480 --test 160 \\
-        --atom-divergence 0.02 --compound-divergence 1.0 --seed 0 --out split.json
-
-The samples are written as workflow_scripts.divergence.measure has them. From each of some random samples the greedy
-algorithm fills both sides; then exchanges of samples improve on it; the best division is kept. With
---compound-divergence max the compound divergence is as large as can be found while the atom divergence stays at most
-that given. split.json holds line numbers from 0. The same seed gives the same file.
-"""
+"""Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020)."""
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_json
 from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.step import Input, Output, Seed, Step
 from workflow_scripts.divergence.exchange import HARD, REACHED, exchange, tried
 from workflow_scripts.divergence.greedy import Division, greedy
 from workflow_scripts.divergence.kernels import Goal, score
-from workflow_scripts.divergence.measure import DIGITS, measure, positive, random_baseline
+from workflow_scripts.divergence.measure import measure, random_baseline
 from workflow_scripts.divergence.samples import KEEP, Samples, read_samples
 
 RESTARTS = 3
+# Random divisions to compare with.
 SHUFFLES = 10
+# Points of the recorded path of a greedy division.
 POINTS = 1000
-# Exchanges tried in each annealing, times the root of the number of samples: more gains little.
+# Exchanges tried in an annealing, for each square root of the number of samples; more improve little.
 MOVES = 40_000
-# Sums of shares are 1 but for so much.
+# Tolerance for the rounding of a divergence.
 ROUNDING = 1e-9
-# Where the greedy algorithm comes so near to the wanted D_A, exchanges do not raise D_A.
+# If the greedy D_A is below the wanted one by at most this, exchanges do not raise it.
 NEAR = 0.01
+
+Target = Literal["max"] | float
+
+
+class Split(Step):
+    """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020).
+
+    The samples have the format of workflow_scripts.divergence.measure. From each of several random first samples, the
+    greedy algorithm fills both sides and exchanges of samples improve the result; the best division is kept. With
+    --compound-divergence max, the compound divergence is the largest found while the atom divergence is at most the
+    given one. The result lists line numbers from 0. The same seed gives the same file.
+    """
+
+    samples: Input = Field(description="samples, one JSON object per line")
+    train: int = Field(description="number of train samples")
+    test: int = Field(description="number of test samples")
+    atom_divergence: float = Field(0.02, description="wanted atom divergence; an upper bound with max")
+    compound_divergence: Annotated[Target, Field(union_mode="left_to_right")] = Field(
+        "max", description="wanted compound divergence; max: the largest"
+    )
+    seed: Seed
+    restarts: int = Field(RESTARTS, description="number of random first samples")
+    keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
+    out: Output = Field(description="the division (JSON)")
 
 
 @dataclass(frozen=True)
 class Start:
-    """What one random first sample led to: rows of ``train`` and ``test`` in ascending order, their D_A and D_C."""
+    """The division that grew from one random first sample.
+
+    Attributes:
+        greedy: the greedy division.
+        train, test: rows after exchanges, ascending.
+        atom, compound: D_A and D_C of these.
+    """
 
     greedy: Division
     train: np.ndarray
@@ -53,8 +77,8 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Split:
-    """``starts[best]`` is the division found. ``limit``: what its D_A was to keep to."""
+class Divisions:
+    """The divisions of all starts; ``starts[best]`` is the result, and ``limit`` the upper bound of its D_A."""
 
     starts: list[Start]
     best: int
@@ -70,19 +94,23 @@ def divide(
     n_train: int,
     n_test: int,
     atom: float,
-    compound: float | Literal["max"],
+    compound: Target,
     seed: int,
     restarts: int = RESTARTS,
     moves: int | None = None,
-) -> Split:
-    """Divide ``samples``: ``n_train`` and ``n_test`` of them, the others in neither.
+) -> Divisions:
+    """Divide ``samples`` into ``n_train``, ``n_test`` and unused ones.
 
-    ``atom`` and ``compound``: the wanted D_A and D_C; with "max" D_C is as large as can be while D_A is at most
-    ``atom``. ``restarts``: first samples tried, fewer if one meets both targets. ``moves``: exchanges tried in each
-    annealing, by default as many as the samples warrant. What is kept scores no worse than the greedy division of the
-    first start, nor has it a higher D_A; only where that is more than 0.01 below ``atom``, D_A may rise to ``atom``.
+    The result scores no worse than the greedy division of the first start, and its D_A is no higher, unless that
+    division is more than ``NEAR`` below ``atom``: then D_A may rise to ``atom``.
 
-    Raises UserError: sizes, targets, and a side that weighs nothing.
+    Args:
+        atom, compound: the wanted D_A and D_C; with "max", D_C is maximized while D_A is at most ``atom``.
+        restarts: first samples to try; fewer are tried if one meets both targets.
+        moves: exchanges to try in each annealing; by default as many as the number of samples warrants.
+
+    Raises:
+        UserError: sizes or targets are impossible, or a side has no weight.
     """
     check(len(samples), n_train, n_test, atom, compound, restarts)
     moves = round(MOVES * len(samples) ** 0.5) if moves is None else moves
@@ -92,53 +120,56 @@ def divide(
     goal = Goal(atom, wanted, atom, 0.0 if compound == "max" else 1.0)
     for start in range(restarts):
         generator = rng(seed, "split", start)
-        # One that weighs nothing would leave train without a distribution.
+        # A first sample without weight would leave train without a distribution.
         weighty = np.flatnonzero((samples.atoms.sum(axis=1) > 0) & (samples.compounds.sum(axis=1) > 0))
         if not len(weighty):
-            raise UserError("no sample has both atoms and compounds: nothing can diverge")
+            raise UserError("no sample has both atoms and compounds; nothing can diverge")
         first = int(weighty[generator.integers(len(weighty))])
         with Progress(n_train + n_test, f"samples of start {start + 1}") as progress:
             grown = greedy(samples, n_train, n_test, atom, wanted, first, progress)
-        found = measured(samples, grown, grown.train, grown.test)
-        if start == 0 and compound != "max" and found.atom >= atom - NEAR:
-            goal = goal._replace(limit=found.atom)
+        unchanged = measured(samples, grown, grown.train, grown.test)
+        if start == 0 and compound != "max" and unchanged.atom >= atom - NEAR:
+            goal = goal._replace(limit=unchanged.atom)
         with Progress(tried(moves), f"exchanges of start {start + 1}") as progress:
             rows = exchange(samples, grown.train, grown.test, goal, moves, generator, progress)
-        starts.append(min(found, measured(samples, grown, *rows), key=lambda one: rank(goal, one)))
+        exchanged = measured(samples, grown, *rows)
+        starts.append(min(unchanged, exchanged, key=lambda one: rank(goal, one)))
         log.info(
             "start %d of %d: atom divergence %.4f, compound divergence %.4f (greedy: %.4f, %.4f)",
-            start + 1, restarts, starts[-1].atom, starts[-1].compound, found.atom, found.compound,
+            start + 1, restarts, starts[-1].atom, starts[-1].compound, unchanged.atom, unchanged.compound,
         )  # fmt: skip
         if rank(goal, starts[-1]) < REACHED:
             break
     best = min(range(len(starts)), key=lambda start: rank(goal, starts[start]))
-    return Split(starts, best, goal.limit)
+    return Divisions(starts, best, goal.limit)
 
 
 def rank(goal: Goal, start: Start) -> float:
+    """Return the score of a division; lower is better."""
     return score(goal, start.atom, start.compound, HARD)
 
 
 def measured(samples: Samples, grown: Division, train: np.ndarray, test: np.ndarray) -> Start:
+    """Return the division into these rows, with its divergences."""
     return Start(grown, np.sort(train), np.sort(test), *measure(samples, train, test))
 
 
-def check(n: int, n_train: int, n_test: int, atom: float, compound: float | Literal["max"], restarts: int) -> None:
-    """Raise UserError for what cannot be divided."""
+def check(n: int, n_train: int, n_test: int, atom: float, compound: Target, restarts: int) -> None:
+    """Raise UserError for impossible sizes and targets."""
     for side, size in (("train", n_train), ("test", n_test)):
         if size < 1:
-            raise UserError(f"{size} samples to {side}: at least 1 is needed")
+            raise UserError(f"{side}: expected at least 1 sample, got {size}")
     if n_train + n_test > n:
-        raise UserError(f"{n_train} samples to train and {n_test} to test: there are {n}; ask for fewer")
+        raise UserError(f"{n_train} train and {n_test} test samples are more than the {n} samples; lower them")
     for kind, target in (("atom", atom), ("compound", compound)):
-        if target != "max" and not 0 <= target <= 1:
-            raise UserError(f"{kind} divergence {target}: must lie in [0, 1]")
+        if target != "max" and not 0 <= float(target) <= 1:
+            raise UserError(f"{kind} divergence: expected a number from 0 to 1, got {target}")
     if restarts < 1:
-        raise UserError(f"{restarts} restarts: at least 1 is needed")
+        raise UserError(f"restarts: expected at least 1, got {restarts}")
 
 
 def announce(samples: Samples, steps: int, restarts: int, moves: int) -> None:
-    """Say what the division will cost: seconds of a usual core."""
+    """Log what the division will cost, in seconds of a usual core."""
     kinds = samples.atoms, samples.compounds
     holders = sum(float(np.square(np.bincount(kind.indices).astype(float)).sum()) for kind in kinds)
     items = sum(kind.nnz for kind in kinds) / len(samples)
@@ -150,45 +181,46 @@ def announce(samples: Samples, steps: int, restarts: int, moves: int) -> None:
 
 
 def path(grown: Division, points: int = POINTS) -> dict[str, list[float]]:
-    """D_A and D_C while the greedy division grew: at most ``points`` of them, the last one included."""
+    """Return D_A and D_C while the greedy division grew, at most ``points`` values, with the last one."""
     defined = np.flatnonzero(~np.isnan(grown.atom) & ~np.isnan(grown.compound))
     chosen = defined[np.unique(np.linspace(0, len(defined) - 1, min(points, len(defined))).astype(int))]
     return {
         "samples": (chosen + 1).tolist(),
-        "atom": grown.atom[chosen].round(DIGITS).tolist(),
-        "compound": grown.compound[chosen].round(DIGITS).tolist(),
+        "atom": grown.atom[chosen].round(DECIMALS).tolist(),
+        "compound": grown.compound[chosen].round(DECIMALS).tolist(),
     }
 
 
-def record(samples: Samples, split: Split, settings: dict[str, Any]) -> dict[str, Any]:
-    """A division for JSON: six decimals."""
-    kept = split.kept
+def record(samples: Samples, divisions: Divisions, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the division that is kept, and how it came about, ready for JSON."""
+    kept = divisions.kept
     placed = samples.take(np.concatenate([kept.train, kept.test]))
     generator = rng(settings["seed"], "split", "random")
     random = random_baseline(placed, len(kept.train), len(kept.test), SHUFFLES, generator)
     (atom_mean, compound_mean), (atom_std, compound_std) = random.mean(axis=0), random.std(axis=0)
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([kept.train, kept.test]))
     rows = {"train": kept.train.tolist(), "test": kept.test.tolist(), "unused": unused.tolist()}
-    ids = {f"{side}_ids": [samples.ids[row] for row in some] for side, some in rows.items()} if samples.ids else {}
+    names = samples.ids
+    ids = {f"{side}_ids": [names[row] for row in lines] for side, lines in rows.items()} if names else {}
     numbers = {
-        "atom_divergence": kept.atom, "compound_divergence": kept.compound, "atom_limit": split.limit,
+        "atom_divergence": kept.atom, "compound_divergence": kept.compound, "atom_limit": divisions.limit,
         "random_atom_mean": atom_mean, "random_atom_std": atom_std,
         "random_compound_mean": compound_mean, "random_compound_std": compound_std,
     }  # fmt: skip
     return {
         "settings": settings,
-        **{name: round(float(value), DIGITS) for name, value in numbers.items()},
-        "within_limit": bool(kept.atom <= split.limit + ROUNDING),
+        **{name: round(float(value), DECIMALS) for name, value in numbers.items()},
+        "within_limit": bool(kept.atom <= divisions.limit + ROUNDING),
         "starts": [
             {
-                "greedy_atom": round(float(start.greedy.atom[-1]), DIGITS),
-                "greedy_compound": round(float(start.greedy.compound[-1]), DIGITS),
-                "atom": round(start.atom, DIGITS),
-                "compound": round(start.compound, DIGITS),
+                "greedy_atom": round(float(start.greedy.atom[-1]), DECIMALS),
+                "greedy_compound": round(float(start.greedy.compound[-1]), DECIMALS),
+                "atom": round(start.atom, DECIMALS),
+                "compound": round(start.compound, DECIMALS),
             }
-            for start in split.starts
+            for start in divisions.starts
         ],
-        "best": split.best,
+        "best": divisions.best,
         "path": path(kept.greedy),
         **rows,
         **ids,
@@ -196,7 +228,7 @@ def record(samples: Samples, split: Split, settings: dict[str, Any]) -> dict[str
 
 
 def readable(values: dict[str, Any]) -> str:
-    """``record`` as a few lines."""
+    """Return a record as a few lines."""
     settings = values["settings"]
     lines = [f"{'samples':<19}  {settings['train']} train, {settings['test']} test, {len(values['unused'])} unused"]
     for kind in ("atom", "compound"):
@@ -207,56 +239,26 @@ def readable(values: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def target(text: str) -> float | Literal["max"]:
+def main(step: Split) -> None:
+    if step.out.exists() and step.out.samefile(step.samples):
+        raise UserError(f"{step.out}: same file as --samples; choose another path")
+    (samples,) = read_samples(step.samples, keep=step.keep)
+    settings = step.model_dump(exclude={"log", "samples", "out"})
     try:
-        return "max" if text == "max" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor max") from None
-
-
-def main(options: argparse.Namespace) -> None:
-    if options.out.exists() and options.out.samefile(options.samples):
-        raise UserError(f"{options.out}: is what --samples names: write the division elsewhere")
-    (samples,) = read_samples(options.samples, keep=options.keep)
-    settings = {
-        "train": options.train,
-        "test": options.test,
-        "atom_divergence": options.atom_divergence,
-        "compound_divergence": options.compound_divergence,
-        "seed": options.seed,
-        "restarts": options.restarts,
-        "keep": options.keep,
-    }
-    try:
-        split = divide(
-            samples, options.train, options.test, options.atom_divergence, options.compound_divergence, options.seed,
-            options.restarts,
-        )  # fmt: skip
+        divisions = divide(
+            samples, step.train, step.test, step.atom_divergence, step.compound_divergence, step.seed, step.restarts
+        )
     except UserError as error:
-        raise UserError(f"{options.samples}: {error}") from error
-    values = record(samples, split, settings)
-    write_json(values, options.out)
+        raise UserError(f"{step.samples}: {error}") from error
+    values = record(samples, divisions, settings)
+    write_json(values, step.out)
     print(readable(values))
-    if options.compound_divergence == "max" and not values["within_limit"]:
+    if step.compound_divergence == "max" and not values["within_limit"]:
         log.warning(
-            "no division with an atom divergence of at most %s was found: this is the lowest; ask for fewer samples",
-            options.atom_divergence,
+            "no division with an atom divergence of at most %s was found; this is the lowest. Reduce the samples",
+            step.atom_divergence,
         )
 
 
-def arguments() -> argparse.ArgumentParser:
-    result = cli.parser(__doc__)
-    result.add_argument("--samples", type=Path, required=True, metavar="FILE", help="one JSON object a line")
-    result.add_argument("--train", type=int, required=True, help="samples to train")
-    result.add_argument("--test", type=int, required=True, help="samples to test")
-    result.add_argument("--atom-divergence", type=float, default=0.02, help="wanted, or with max allowed (0.02)")
-    result.add_argument("--compound-divergence", type=target, default="max", help="wanted, or max (max)")
-    result.add_argument("--seed", type=int, default=0, help="of the first samples and the exchanges (0)")
-    result.add_argument("--restarts", type=int, default=RESTARTS, help=f"first samples tried ({RESTARTS})")
-    result.add_argument("--keep", type=positive, default=KEEP, help=f"heaviest compounds kept ({KEEP})")
-    result.add_argument("--out", type=Path, required=True, metavar="FILE", help="the division, JSON")
-    return result
-
-
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

@@ -1,0 +1,61 @@
+"""The steps of stage divergence: their inputs, outputs and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step
+from workflow_scripts.divergence.config import DivergenceConfig
+from workflow_scripts.pairs.config import Parsing
+
+
+class MeasureSplits(Step):
+    """Measure how far each test split is from train: atom and compound divergence (DBCA; Keysers et al. 2020).
+
+    A sample is an image with its captions (in test_swapped, its swapped captions). There are two definitions of atoms
+    and compounds: ``pairs`` and, finer, ``subgraphs`` of the dependency parse. Texts ``captions`` are all captions of a
+    split's images, ``prompts`` only those prompted for; of train always all captions. Random divisions of the same
+    images at the same sizes are measured too; in them, test images have as many of their own captions as in the split,
+    since fewer words alone increase a divergence.
+    """
+
+    captions: Input = Field(description="captions.parquet")
+    pairs: Input = Field(description="pairs.parquet")
+    ranking: Input = Field(description="ranking.parquet")
+    splits: Input = Field(description="splits.parquet")
+    swapped: Input = Field(description="swapped.parquet")
+    prompts: Input = Field(description="prompts.parquet")
+    adjectives: list[Input] = Field([], description="adjective lexicons (YAML), for subgraphs")
+    nouns: Input | None = Field(None, description="noun lexicon (YAML), for subgraphs; without it any noun counts")
+    dataset: str = Field(description="name of the data set")
+    composition: str = Field(description="name of the composition")
+    settings: Annotated[DivergenceConfig, Key("divergence")] = DivergenceConfig()
+    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
+    processes: int = Field(1, ge=1, description="processes that parse at once; the result is the same")
+    cache: Cache
+    seed: Seed
+    divergence: Output = Field(description="divergence.parquet")
+    summary: Output = Field(description="divergence.json: distributions and warnings")
+
+
+class DrawDivergence(Step):
+    """Draw how far the test splits of one data set and composition are from train.
+
+    The figures show atoms and compounds of train and test side by side, as in figure 6 of Keysers et al. 2020, and, if
+    the images were divided by divergence, both divergences while the division grew. Each is an SVG that states its n
+    and its seed; the same data gives the same bytes.
+    """
+
+    divergence: Input = Field(description="divergence.parquet")
+    summary: Input = Field(description="divergence.json")
+    division: Input | None = Field(None, description="division.json, if the images were divided by divergence")
+    definitions: list[Literal["pairs", "subgraphs"]] = Field(
+        ["pairs", "subgraphs"], description="definitions of atoms and compounds to draw"
+    )
+    results: Path = Field(description="folder of the artifacts; figures are written to figures/ in it")
+    dataset: str = Field(description="name of the data set")
+    composition: str = Field(description="name of the composition")
+    seed: Seed
