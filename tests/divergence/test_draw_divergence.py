@@ -14,6 +14,7 @@ from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.divergence import draw_divergence
 from workflow_scripts.divergence.draw_divergence import draw_path, draw_shares
+from workflow_scripts.divergence.steps import DrawDivergence
 from workflow_scripts.plot.drawing import save, style
 from workflow_scripts.plot.page import described
 
@@ -30,9 +31,13 @@ ROW = {
 }  # fmt: skip
 
 
-def draw(results: Path, *more: str) -> dict[str, bytes]:
-    flags = ["--results", str(results), "--dataset", "tiny", "--composition", "color"]
-    draw_divergence.main(draw_divergence.arguments().parse_args([*flags, *more]))
+def draw(results: Path, **more: Any) -> dict[str, bytes]:
+    place = results / "tiny" / "color"
+    step = DrawDivergence(
+        divergence=place / "divergence.parquet", summary=place / "divergence.json", results=results, dataset="tiny",
+        composition="color", **more,
+    )  # fmt: skip
+    draw_divergence.main(step)
     return {
         file.stem.removeprefix("tiny_color_"): file.read_bytes()
         for file in (results / "figures").glob("tiny_color_*.svg")
@@ -56,13 +61,10 @@ def found(kind: str = "compounds", definition: str = "pairs", **more: Any) -> di
 
 
 def test_same_data_same_bytes(results: Path) -> None:
-    figures = draw(results, "--division", str(division(results)))
-    assert set(figures) == {*NAMES, "division"}
-    assert draw(results, "--division", str(division(results))) == figures
-
-
-def test_what_is_drawn_is_what_was_asked_for(results: Path) -> None:
-    assert set(draw(results, "--definitions", "pairs", "--division")) == {n for n in NAMES if "_pairs_" in n}
+    more = {"division": division(results), "definitions": ["pairs"]}
+    figures = draw(results, **more)
+    assert set(figures) == {*(n for n in NAMES if "_pairs_" in n), "division"}
+    assert draw(results, **more) == figures
 
 
 def test_a_figure_says_its_numbers(results: Path) -> None:

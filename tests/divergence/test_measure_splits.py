@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from workflow_scripts.divergence.chernoff import divergence
 from workflow_scripts.divergence.measure import measure
 from workflow_scripts.divergence.measure_splits import distributions, swapped_occurrences
 from workflow_scripts.divergence.pair_samples import pair_samples
+from workflow_scripts.divergence.steps import MeasureSplits
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import plant
 from workflow_scripts.pairs.engine import Extractor, decode_tree
@@ -121,21 +123,18 @@ def test_the_largest_shares_are_shown() -> None:
     assert sum(atoms["train"]) == pytest.approx(1, abs=1e-5)
 
 
-def step(folder: Path, *more: str) -> pd.DataFrame:
-    where = [f"--{name}={folder / name}.parquet" for name in TABLES.split()]
-    out = f"--output={folder / 'divergence.parquet'}", f"--summary={folder / 'divergence.json'}"
-    arguments = [*where, *out, "--dataset=d", "--composition=color", *more]
-    measure_splits.main(measure_splits.arguments().parse_args(arguments))
+def step(folder: Path, **more: Any) -> pd.DataFrame:
+    tables = {name: folder / f"{name}.parquet" for name in TABLES.split()}
+    out = {"divergence": folder / "divergence.parquet", "summary": folder / "divergence.json"}
+    fields = {"dataset": "d", "composition": "color", "settings": {"subgraphs": None}, **tables, **out, **more}
+    measure_splits.main(MeasureSplits(**fields))
     return read_table(folder / "divergence.parquet", DIVERGENCE)
 
 
-def parsing(folder: Path) -> list[str]:
-    """The options with which subgraphs are measured too."""
-    return [
-        *("--subgraphs", "3", "2", "500", "--model", "en_core_web_sm"),
-        *("--adjectives", str(folder / "color.yaml"), "--nouns", str(folder / "nouns.yaml")),
-        *("--cache", str(folder / "cache")),
-    ]
+def parsing(folder: Path) -> dict[str, Any]:
+    """The fields with which subgraphs are measured too."""
+    files = {"adjectives": [folder / "color.yaml"], "nouns": folder / "nouns.yaml", "cache": folder / "cache"}
+    return {"settings": {"subgraphs": {"nodes": 3, "branching": 2, "keep": 500}}, **files}
 
 
 def sides_by_hand(folder: Path, test: pd.DataFrame) -> dict[str, float]:
@@ -191,7 +190,7 @@ def test_the_step_measures_what_the_tables_say(tmp_path: Path) -> None:
     first = (tmp_path / "divergence.parquet").read_bytes()
     step(tmp_path)
     assert (tmp_path / "divergence.parquet").read_bytes() == first
-    other = step(tmp_path, "--seed=1").set_index(["split", "texts"])
+    other = step(tmp_path, seed=1).set_index(["split", "texts"])
     assert (other["compound_divergence"] == table["compound_divergence"]).all()
     assert (other["random_compound_mean"] != table["random_compound_mean"]).all()
 
@@ -199,7 +198,7 @@ def test_the_step_measures_what_the_tables_say(tmp_path: Path) -> None:
 def test_a_split_without_texts_is_said_and_not_measured(tmp_path: Path) -> None:
     all_steps(inputs(tmp_path))
     write_table(empty_table(SWAPPED), tmp_path / "swapped.parquet", SWAPPED)
-    table = step(tmp_path, *parsing(tmp_path))
+    table = step(tmp_path, **parsing(tmp_path))
     assert table.groupby(["definition", "split"]).size().to_dict() == {
         (definition, split): 2 for definition in ("pairs", "subgraphs") for split in ("test_seen", "test_unseen")
     }
@@ -214,7 +213,7 @@ def test_a_split_without_texts_is_said_and_not_measured(tmp_path: Path) -> None:
 def test_subgraphs_are_measured_beside_the_pairs(tmp_path: Path) -> None:
     all_steps(inputs(tmp_path))
     more = parsing(tmp_path)
-    table = step(tmp_path, *more)
+    table = step(tmp_path, **more)
     assert table.groupby("definition").size().to_dict() == {"pairs": 6, "subgraphs": 6}
     pairs, finer = (table[table["definition"] == name].reset_index(drop=True) for name in ("pairs", "subgraphs"))
     assert (pairs[["train", "test"]] == finer[["train", "test"]]).all(axis=None)
@@ -246,7 +245,7 @@ def test_subgraphs_are_measured_beside_the_pairs(tmp_path: Path) -> None:
     assert read_json(tmp_path / "divergence.json")["kept_compounds"] == 500
     # A cache changes nothing.
     first = (tmp_path / "divergence.parquet").read_bytes()
-    step(tmp_path, *more)
+    step(tmp_path, **more)
     assert (tmp_path / "divergence.parquet").read_bytes() == first
 
 

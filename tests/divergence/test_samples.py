@@ -120,7 +120,7 @@ def test_keep_counts_structures_alone(tmp_path: Path) -> None:
     assert read_samples(file, keep=1)[0].compound_names == ["C", "s1", "s2"]
     assert read_samples(file, keep=2)[0].compound_names == ["A", "C", "s1", "s2"]
     other = put(tmp_path / "t.jsonl", [sample([structure("A", 0, 1)])])
-    with pytest.raises(UserError, match=r"t\.jsonl: has none of the 1 heaviest compounds"):
+    with pytest.raises(UserError, match=r"t\.jsonl: none of the 1 heaviest compounds occurs"):
         read_samples(put(tmp_path / "u.jsonl", lines * 2), other, keep=1)
 
 
@@ -147,52 +147,52 @@ G = {"name": "G", "atoms": [0, 1], "edges": [[0, 1]]}
 FAULTS = {
     "not json": ("{'atoms'", "not JSON"),
     "deep": ("[" * 100_000, "not JSON"),
-    "empty line": ("  ", "empty"),
-    "no object": ("[1]", "is no object"),
+    "empty line": ("  ", "empty line"),
+    "no object": ("[1]", "expected an object"),
     "no atoms": ({"compounds": []}, "'atoms' is missing"),
     "no compounds": ({"atoms": ["a"]}, "'compounds' is missing"),
-    "atoms no list": ({"atoms": "abc", "compounds": []}, "'atoms' is no list"),
-    "compounds no list": ({"atoms": [], "compounds": {}}, "'compounds' is no list"),
+    "atoms no list": ({"atoms": "abc", "compounds": []}, "'atoms' is not a list"),
+    "compounds no list": ({"atoms": [], "compounds": {}}, "'compounds' is not a list"),
     "unknown key": ({"atom": [], "atoms": [], "compounds": []}, "unknown key 'atom'; allowed: id, atoms, compounds"),
-    "id": ({"id": 1.5, "atoms": [], "compounds": []}, "id '1.5' is neither"),
-    "id is true": ({"id": True, "atoms": [], "compounds": []}, "id 'True' is neither"),
-    "id twice": ({"id": "first", "atoms": [], "compounds": []}, "id 'first' stands in line 1 too"),
-    "atom a number": ({"atoms": [1], "compounds": []}, "atom 1: must be a text"),
-    "atom a list": ({"atoms": [["a"]], "compounds": []}, r'atom \["a"\]: must be a text'),
-    "atom empty": ({"atoms": [""], "compounds": []}, 'atom "": must be a text'),
-    "half a character": ('{"atoms": ["\\ud800"], "compounds": []}', "holds half a character"),
-    "compound a number": (sample([1]), "compound 1: must be a text that is not empty, or an object"),
-    "compound null": (sample([None]), "compound null: must be a text"),
-    "compound without a name": (sample([{"atoms": [0], "edges": []}]), "compound with the name null"),
+    "id": ({"id": 1.5, "atoms": [], "compounds": []}, "expected text or an integer, got '1.5'"),
+    "id is true": ({"id": True, "atoms": [], "compounds": []}, "expected text or an integer, got 'True'"),
+    "id twice": ({"id": "first", "atoms": [], "compounds": []}, "duplicate id 'first', also in line 1"),
+    "atom a number": ({"atoms": [1], "compounds": []}, "atom: expected a non-empty text, got 1"),
+    "atom a list": ({"atoms": [["a"]], "compounds": []}, r'atom: expected a non-empty text, got \["a"\]'),
+    "atom empty": ({"atoms": [""], "compounds": []}, 'atom: expected a non-empty text, got ""'),
+    "half a character": ('{"atoms": ["\\ud800"], "compounds": []}', "half a surrogate pair"),
+    "compound a number": (sample([1]), "compound: expected a non-empty text or an object .* got 1"),
+    "compound null": (sample([None]), "expected a non-empty text or an object .* got null"),
+    "compound without a name": (sample([{"atoms": [0], "edges": []}]), "name: expected a non-empty text, got null"),
     "compound's key": (sample([{**G, "nodes": []}]), "unknown key 'nodes'; allowed: name, atoms, edges"),
-    "compound without atoms": (sample([{"name": "G", "edges": []}]), "compound 'G' has no atoms"),
-    "compound with no atoms": (sample([{**G, "atoms": []}]), "compound 'G' has no atoms"),
-    "compound with one atom as number": (sample([{**G, "atoms": 0}]), "compound 'G' has no atoms"),
-    "index out of range": (sample([{**G, "atoms": [0, 3]}]), "compound 'G': 3 is none of the sample's 3 atoms"),
-    "index negative": (sample([{**G, "atoms": [0, -1]}]), "compound 'G': -1 is none"),
-    "index a text": (sample([{**G, "atoms": [0, "b"]}]), "compound 'G': \"b\" is none"),
-    "index true": (sample([{**G, "atoms": [0, True]}]), "compound 'G': true is none"),
-    "index twice": (sample([{**G, "atoms": [0, 1, 0]}]), "compound 'G' names an atom twice"),
-    "no edges": (sample([{"name": "G", "atoms": [0]}]), "compound 'G' has no list of edges"),
+    "compound without atoms": (sample([{"name": "G", "edges": []}]), "compound 'G': no atoms"),
+    "compound with no atoms": (sample([{**G, "atoms": []}]), "compound 'G': no atoms"),
+    "compound with one atom as number": (sample([{**G, "atoms": 0}]), "compound 'G': no atoms"),
+    "index out of range": (sample([{**G, "atoms": [0, 3]}]), "compound 'G': expected an index from 0 to 2, got 3"),
+    "index negative": (sample([{**G, "atoms": [0, -1]}]), "expected an index from 0 to 2, got -1"),
+    "index a text": (sample([{**G, "atoms": [0, "b"]}]), "expected an index from 0 to 2, got \"b\""),
+    "index true": (sample([{**G, "atoms": [0, True]}]), "from 0 to 2, got true"),
+    "index twice": (sample([{**G, "atoms": [0, 1, 0]}]), "compound 'G': duplicate atom"),
+    "no edges": (sample([{"name": "G", "atoms": [0]}]), "compound 'G': no list of edges"),
     "edge outside": (sample([{**G, "edges": [[0, 2]]}]), r"edge \[0, 2\] has an end outside the compound's atoms"),
     "edge to a text": (sample([{**G, "edges": [[0, "b"]]}]), r'edge \[0, "b"\] has an end outside'),
-    "edge of one": (sample([{**G, "edges": [[0]]}]), r"edge \[0\] is no pair"),
-    "edge of four": (sample([{**G, "edges": [[0, 1, "x", "y"]]}]), "is no pair"),
-    "label a number": (sample([{**G, "edges": [[0, 1, 2]]}]), "is no pair"),
-    "loop": (sample([{**G, "edges": [[0, 1], [1, 1]]}]), r"edge \[1, 1\] joins an atom to itself"),
-    "edge twice": (sample([{**G, "edges": [[0, 1], [0, 1]]}]), "compound 'G' has an edge twice"),
+    "edge of one": (sample([{**G, "edges": [[0]]}]), r"edge \[0\] is not a pair"),
+    "edge of four": (sample([{**G, "edges": [[0, 1, "x", "y"]]}]), "is not a pair"),
+    "label a number": (sample([{**G, "edges": [[0, 1, 2]]}]), "is not a pair"),
+    "loop": (sample([{**G, "edges": [[0, 1], [1, 1]]}]), r"edge \[1, 1\] connects an atom to itself"),
+    "edge twice": (sample([{**G, "edges": [[0, 1], [0, 1]]}]), "compound 'G': duplicate edge"),
     "unconnected": (
         {"atoms": list("abcd"), "compounds": [{"name": "K", "atoms": [0, 1, 2, 3], "edges": [[0, 1], [2, 3]]}]},
-        "compound 'K' is not connected",
+        "compound 'K': not connected",
     ),
     "a ring and one apart": (
         {"atoms": list("abcd"), "compounds": [{"name": "K", "atoms": [0, 1, 2, 3], "edges": [[0, 1], [1, 2], [2, 0]]}]},
-        "compound 'K' is not connected",
+        "compound 'K': not connected",
     ),
-    "no edge at all": (sample([{**G, "edges": []}]), "compound 'G' is not connected"),
-    "another size": (sample([structure("S", 0, 1)]), r"compound 'S' has 2 atoms and 1 edges, but 3 and 2 in .*line 1"),
-    "a string before": (sample([{**G, "name": "x"}]), "compound 'x' has structure here and is a string before"),
-    "a structure before": (sample(["S"]), "compound 'S' is a string here and has structure in .*: line 1"),
+    "no edge at all": (sample([{**G, "edges": []}]), "compound 'G': not connected"),
+    "another size": (sample([structure("S", 0, 1)]), r"compound 'S': 2 atoms and 1 edges, but 3 and 2 in .*line 1"),
+    "a string before": (sample([{**G, "name": "x"}]), "compound 'x' has structure here, but is a string before"),
+    "a structure before": (sample(["S"]), "compound 'S' is a string here, but has structure in .*: line 1"),
 }  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def test_not_utf_8(tmp_path: Path) -> None:
 )
 def test_an_empty_side(lines: list[Any], things: str, tmp_path: Path) -> None:
     good = put(tmp_path / "good.jsonl", [sample(["x"])])
-    with pytest.raises(UserError, match=rf"bad\.jsonl: holds no {things}"):
+    with pytest.raises(UserError, match=rf"bad\.jsonl: no {things}"):
         read_samples(good, put(tmp_path / "bad.jsonl", lines))
 
 

@@ -36,11 +36,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def with_options(**changed: Any) -> str:
         options = {
-            "samples": tmp_path / "S.jsonl", "train": 20, "test": 10, "atom-divergence": 0.1,
-            "compound-divergence": 1.0, "seed": 0, "restarts": 1, "out": tmp_path / "split.json",
-        } | {key.replace("_", "-"): value for key, value in changed.items()}  # fmt: skip
-        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-        step.main(step.arguments().parse_args(words))
+            "samples": tmp_path / "S.jsonl", "train": 20, "test": 10, "atom_divergence": 0.1,
+            "compound_divergence": 1.0, "seed": 0, "restarts": 1, "out": tmp_path / "split.json",
+        } | changed  # fmt: skip
+        step.main(step.Split(**options))
         return Path(options["out"]).read_text()
 
     return with_options
@@ -139,13 +138,13 @@ def test_what_is_written(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"train": 31}, "31 samples to train and 10 to test: there are 40"),
-        ({"train": 0}, "0 samples to train: at least 1"),
-        ({"test": -1}, "-1 samples to test: at least 1"),
-        ({"atom_divergence": 1.01}, "atom divergence 1.01: must lie in [0, 1]"),
-        ({"compound_divergence": -0.5}, "compound divergence -0.5: must lie in [0, 1]"),
-        ({"compound_divergence": "nan"}, "compound divergence nan: must lie in [0, 1]"),
-        ({"restarts": 0}, "0 restarts: at least 1"),
+        ({"train": 31}, "31 train and 10 test samples are more than the 40 samples"),
+        ({"train": 0}, "train: expected at least 1 sample, got 0"),
+        ({"test": -1}, "test: expected at least 1 sample, got -1"),
+        ({"atom_divergence": 1.01}, "atom divergence: expected a number from 0 to 1, got 1.01"),
+        ({"compound_divergence": -0.5}, "compound divergence: expected a number from 0 to 1, got -0.5"),
+        ({"compound_divergence": "nan"}, "compound divergence: expected a number from 0 to 1, got nan"),
+        ({"restarts": 0}, "restarts: expected at least 1, got 0"),
     ],
 )
 def test_refused(run: Run, tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -157,7 +156,7 @@ def test_refused(run: Run, tmp_path: Path, options: dict[str, Any], message: str
 
 def test_an_empty_file_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
-    with pytest.raises(UserError, match=r"empty\.jsonl: holds no samples"):
+    with pytest.raises(UserError, match=r"empty\.jsonl: no samples"):
         run(samples=tmp_path / "empty.jsonl")
 
 
@@ -183,7 +182,7 @@ def test_a_path_of_few_points() -> None:
 
 def test_the_samples_are_not_overwritten(run: Run, tmp_path: Path) -> None:
     before = (tmp_path / "S.jsonl").read_text()
-    with pytest.raises(UserError, match=r"S\.jsonl: is what --samples names"):
+    with pytest.raises(UserError, match=r"S\.jsonl: same file as --samples"):
         run(out=tmp_path / "S.jsonl")
     assert (tmp_path / "S.jsonl").read_text() == before
 
@@ -201,6 +200,6 @@ def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
 def test_a_limit_of_0_is_kept_but_for_rounding(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
     (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
-    values = json.loads(run(train=5, test=5, **{"atom-divergence": 0, "compound-divergence": "max"}))
+    values = json.loads(run(train=5, test=5, atom_divergence=0, compound_divergence="max"))
     assert values["within_limit"] and values["compound_divergence"] == 1
     assert not [record for record in caplog.records if "no division" in record.getMessage()]

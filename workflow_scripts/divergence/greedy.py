@@ -1,15 +1,14 @@
-"""The greedy division of samples into train and test by wanted divergences.
+"""Divide samples greedily into train and test with wanted divergences.
 
-Source: Keysers et al. 2020, the step as in the pseudocode of the walk-through. One random sample starts train. Then,
-whichever of train and test is further behind its size takes the sample of the pool that brings
-|D_C − d_C| + |D_A − d_A| lowest; scores are compared to ten decimals, ties go to the first sample of the file. Of a
-side without weight there is no divergence: as a deviation it counts 1, the most there is, so that no target is met by
-leaving a side empty.
+Source: Keysers et al. 2020, with the step as in the pseudocode of the walk-through. One random sample starts train.
+Then the side that is further behind its size takes the sample of the pool that minimizes |D_C − d_C| + |D_A − d_A|;
+scores are compared to ten decimals, ties go to the first sample of the file. While a side has no weight, a divergence
+is undefined and counts as a deviation of 1, the maximum, so that an empty side meets no target.
 
-With the weights w of a side, e its exponent (alpha for train, 1 − alpha for test) and o the other side's, what a
-sample u of weights v would add to the overlap Σ w^e o is its gain, Σ over u's items of ((w + v)^e − w^e) o. When a
-sample is placed, only the gains of those that share an item with it change: all scores of a step cost one pass over
-the pool, however many items it has.
+With the weights w of a side, its exponent e (alpha for train, 1 − alpha for test) and the other side's powers o, a
+sample u with weights v adds its gain to the overlap Σ w^e o: the sum over its items of ((w + v)^e − w^e) o. Placing a
+sample changes only the gains of samples that share an item with it. So all scores of a step cost one pass over the
+pool, however many items it has.
 """
 
 from __future__ import annotations
@@ -23,16 +22,17 @@ from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
 from workflow_scripts.divergence.kernels import TRAIN, as_items, empty_sides, place, renew, take
 from workflow_scripts.divergence.samples import Samples
 
-# Gains are computed anew after as many steps: sums that only grow by differences drift.
+# Steps after which gains are computed anew, because sums of differences drift.
 RENEW = 256
 
 
 @dataclass(frozen=True)
 class Division:
-    """Rows of the samples in ``train`` and in ``test``, in the order taken.
+    """A division of samples.
 
-    ``atom`` and ``compound``: D_A and D_C after each sample placed, as long as both sides together; NaN where a side
-    weighs nothing yet.
+    Attributes:
+        train, test: rows of the samples, in the order taken.
+        atom, compound: D_A and D_C after each sample was placed; NaN while a side has no weight.
     """
 
     train: np.ndarray
@@ -50,10 +50,11 @@ def greedy(
     first: int,
     progress: Progress | None = None,
 ) -> Division:
-    """Divide ``samples`` greedily, beginning with sample ``first`` in train.
+    """Divide ``samples`` greedily, starting with sample ``first`` in train.
 
-    ``n_train`` and ``n_test``: samples of each side, at least 1, together no more than there are. ``atom`` and
-    ``compound``: the wanted D_A and D_C.
+    Args:
+        n_train, n_test: samples of each side, at least 1 and together at most all.
+        atom, compound: the wanted D_A and D_C.
     """
     kinds = as_items(samples.atoms, ATOMS_ALPHA), as_items(samples.compounds, COMPOUNDS_ALPHA)
     sides = empty_sides(kinds[0]), empty_sides(kinds[1])

@@ -1,7 +1,7 @@
-"""Divisions of samples, compiled: what a sample would add to the overlap of train and test, and exchanges.
+"""Compiled kernels for dividing samples: gains of the greedy algorithm, and exchanges.
 
-The overlap is Σ train^alpha test^(1 − alpha), over the weights of atoms or of compounds. All that calls one another
-stands here: what numba keeps of a function does not know when one in another file has changed.
+The overlap is Σ train^alpha test^(1 − alpha) over the weights of atoms or of compounds. Functions that call each other
+are in one file, because numba's cache of a function does not notice changes in other files.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Items(NamedTuple):
     totals: np.ndarray
     item_starts: np.ndarray
     holders: np.ndarray
-    # Of one item in ascending order, so that equal ones are raised to a power once.
+    # Ascending for each item, so that equal weights are raised to a power once.
     holder_weights: np.ndarray
 
 
 class Sides(NamedTuple):
-    """What train (0) and test (1) weigh, and what each sample would add to the overlap on either side."""
+    """The weights of train (0) and test (1), and what each sample would add to the overlap on either side."""
 
     weights: np.ndarray  # 2 × items
     powers: np.ndarray  # weights to the power of the side's exponent
@@ -42,6 +42,7 @@ class Sides(NamedTuple):
 
 
 def as_items(matrix: sparse.csr_array, alpha: float) -> Items:
+    """Return a matrix of samples × items in the form that the kernels take."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     order = np.lexsort((rows, matrix.data, matrix.indices))
     counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
@@ -53,15 +54,13 @@ def as_items(matrix: sparse.csr_array, alpha: float) -> Items:
 
 
 def empty_sides(items: Items) -> Sides:
+    """Return sides without samples."""
     shape = (2, len(items.item_starts) - 1)
     return Sides(np.zeros(shape), np.zeros(shape), np.zeros(2), np.zeros(1), np.zeros((2, len(items.totals))))
 
 
 class Goal(NamedTuple):
-    """D_A = ``atom`` and D_C = ``compound`` are wanted, D_A at most ``limit``.
-
-    ``pull``: what a deviation of D_A counts beside one of D_C.
-    """
+    """The wanted D_A and D_C, the upper bound ``limit`` of D_A, and the weight ``pull`` of a deviation of D_A."""
 
     atom: float
     compound: float
@@ -70,27 +69,29 @@ class Goal(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Atoms, or compounds: what the samples hold, what the sides weigh, and room to work in."""
+    """Atoms or compounds: the samples' items, the sides' weights, and scratch space."""
 
     items: Items
     sides: Sides
-    change: np.ndarray  # zeros, one an item, between two calls
-    touched: np.ndarray  # the items of two samples
+    change: np.ndarray  # one per item, zeros between calls
+    touched: np.ndarray  # items of two samples
 
 
 @njit(cache=True)
 def power(x, exponent):
+    """Return x to the power of the exponent."""
     return np.sqrt(x) if exponent == 0.5 else x**exponent
 
 
 @njit(cache=True)
 def deviation(reached, wanted):
+    """Return the deviation from a wanted divergence; 1 if the divergence is undefined."""
     return 1.0 if np.isnan(reached) else abs(reached - wanted)
 
 
 @njit(cache=True)
 def renew(items, sides):
-    """Overlap and gains from the weights alone."""
+    """Compute overlap and gains anew from the weights."""
     sides.overlap[0] = 0.0
     sides.gains[:] = 0.0
     for item in range(sides.weights.shape[1]):
@@ -135,7 +136,7 @@ def place(items, sides, sample, side):
 
 @njit(cache=True)
 def divergence_with(items, sides, sample, side, other_power):
-    """Of train and test once ``sample`` is on ``side``; ``other_power``: that of the other side's total."""
+    """Return the divergence once ``sample`` is on ``side``; ``other_power`` is the power of the other side's total."""
     total = sides.totals[side] + items.totals[sample]
     if total == 0.0 or other_power == 0.0:
         return np.nan
@@ -145,7 +146,7 @@ def divergence_with(items, sides, sample, side, other_power):
 
 @njit(cache=True)
 def take(atoms, compounds, atom_sides, compound_sides, targets, sizes, side_of, taken, reached, begin, end):
-    """Steps ``begin`` to ``end``: fill ``side_of``, ``taken`` and ``reached``."""
+    """Run steps ``begin`` to ``end`` of the greedy algorithm: fill ``side_of``, ``taken`` and ``reached``."""
     placed = np.array([np.sum(side_of == TRAIN), np.sum(side_of == TEST)])
     for step in range(begin, end):
         side = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
@@ -169,14 +170,14 @@ def take(atoms, compounds, atom_sides, compound_sides, targets, sizes, side_of, 
 
 @njit(cache=True)
 def score(goal, atom, compound, penalty):
-    """Lower is better; ``atom`` and ``compound``: the reached D_A and D_C."""
+    """Return the score of the reached D_A and D_C; lower is better."""
     over = 1.0 if np.isnan(atom) else max(0.0, atom - goal.limit)
     return deviation(compound, goal.compound) + goal.pull * deviation(atom, goal.atom) + penalty * over
 
 
 @njit(cache=True)
 def overlap_after(kind, out, into, side, both):
-    """The overlap once ``into`` has taken the place of ``out`` on ``side``, and, if ``both``, the other way too."""
+    """Return the overlap once ``into`` replaces ``out`` on ``side`` and, if ``both``, the reverse on the other side."""
     items, sides, other = kind.items, kind.sides, 1 - side
     count = 0
     for sample, sign in ((out, -1.0), (into, 1.0)):
@@ -199,6 +200,7 @@ def overlap_after(kind, out, into, side, both):
 
 @njit(cache=True)
 def divergence_after(kind, out, into, side, both, overlap):
+    """Return the divergence after an exchange, with ``overlap_after``."""
     items, sides, other = kind.items, kind.sides, 1 - side
     more = items.totals[into] - items.totals[out]
     here, there = sides.totals[side] + more, sides.totals[other] - (more if both else 0.0)
@@ -209,6 +211,7 @@ def divergence_after(kind, out, into, side, both, overlap):
 
 @njit(cache=True)
 def swap(kind, out, into, side, both, overlap):
+    """Make an exchange."""
     items, sides, other = kind.items, kind.sides, 1 - side
     for sample, sign in ((out, -1.0), (into, 1.0)):
         for j in range(items.starts[sample], items.starts[sample + 1]):
@@ -226,16 +229,17 @@ def swap(kind, out, into, side, both, overlap):
 
 @njit(cache=True)
 def sum_up(kind):
-    """The overlap from the powers alone: one that only grows by differences drifts."""
+    """Compute the overlap anew from the powers, because a sum of differences drifts."""
     kind.sides.overlap[0] = np.sum(kind.sides.powers[TRAIN] * kind.sides.powers[TEST])
 
 
 @njit(cache=True)
 def anneal(atoms, compounds, goal, penalty, temperature, draws, order, sizes, reached):
+    """Try an exchange for each row of ``draws``; return the mean absolute change of the score."""
     n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
     sum_up(atoms)
     sum_up(compounds)
-    # A sample in its own place: where the division is.
+    # Exchanging a sample with itself gives the current divergences.
     one = order[0]
     reached[0] = divergence_after(atoms, one, one, TRAIN, False, atoms.sides.overlap[0])
     reached[1] = divergence_after(compounds, one, one, TRAIN, False, compounds.sides.overlap[0])
@@ -264,12 +268,13 @@ def anneal(atoms, compounds, goal, penalty, temperature, draws, order, sizes, re
 
 @njit(cache=True)
 def clear(atoms, compounds, goal, penalty, item, luck, order, sizes):
+    """Exchange each train sample that holds ``item``; return False, unchanged, if the others have no room."""
     n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
     holds = np.zeros(n, np.bool_)
     for i in range(compounds.items.item_starts[item], compounds.items.item_starts[item + 1]):
         holds[compounds.items.holders[i]] = True
-    to_go = np.sum(holds[order[:n_train]])
-    if to_go == 0 or to_go > np.sum(~holds[order[n_train:]]):
+    leaving = np.sum(holds[order[:n_train]])
+    if leaving == 0 or leaving > np.sum(~holds[order[n_train:]]):
         return False
     sum_up(atoms)
     sum_up(compounds)
@@ -280,7 +285,7 @@ def clear(atoms, compounds, goal, penalty, item, luck, order, sizes):
         lowest, best, atom_overlap, compound_overlap = np.inf, -1, 0.0, 0.0
         for draw in luck[i]:
             j = n_train + int(draw * (n - n_train))
-            # The next that does not hold it, round the end.
+            # The next sample without the item, from the start after the end.
             while holds[order[j]]:
                 j = j + 1 if j + 1 < n else n_train
             both = j < placed

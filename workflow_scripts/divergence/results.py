@@ -1,4 +1,4 @@
-"""The divergences that the stage ``divergence`` measured: beside a score, and in words."""
+"""The divergences that stage ``divergence`` measured, for tables and in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workflow_scripts.core.io import read_table
 from workflow_scripts.core.tables import DIVERGENCE, TESTS
 from workflow_scripts.plot.labels import PART_NAMES
 
-# Of table.csv: what a column holds, by definition and column of divergence.parquet.
+# Columns of table.csv: the definition and the column of divergence.parquet.
 COLUMNS = {
     "atom_divergence": ("pairs", "atom_divergence"),
     "compound_divergence": ("pairs", "compound_divergence"),
@@ -23,12 +23,12 @@ SYMBOLS = {"atoms": "D_A", "compounds": "D_C"}
 
 
 def read_divergences(place: Path) -> pd.DataFrame:
-    """place: the folder of a composition."""
+    """Read the divergences of a composition from its folder."""
     return read_table(place / "divergence.parquet", DIVERGENCE)
 
 
 def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str) -> Mapping[str, Any]:
-    """The row of one measurement; empty where it was not made."""
+    """Return the row of one measurement; empty if it was not made."""
     rows = divergences[
         (divergences["definition"] == definition) & (divergences["split"] == split) & (divergences["texts"] == texts)
     ]
@@ -36,9 +36,9 @@ def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str)
 
 
 def beside_score(divergences: pd.DataFrame, split: str, prompts: str) -> dict[str, float | None]:
-    """``COLUMNS`` of a score: how far the texts that were prompted for are from train, None where nobody measured it.
+    """Return ``COLUMNS`` of a score: the divergence of the texts prompted for from train, None if not measured.
 
-    prompts: as in table.csv. Just those captions of test_seen that were swapped are not measured by themselves.
+    The swapped captions of test_seen alone (``prompts`` "swapped") are not measured.
     """
     if split == "test_seen" and prompts == "swapped":
         return dict.fromkeys(COLUMNS)
@@ -49,18 +49,18 @@ def beside_score(divergences: pd.DataFrame, split: str, prompts: str) -> dict[st
 
 
 def share(value: float) -> str:
-    """A divergence as people read it."""
+    """Return a divergence with three decimals."""
     return "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
 def random_share(row: Mapping[str, Any], kind: str) -> str:
-    """What random divisions give. kind: ``atom`` or ``compound``."""
+    """Return mean and standard deviation of random divisions; ``kind`` is ``atom`` or ``compound``."""
     mean, deviation = row[f"random_{kind}_mean"], row[f"random_{kind}_std"]
     return share(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
 
 
 def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, list[tuple[str, str] | None]]]:
-    """A line for each kind of part: its name, and by test split the divergence and the random one, None for neither."""
+    """Return a line for each kind of part: its name and, by test split, the divergence and the random one or None."""
     lines = []
     for (definition, kind), name in PART_NAMES.items():
         column = kind.removesuffix("s")
@@ -72,7 +72,7 @@ def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, l
 
 
 def divergence_note(divergences: pd.DataFrame) -> str:
-    """What the lines of ``divergence_lines`` mean; nothing where nothing was measured."""
+    """Return what ``divergence_lines`` mean; an empty text if nothing was measured."""
     if divergences.empty:
         return ""
     shuffles = int(divergences["shuffles"].iloc[0])

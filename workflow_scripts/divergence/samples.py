@@ -1,13 +1,13 @@
 """Samples as bags of atoms and compounds, and the JSON lines that they are read from.
 
-One object a line:
+One object per line:
 
     {"id": "s1", "atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
     {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
 
-``id`` may be left out. Atoms are counted, repeats too. A compound is a string, which is counted as well, or has
-structure: ``atoms`` are indices into the sample's own atoms, ``edges`` are pairs of those indices, in order, with a
-label as third item if wanted; together they must be connected. Compounds with structure are weighed by W (weights.py).
+``id`` is optional. Atoms are counted. A compound is a string, which is counted too, or has structure: ``atoms`` are
+indices into the sample's atoms, and ``edges`` are ordered pairs of those indices, with an optional label as third item;
+together they must be connected. Compounds with structure are weighed by W (weights.py).
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.progress import track
 from workflow_scripts.divergence.weights import heaviest, occurrence_weights
 
+# Compounds with structure to keep.
 KEEP = 100_000
-KEYS = ("id", "atoms", "compounds")
-STRUCTURE = ("name", "atoms", "edges")
+SAMPLE_KEYS = ("id", "atoms", "compounds")
+COMPOUND_KEYS = ("name", "atoms", "edges")
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples and what each is made of.
+    """Samples and their parts.
 
-    ``atoms``: samples × atoms, float64, how often each occurs. ``compounds``: samples × compounds, float64, what each
-    weighs in the sample. The names are those of the columns. ``ids``: what the user calls each sample, None for a
-    sample without; None as a whole where no sample has one.
+    Attributes:
+        atoms: samples × atoms, float64, counts.
+        compounds: samples × compounds, float64, weights.
+        atom_names, compound_names: of the columns.
+        ids: the user's id of each sample, None for a sample without; None if no sample has one.
     """
 
     atoms: sparse.csr_array
@@ -51,27 +54,27 @@ class Samples:
         return self.atoms.shape[0]
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Samples:
-        """The samples of these rows, in this order, with all columns."""
+        """Return the samples of these rows, in this order, with all columns."""
         rows = np.asarray(rows, dtype=np.int64)
         ids = None if self.ids is None else [self.ids[row] for row in rows]
         return Samples(self.atoms[rows], self.compounds[rows], self.atom_names, self.compound_names, ids)
 
     def trimmed(self) -> Samples:
-        """The same without the columns that weigh nothing in any sample."""
-        parts = []
+        """Return the same without columns that have no weight in any sample."""
+        kept = []
         for matrix, names in ((self.atoms, self.atom_names), (self.compounds, self.compound_names)):
-            there = np.unique(matrix.indices)
-            columns = sparse.csr_array(matrix[:, there])
+            present = np.unique(matrix.indices)
+            columns = sparse.csr_array(matrix[:, present])
             columns.sort_indices()
-            parts.append((columns, [names[column] for column in there]))
-        (atoms, atom_names), (compounds, compound_names) = parts
+            kept.append((columns, [names[column] for column in present]))
+        (atoms, atom_names), (compounds, compound_names) = kept
         return Samples(atoms, compounds, atom_names, compound_names, self.ids)
 
 
 def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
-    """Samples from two bags each: name to weight. Columns are in the order of the names."""
+    """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
     if len(atoms) != len(compounds):
-        raise ValueError(f"{len(atoms)} bags of atoms, {len(compounds)} of compounds: each sample has one of both")
+        raise ValueError(f"{len(atoms)} bags of atoms, but {len(compounds)} of compounds")
     atom_matrix, atom_names = _bags(atoms)
     compound_matrix, compound_names = _bags(compounds)
     return Samples(atom_matrix, compound_matrix, atom_names, compound_names)
@@ -92,7 +95,7 @@ def count_matrix(
     shape: tuple[int, int],
     values: Sequence[float] | np.ndarray | None = None,
 ) -> sparse.csr_array:
-    """A sparse matrix of sums: ``values`` (1 each by default) at (row, column), repeats added, columns in order."""
+    """Return a sparse matrix with the sums of ``values`` (default: 1 each) at (row, column), columns sorted."""
     values = np.ones(len(rows)) if values is None else np.asarray(values, dtype=np.float64)
     matrix = sparse.coo_array((values, (np.asarray(rows, np.int64), np.asarray(columns, np.int64))), shape=shape)
     matrix = matrix.tocsr()
@@ -102,12 +105,14 @@ def count_matrix(
 
 
 def read_samples(*paths: str | Path, keep: int = KEEP) -> list[Samples]:
-    """The samples of each file, a row a line, with the same columns for all files, ordered by name.
+    """Read the samples of each file, a row per line; all files get the same columns, sorted by name.
 
-    Compounds with structure are weighed over all files together; of those the ``keep`` with the largest W(G) are
-    kept (of equals, the names that come first), and those that weigh nothing are left out. Compounds that are strings
-    are all kept. A name is one compound: it has one size, and structure everywhere or nowhere.
-    Raises UserError that names file and line.
+    Compounds with structure are weighed over all files together. Of those, the ``keep`` with the largest W(G) are kept
+    (ties by name), and those without weight are dropped. Compounds that are strings are all kept. A name stands for one
+    compound: it has one size, and it has structure everywhere or nowhere.
+
+    Raises:
+        UserError: a fault, with file and line.
     """
     reader = _Reader()
     ends = [0]
@@ -118,12 +123,12 @@ def read_samples(*paths: str | Path, keep: int = KEEP) -> list[Samples]:
     result = [whole.take(np.arange(start, end)) for start, end in pairwise(ends)]
     for path, samples in zip(paths, result, strict=True):
         if not samples.compounds.nnz:
-            raise UserError(f"{path}: has none of the {keep} heaviest compounds: keep more")
+            raise UserError(f"{path}: none of the {keep} heaviest compounds occurs; increase --keep")
     return result
 
 
 def stack(parts: Sequence[Samples]) -> Samples:
-    """One after the other, samples that have the same columns (those of ``read_samples``)."""
+    """Concatenate samples that have the same columns."""
     ids = [identity for part in parts for identity in (part.ids or [None] * len(part))]
     return Samples(
         sparse.vstack([part.atoms for part in parts], format="csr"),
@@ -135,6 +140,7 @@ def stack(parts: Sequence[Samples]) -> Samples:
 
 
 def _connected(nodes: Sequence[int], edges: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the edges connect all nodes."""
     above = {node: node for node in nodes}
 
     def top(node: int) -> int:
@@ -143,17 +149,17 @@ def _connected(nodes: Sequence[int], edges: Sequence[Sequence[Any]]) -> bool:
             node = above[node]
         return node
 
-    parts = len(nodes)
+    components = len(nodes)
     for edge in edges:
         one, other = top(edge[0]), top(edge[1])
         if one != other:
             above[one] = other
-            parts -= 1
-    return parts == 1
+            components -= 1
+    return components == 1
 
 
 class _Reader:
-    """Collects lines as flat arrays. A name's code is its place among the names seen so far."""
+    """Collects lines as flat arrays; the code of a name is its position among the names read so far."""
 
     def __init__(self) -> None:
         self.where = ""
@@ -161,7 +167,7 @@ class _Reader:
         self.atoms: dict[str, int] = {}
         self.strings: dict[str, int] = {}
         self.structures: dict[str, int] = {}
-        # Of each name with structure: how many atoms and edges it has, and where it was first seen.
+        # For each name with structure: its numbers of atoms and edges, and its first place.
         self.sizes: list[tuple[int, int, str]] = []
         self.atom_rows, self.atom_codes = array("q"), array("q")
         self.string_rows, self.string_codes = array("q"), array("q")
@@ -179,10 +185,10 @@ class _Reader:
                 self.where = f"{path}: line {number}"
                 identity = self._sample(self._record(line))
                 if identity is not None and lines.setdefault(identity, number) != number:
-                    self.fail(f"id {identity!r} stands in line {lines[identity]} too: give each sample its own")
+                    self.fail(f"duplicate id {identity!r}, also in line {lines[identity]}; ids must be unique")
         for things, old, new in zip(("samples", "atoms", "compounds"), before, self._counts(), strict=True):
             if old == new:
-                raise UserError(f"{path}: holds no {things}: nothing to measure")
+                raise UserError(f"{path}: no {things}; nothing to measure")
 
     def _counts(self) -> tuple[int, int, int]:
         return len(self.ids), len(self.atom_codes), len(self.string_codes) + len(self.occurrence_codes)
@@ -191,22 +197,22 @@ class _Reader:
         try:
             record = json.loads(line.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            self.fail(f"byte 0x{error.object[error.start]:02x} is not UTF-8: save the file as UTF-8")
+            self.fail(f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8")
         except (ValueError, RecursionError) as error:
-            self.fail(f"not JSON ({error}): each line is one object" if line.strip() else "empty: remove it")
+            self.fail(f"not JSON ({error}); each line must be one object" if line.strip() else "empty line; remove it")
         if not isinstance(record, dict):
-            self.fail("is no object: each line is one object with 'atoms' and 'compounds'")
-        self._check_keys("sample", record, KEYS)
+            self.fail("expected an object with 'atoms' and 'compounds'")
+        self._check_keys("sample", record, SAMPLE_KEYS)
         for key in ("atoms", "compounds"):
             if not isinstance(record.get(key), list):
-                self.fail(f"{key!r} is {'no list' if key in record else 'missing'}: list the sample's {key}")
+                self.fail(f"{key!r} is {'not a list' if key in record else 'missing'}; list the sample's {key}")
         return record
 
     def _sample(self, record: dict[str, Any]) -> str | int | None:
-        """Takes one sample; returns its id."""
+        """Add one sample; return its id."""
         identity = record.get("id")
         if not (identity is None or type(identity) is int or self._is_name(identity)):
-            self.fail(f"id {str(identity)[:40]!r} is neither text nor a whole number")
+            self.fail(f"id: expected text or an integer, got {str(identity)[:40]!r}")
         row = len(self.ids)
         self.ids.append(identity)
         codes = self._codes(record["atoms"], self.atoms, "atom")
@@ -219,7 +225,7 @@ class _Reader:
         codes = self._codes(compounds, self.strings, "compound")
         self.string_codes.extend(codes)
         self.string_rows.extend([row] * len(codes))
-        # Two occurrences share an edge where its ends, their order and its label are the same.
+        # Two occurrences share an edge if its ends, their order and its label are equal.
         edges: dict[tuple[Any, ...], int] = {}
         for compound in structured:
             self._occurrence(compound, row, len(record["atoms"]), edges)
@@ -231,7 +237,7 @@ class _Reader:
         try:
             name.encode()
         except UnicodeEncodeError:
-            self.fail(f"{ascii(name)[:60]} holds half a character")
+            self.fail(f"{ascii(name)[:60]} has half a surrogate pair; write the whole character")
         return True
 
     def _codes(self, names: list[Any], known: dict[str, int], what: str) -> list[int]:
@@ -241,11 +247,11 @@ class _Reader:
             pass
         for name in names:
             if not self._is_name(name):
-                also = ", or an object with name, atoms and edges" if what == "compound" else ""
-                self.fail(f"{what} {json.dumps(name)[:40]}: must be a text that is not empty{also}")
+                also = " or an object with name, atoms and edges" if what == "compound" else ""
+                self.fail(f"{what}: expected a non-empty text{also}, got {json.dumps(name)[:40]}")
             if known is self.strings and name in self.structures:
                 self.fail(
-                    f"compound {name!r} is a string here and has structure in {self.sizes[self.structures[name]][2]}:"
+                    f"compound {name!r} is a string here, but has structure in {self.sizes[self.structures[name]][2]};"
                     " write it one way"
                 )
             known.setdefault(name, len(known))
@@ -254,33 +260,31 @@ class _Reader:
     def _check_keys(self, what: str, record: dict[str, Any], allowed: Sequence[str]) -> None:
         for key in record:
             if key not in allowed:
-                self.fail(f"{what} has the unknown key {key!r}; allowed: {', '.join(allowed)}")
+                self.fail(f"{what}: unknown key {key!r}; allowed: {', '.join(allowed)}")
 
     def _occurrence(self, compound: dict[str, Any], row: int, n_atoms: int, seen: dict[tuple[Any, ...], int]) -> None:
-        """Takes one compound with structure; ``seen`` are the edges of the sample so far and their numbers."""
-        self._check_keys("compound", compound, STRUCTURE)
+        """Add one compound with structure; ``seen`` numbers the sample's edges so far."""
+        self._check_keys("compound", compound, COMPOUND_KEYS)
         name, nodes, edges = compound.get("name"), compound.get("atoms"), compound.get("edges")
         if not self._is_name(name):
-            self.fail(f"compound with the name {json.dumps(name)[:40]}: must be a text that is not empty")
+            self.fail(f"compound: name: expected a non-empty text, got {json.dumps(name)[:40]}")
         if not isinstance(nodes, list) or not nodes:
-            self.fail(f"compound {name!r} has no atoms: list the indices of its atoms in the sample's")
+            self.fail(f"compound {name!r}: no atoms; list their indices in the sample's atoms")
         for node in nodes:
             if type(node) is not int or not 0 <= node < n_atoms:
-                self.fail(
-                    f"compound {name!r}: {json.dumps(node)[:40]} is none of the sample's {n_atoms} atoms (from 0)"
-                )
+                self.fail(f"compound {name!r}: expected an index from 0 to {n_atoms - 1}, got {json.dumps(node)[:40]}")
         members = set(nodes)
         if len(members) < len(nodes):
-            self.fail(f"compound {name!r} names an atom twice: name each once")
+            self.fail(f"compound {name!r}: duplicate atom; remove one")
         if not isinstance(edges, list):
-            self.fail(f"compound {name!r} has no list of edges: list pairs of its atoms ([] for a single atom)")
+            self.fail(f"compound {name!r}: no list of edges; list pairs of its atoms ([] for a single atom)")
         for edge in edges:
             self._check_edge(name, edge, members)
         if not _connected(nodes, edges):
-            self.fail(f"compound {name!r} is not connected by its edges: split it, or add edges")
+            self.fail(f"compound {name!r}: not connected; split it or add edges")
         known = [seen.setdefault(tuple(edge), n_atoms + len(seen)) for edge in edges]
         if len(set(known)) < len(known):
-            self.fail(f"compound {name!r} has an edge twice: name each once")
+            self.fail(f"compound {name!r}: duplicate edge; remove one")
         self._check_size(name, len(nodes), len(edges))
         self.occurrence_rows.append(row)
         self.occurrence_codes.append(self.structures[name])
@@ -290,29 +294,30 @@ class _Reader:
 
     def _check_edge(self, name: str, edge: Any, members: set[int]) -> None:
         if not isinstance(edge, list) or not 2 <= len(edge) <= 3 or (len(edge) == 3 and not isinstance(edge[2], str)):
-            fault = "is no pair of indices, with a text as label if wanted"
+            fault = "is not a pair of indices with an optional text label"
         elif type(edge[0]) is not int or type(edge[1]) is not int or not members.issuperset(edge[:2]):
             fault = "has an end outside the compound's atoms"
         elif edge[0] == edge[1]:
-            fault = "joins an atom to itself"
+            fault = "connects an atom to itself"
         else:
             return
         self.fail(f"compound {name!r}: edge {json.dumps(edge)[:40]} {fault}")
 
     def _check_size(self, name: str, nodes: int, edges: int) -> None:
         if name in self.strings:
-            self.fail(f"compound {name!r} has structure here and is a string before: write it one way")
+            self.fail(f"compound {name!r} has structure here, but is a string before; write it one way")
         code = self.structures.setdefault(name, len(self.structures))
         if code == len(self.sizes):
             self.sizes.append((nodes, edges, self.where))
         elif self.sizes[code][:2] != (nodes, edges):
             old_nodes, old_edges, where = self.sizes[code]
             self.fail(
-                f"compound {name!r} has {nodes} atoms and {edges} edges, but {old_nodes} and {old_edges} in {where}:"
-                " a name is one compound"
+                f"compound {name!r}: {nodes} atoms and {edges} edges, but {old_nodes} and {old_edges} in {where};"
+                " rename one of them"
             )
 
     def samples(self, keep: int) -> Samples:
+        """Return all samples read so far, with the ``keep`` heaviest compounds that have structure."""
         n = len(self.ids)
         atom_names, rank = _sorted_names(self.atoms)
         atoms = count_matrix(self.atom_rows, rank[np.asarray(self.atom_codes)], (n, len(atom_names)))
@@ -336,7 +341,7 @@ class _Reader:
 
 
 def _sorted_names(codes: Mapping[str, int]) -> tuple[list[str], np.ndarray]:
-    """The names in order, and for each code the place of its name in that order."""
+    """Return the names, sorted, and for each code the position of its name."""
     names = sorted(codes)
     rank = np.empty(len(names), dtype=np.int64)
     rank[[codes[name] for name in names]] = np.arange(len(names))

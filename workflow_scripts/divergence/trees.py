@@ -15,17 +15,18 @@ from workflow_scripts.pairs.engine import Extractor, decode_tree
 from workflow_scripts.pairs.tree import Tree
 from workflow_scripts.text.parsing import fill
 
-BATCH = 4096  # texts held at once
+# Texts in memory at once.
+BATCH = 4096
 
 
 @dataclass(frozen=True)
 class Forest:
-    """A tree a text, its nodes in the text's order; a text without words has none.
+    """The dependency trees of texts, nodes in the order of the text; a text without words has an empty tree.
 
     Attributes:
-        labels, relations: of each node, positions in ``label_names`` and ``relation_names`` (int32)
-        heads: of each node, a position in its own tree; -1 at a root (int32)
-        offsets: where each tree begins, and the end (int64, one more than trees)
+        labels, relations: of each node, positions in ``label_names`` and ``relation_names`` (int32).
+        heads: of each node, a position in its own tree; -1 at roots (int32).
+        offsets: where each tree begins, and the end (int64).
     """
 
     label_names: list[str]
@@ -40,7 +41,7 @@ class Forest:
 
 
 def plant(trees: Iterable[Tree]) -> Forest:
-    """The forest of ``trees``, in their order."""
+    """Return the forest of ``trees``, in their order."""
     labels, relations, heads, offsets = array("i"), array("i"), array("i"), array("q", [0])
     label_codes: dict[str, int] = {}
     relation_codes: dict[str, int] = {}
@@ -49,17 +50,17 @@ def plant(trees: Iterable[Tree]) -> Forest:
         relations.extend([relation_codes.setdefault(name, len(relation_codes)) for name in tree.relations])
         heads.extend(tree.heads)
         offsets.append(len(heads))
-    nodes = [np.array(part, np.int32) for part in (labels, relations, heads)]
+    nodes = [np.array(values, np.int32) for values in (labels, relations, heads)]
     return Forest(list(label_codes), list(relation_codes), *nodes, np.array(offsets, np.int64))
 
 
 def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str], processes: int) -> Forest:
-    """The trees of ``texts``; those that the cache of stage ``pairs`` does not hold are parsed."""
+    """Return the trees of ``texts``; those that are not in the cache of stage ``pairs`` are parsed."""
     batches = [list(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
     with Progress(len(texts), "texts") as progress:
         parsed = fill(extractor, cache, batches, processes, progress.add)
     if parsed:
-        log.info("%d texts parsed, the others were known", parsed)
+        log.info("%d texts parsed; the others were cached", parsed)
 
     def trees() -> Iterable[Tree]:
         for batch in batches:

@@ -1,9 +1,9 @@
-"""What a compound with structure weighs in a sample: W(G, R) of Keysers et al. 2020, section 2.1.
+"""The weight of a compound with structure in a sample: W(G, R) of Keysers et al. 2020, section 2.1.
 
-W(G, R) is the maximum, over the occurrences g of G in R, of one minus the maximum, over the occurrences in R that
-strictly contain g (of any compound G'), of P(G'|G): the share of the samples with G in which an occurrence of G'
-contains one of G. An occurrence within no other weighs 1. A compound that only ever occurs within one larger one
-weighs 0: the larger one speaks for it. W(G) is the sum over samples.
+W(G, R) is the maximum over the occurrences g of G in R of one minus the maximum over the occurrences in R that strictly
+contain g (of any compound G') of P(G'|G), the fraction of the samples with G in which an occurrence of G' contains one
+of G. An occurrence within no other weighs 1. A compound that occurs only within one larger compound weighs 0. W(G) is
+the sum over samples.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-# Pairs of occurrences that are compared at once: 128 MiB of words.
+# Pairs of occurrences compared at once: 128 MiB of words.
 BLOCK = 1 << 24
 
 
 def containments(members: sparse.csr_array, block: int = BLOCK) -> tuple[np.ndarray, np.ndarray]:
-    """Which occurrences of one sample strictly contain which: the contained ones, and those that contain them.
+    """Return the pairs of occurrences of one sample of which the second strictly contains the first, as two arrays.
 
-    ``members``: occurrences × elements, 1 where a node or an edge of the sample belongs to the occurrence. A strict
-    subgraph has fewer nodes or fewer edges, and none of its own.
+    Args:
+        members: occurrences × elements, 1 if a node or an edge of the sample belongs to the occurrence. A strict
+            subgraph has fewer nodes or fewer edges and none of its own.
     """
     n = members.shape[0]
     used = np.unique(members.indices)
@@ -29,10 +30,10 @@ def containments(members: sparse.csr_array, block: int = BLOCK) -> tuple[np.ndar
     rows = max(1, block // n)
     lower, upper = [], []
     for start in range(0, n, rows):
-        part = slice(start, start + rows)
-        inside = size[part, None] < size
+        block_rows = slice(start, start + rows)
+        inside = size[block_rows, None] < size
         for word in words.T:
-            inside &= (word[part, None] & ~word) == 0
+            inside &= (word[block_rows, None] & ~word) == 0
         inner, outer = np.divmod(np.flatnonzero(inside), n)
         lower.append(inner + start)
         upper.append(outer)
@@ -42,17 +43,18 @@ def containments(members: sparse.csr_array, block: int = BLOCK) -> tuple[np.ndar
 def weigh(
     sample: np.ndarray, compound: np.ndarray, lower: np.ndarray, upper: np.ndarray, shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """W(G, R), samples × compounds, weights of 0 left out.
+    """Return W(G, R), samples × compounds, without entries of 0.
 
-    ``sample`` and ``compound``: of which sample and of which compound each occurrence is. ``lower`` and ``upper``:
-    numbers of occurrences of one sample, of which the second strictly contains the first.
+    Args:
+        sample, compound: the sample and the compound of each occurrence.
+        lower, upper: pairs of occurrences of one sample, of which the second strictly contains the first.
     """
     sample, compound = np.asarray(sample, np.int64), np.asarray(compound, np.int64)
     n_samples, n_compounds = shape
     present, place = np.unique(compound * n_samples + sample, return_inverse=True)
     having = np.bincount(present // max(1, n_samples), minlength=n_compounds)
 
-    # P(G'|G): samples are counted once for each pair (G, G'), however often it occurs there.
+    # P(G'|G): a sample counts once for each pair (G, G').
     pair = compound[lower] * n_compounds + compound[upper]
     order = np.lexsort((sample[lower], pair))
     pair, of = pair[order], sample[lower][order]
@@ -76,11 +78,12 @@ def weigh(
 def occurrence_weights(
     sample: np.ndarray, compound: np.ndarray, starts: np.ndarray, elements: np.ndarray, shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """W(G, R), samples × compounds, of occurrences in the order of their samples.
+    """Return W(G, R), samples × compounds, of occurrences in the order of their samples.
 
-    ``sample`` and ``compound``: of which sample (ascending) and of which compound each occurrence is. Occurrence ``i``
-    consists of ``elements[starts[i]:starts[i + 1]]``: nodes and edges of its sample, numbered together from 0, each
-    once.
+    Args:
+        sample, compound: the sample (ascending) and the compound of each occurrence.
+        starts, elements: occurrence ``i`` is ``elements[starts[i]:starts[i + 1]]``, distinct nodes and edges of its
+            sample, numbered together from 0.
     """
     sample = np.asarray(sample, np.int64)
     lower, upper = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -100,7 +103,7 @@ def occurrence_weights(
 
 
 def heaviest(totals: np.ndarray, keep: int) -> np.ndarray:
-    """The columns of the ``keep`` largest W(G), ascending, without those of 0; of equal ones the first columns."""
-    # Sums of the same weights can differ in their last digits.
+    """Return the columns of the ``keep`` largest W(G) above 0, ascending; ties go to the first columns."""
+    # Sums of equal weights can differ in the last digits.
     order = np.argsort(-np.round(totals, 9), kind="stable")[:keep]
     return np.sort(order[totals[order] > 0])
