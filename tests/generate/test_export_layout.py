@@ -23,7 +23,7 @@ from workflow_scripts.core import tables
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.generate import export_layout
-from workflow_scripts.generate.export_layout import cycled, main, number_classes, padded, prompt_entries, words_of
+from workflow_scripts.generate.export_layout import cycled, entries_of, main, number_classes, padded, words_of
 from workflow_scripts.generate.steps import ExportLayout
 
 TEXTS = {
@@ -303,7 +303,7 @@ def test_words(text: str) -> None:
 @given(st.integers(0, 50), st.integers(1, 20))
 def test_padding_fills_the_last_batch(number: int, batch: int) -> None:
     rows = pd.DataFrame({"image_id": [f"i{n:02d}" for n in range(number)], "caption_id": 0, "text": "a bird"})
-    entries = prompt_entries(rows)[0]
+    entries = entries_of(rows, prompts=True)[0]
     longer = padded(entries, batch)
     assert len(longer) % batch == 0 and len(longer) < number + batch and longer[:number] == entries
     assert {e.name for e in longer} == {e.name for e in entries}

@@ -6,14 +6,38 @@ Each photograph has a file of ten captions, one a line; a caption's id is its li
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
+from pydantic import Field
 
 from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.archive import contents, unpack
+from workflow_scripts.dataset.origins import SHA256, Candidate, Published, candidates
 from workflow_scripts.dataset.source import spread
+
+
+class Files(Section):
+    """Where the files are; by default, at their public addresses."""
+
+    root: str | None = Field(
+        None, min_length=1, description="folder or base address of the files; null: their public addresses"
+    )
+    images_sha256: str | None = Field(
+        None, pattern=SHA256, description="null: the published one, of the public address"
+    )
+    captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
+
+    def places(self, published: Mapping[str, Published]) -> dict[str, list[Candidate]]:
+        """Return where each file may be; without ``images`` for captions alone."""
+        return {
+            key: candidates(getattr(self, key), self.root, getattr(self, f"{key}_sha256"), published)
+            for key in ("captions", "labels", "images")
+            if getattr(self, key, None) is not None
+        }
 
 
 def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> tuple[pd.DataFrame, list[str]]:

@@ -95,46 +95,27 @@ def cycled(captions: Sequence[str], number: int) -> list[str]:
     return [captions[i % len(captions)] for i in range(number)]
 
 
-def image_entries(captions: pd.DataFrame, image_ids: Iterable[str]) -> tuple[list[Entry], list[str]]:
-    """Return an entry for each image that has a caption with words, sorted by id.
+def entries_of(captions: pd.DataFrame, *, prompts: bool = False) -> tuple[list[Entry], list[str]]:
+    """Return an entry for each image, or for each prompt, that has a caption with words, sorted by name.
 
     Args:
         captions: image_id, caption_id, text.
-        image_ids: the images.
+        prompts: whether each caption, whatever its draws, is an entry of its own.
 
     Returns:
         The entries, and ``image_id caption_id`` of each caption without a word.
     """
-    wanted = sorted(image_ids)
-    rows = captions[captions["image_id"].isin(wanted)].sort_values(["image_id", "caption_id"])
-    texts: dict[str, list[str]] = {}
+    rows = captions.drop_duplicates(["image_id", "caption_id"]).sort_values(["image_id", "caption_id"])
+    entries: dict[str, Entry] = {}
     wordless = []
     for image_id, caption_id, text in rows[["image_id", "caption_id", "text"]].itertuples(index=False):
         if words_of(text):
+            name = f"{image_id}_{caption_id}" if prompts else image_id
             # A line break would split the caption in two.
-            texts.setdefault(image_id, []).append(" ".join(text.split()))
+            entries.setdefault(name, Entry(name, image_id, [])).captions.append(" ".join(text.split()))
         else:
             wordless.append(f"{image_id} {caption_id}")
-    return [Entry(i, i, texts[i]) for i in wanted if i in texts], wordless
-
-
-def prompt_entries(prompts: pd.DataFrame) -> tuple[list[Entry], list[str]]:
-    """Return an entry for each prompt of one split, whatever its draws.
-
-    Args:
-        prompts: image_id, caption_id, text.
-
-    Returns:
-        The entries, and ``image_id caption_id`` of each prompt without a word.
-    """
-    rows = prompts.drop_duplicates(["image_id", "caption_id"]).sort_values(["image_id", "caption_id"])
-    entries, wordless = [], []
-    for image_id, caption_id, text in rows[["image_id", "caption_id", "text"]].itertuples(index=False):
-        if words_of(text):
-            entries.append(Entry(f"{image_id}_{caption_id}", image_id, [" ".join(text.split())]))
-        else:
-            wordless.append(f"{image_id} {caption_id}")
-    return entries, wordless
+    return list(entries.values()), wordless
 
 
 def number_words(entries: Iterable[Entry]) -> dict[str, int]:
@@ -235,18 +216,18 @@ def check_images(images: pd.DataFrame, file: Path) -> None:
 def collect(captions: pd.DataFrame, split_of: pd.Series, prompts: pd.DataFrame, with_file: set[str]) -> Content:
     """Return the entries of all data folders: only images with a file, and captions with a word."""
 
-    def of_split(split: str) -> set[str]:
-        return set(split_of.index[split_of == split])
-
-    train, wordless = image_entries(captions, with_file & of_split("train"))
-    seen, more = image_entries(captions, with_file & of_split("test_seen"))
+    split = captions["image_id"].map(split_of)
+    has_file = captions["image_id"].isin(with_file)
+    train, wordless = entries_of(captions[(split == "train") & has_file])
+    seen, more = entries_of(captions[(split == "test_seen") & has_file])
+    unseen, _ = entries_of(captions[split == "test_unseen"])
     wordless += more
     entries: dict[str, list[Entry]] = {}
-    for split in TESTS:
-        rows = prompts[(prompts["split"] == split) & prompts["image_id"].isin(with_file)]
-        entries[split], more = prompt_entries(rows)
-        wordless += [f"{split} {name}" for name in more]
-    return Content(train, seen, image_entries(captions, of_split("test_unseen"))[0], entries, wordless)
+    for test in TESTS:
+        rows = prompts[(prompts["split"] == test) & prompts["image_id"].isin(with_file)]
+        entries[test], more = entries_of(rows, prompts=True)
+        wordless += [f"{test} {name}" for name in more]
+    return Content(train, seen, unseen, entries, wordless)
 
 
 def summarise(

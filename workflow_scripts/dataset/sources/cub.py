@@ -20,11 +20,10 @@ from pydantic import Field
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import Section
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
-from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain
-from workflow_scripts.dataset.reed import read_caption_files, take
+from workflow_scripts.dataset.origins import Candidate, Names, NamesOrNone, Published, obtain
+from workflow_scripts.dataset.reed import Files, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "CUB_200_2011.tgz"
@@ -52,29 +51,17 @@ _IMAGE = re.compile(r"(?:^|.*/)images/([^/]+/(?!\._)[^/]+)\.jpg")
 _NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
 
 
-class Settings(Section):
+class Settings(Files):
     """Where the two archives are; by default, at their public addresses."""
 
-    root: str | None = Field(
-        None, min_length=1, description="folder or base address of the archives; null: their public addresses"
-    )
     images: NamesOrNone = Field(
         PHOTOGRAPHS, description="name below root, address, or several in order; null: captions alone"
     )
     captions: Names = Field([CAPTIONS, "cub_captions.zip"], description="name below root, address, or several in order")
-    images_sha256: str | None = Field(
-        None, pattern=SHA256, description="null: the published one, of the public address"
-    )
-    captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
 
 
 def places(settings: Settings) -> dict[str, list[Candidate]]:
-    """Return where each archive may be; without ``images`` for captions alone."""
-    return {
-        key: origins.candidates(getattr(settings, key), settings.root, getattr(settings, f"{key}_sha256"), PUBLISHED)
-        for key in ("captions", "images")
-        if getattr(settings, key) is not None
-    }
+    return settings.places(PUBLISHED)
 
 
 def fingerprint(settings: Settings) -> str:

@@ -21,11 +21,10 @@ from scipy.io.matlab import MatReadError
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import Section
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain
-from workflow_scripts.dataset.reed import check_single, read_caption_files, take
+from workflow_scripts.dataset.reed import Files, check_single, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "102flowers.tgz"
@@ -54,33 +53,21 @@ _CAPTIONS = re.compile(r"(?:^|.*/)text(?:_c10)?/(class_\d+/image_\d+)\.txt")
 _IMAGE = re.compile(r"(?:^|.*/)jpg/(image_\d+)\.jpg")
 
 
-class Settings(Section):
+class Settings(Files):
     """Where the three files are; by default, at their public addresses."""
 
-    root: str | None = Field(
-        None, min_length=1, description="folder or base address of the files; null: their public addresses"
-    )
     images: NamesOrNone = Field(
         PHOTOGRAPHS, description="name below root, address, or several in order; null: captions alone"
     )
     labels: Names = Field(LABELS, description="name below root, address, or several in order")
     captions: Names = Field(CAPTIONS, description="name below root, address, or several in order")
-    images_sha256: str | None = Field(
-        None, pattern=SHA256, description="null: the published one, of the public address"
-    )
     labels_sha256: str | None = Field(
         None, pattern=SHA256, description="null: the published one, of the public address"
     )
-    captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
 
 
 def places(settings: Settings) -> dict[str, list[Candidate]]:
-    """Return where each file may be; without ``images`` for captions alone."""
-    return {
-        key: origins.candidates(getattr(settings, key), settings.root, getattr(settings, f"{key}_sha256"), PUBLISHED)
-        for key in ("captions", "labels", "images")
-        if getattr(settings, key) is not None
-    }
+    return settings.places(PUBLISHED)
 
 
 def fingerprint(settings: Settings) -> str:
