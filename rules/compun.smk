@@ -195,7 +195,7 @@ if CONFIG.compun.human:
         conda:
             "../envs/base.yaml"
         params:
-            **step("human.write_pages", notice=compun_notice),
+            **step("compun.write_compun_pages"),
         shell:
             "python -m {params.step} --log {log:q}"
 

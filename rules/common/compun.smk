@@ -82,13 +82,6 @@ def people_answered():
     return [f"{compun_folder()}/human/people.json"] if asked and asked.answers else []
 
 
-def compun_notice(wildcards):
-    """Return what people are told before they answer."""
-    from workflow_scripts.human.config import Notice
-
-    return CONFIG.compun.human.model_dump(include=set(Notice.model_fields))
-
-
 def compun_figures():
     """Return the figures of compound nouns, by name."""
     return {
