@@ -23,9 +23,9 @@ if drawn_compounds():
             pictures=directory(f"{COMPUN}/drawn/training/images"),
             training=expand("<dataset>/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]),
         log:
-            "<logs>/compun/draw_compounds.log",
+            "<logs>/compun/compun/draw_compounds.log",
         benchmark:
-            "<logs>/compun/draw_compounds.benchmark.tsv"
+            "<logs>/compun/compun/draw_compounds.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -44,9 +44,9 @@ if drawn_compounds():
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:
-            "<logs>/compun/train_small_clip_{training}.log",
+            "<logs>/compun/compun/train_small_clip_{training}.log",
         benchmark:
-            "<logs>/compun/train_small_clip_{training}.benchmark.tsv"
+            "<logs>/compun/compun/train_small_clip_{training}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: training_threads(CONFIG.compun.judge)
@@ -72,9 +72,9 @@ rule load_compounds:
         files=directory(f"{COMPUN}/images"),
         summary=f"{COMPUN}/compounds.json",
     log:
-        "<logs>/compun/load_compounds.log",
+        "<logs>/compun/compun/load_compounds.log",
     benchmark:
-        "<logs>/compun/load_compounds.benchmark.tsv"
+        "<logs>/compun/compun/load_compounds.benchmark.tsv"
     conda:
         "../envs/compun.yaml"
     resources:
@@ -95,9 +95,9 @@ rule ask_captions:
         texts=f"{COMPUN}/{{kind}}.json",
         summary=f"{COMPUN}/{{kind}}_summary.json",
     log:
-        "<logs>/compun/ask_captions_{kind}.log",
+        "<logs>/compun/compun/ask_captions_{kind}.log",
     benchmark:
-        "<logs>/compun/ask_captions_{kind}.benchmark.tsv"
+        "<logs>/compun/compun/ask_captions_{kind}.benchmark.tsv"
     conda:
         "../envs/compun.yaml"
     resources:
@@ -120,9 +120,9 @@ rule classify:
     output:
         choices=directory(f"{COMPUN}/choices"),
     log:
-        "<logs>/compun/classify.log",
+        "<logs>/compun/compun/classify.log",
     benchmark:
-        "<logs>/compun/classify.benchmark.tsv"
+        "<logs>/compun/compun/classify.benchmark.tsv"
     conda:
         "../envs/compun.yaml"
     threads: CONFIG.threads
@@ -146,9 +146,9 @@ rule analyze_choices:
     output:
         analysis=directory(f"{COMPUN}/analysis"),
     log:
-        "<logs>/compun/analyze_choices.log",
+        "<logs>/compun/compun/analyze_choices.log",
     benchmark:
-        "<logs>/compun/analyze_choices.benchmark.tsv"
+        "<logs>/compun/compun/analyze_choices.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -170,9 +170,9 @@ if CONFIG.compun.human:
             pictures=directory(f"{COMPUN}/human/pictures"),
             summary=f"{COMPUN}/human/tasks.json",
         log:
-            "<logs>/compun/sample_compun_tasks.log",
+            "<logs>/compun/compun/sample_compun_tasks.log",
         benchmark:
-            "<logs>/compun/sample_compun_tasks.benchmark.tsv"
+            "<logs>/compun/compun/sample_compun_tasks.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -189,9 +189,9 @@ if CONFIG.compun.human:
         output:
             pages=directory(f"{COMPUN}/human/pages"),
         log:
-            "<logs>/compun/write_compun_pages.log",
+            "<logs>/compun/compun/write_compun_pages.log",
         benchmark:
-            "<logs>/compun/write_compun_pages.benchmark.tsv"
+            "<logs>/compun/compun/write_compun_pages.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -212,9 +212,9 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
             by_compound=f"{COMPUN}/human/items.csv",
             by_worker=f"{COMPUN}/human/workers.csv",
         log:
-            "<logs>/compun/analyze_people.log",
+            "<logs>/compun/compun/analyze_people.log",
         benchmark:
-            "<logs>/compun/analyze_people.benchmark.tsv"
+            "<logs>/compun/compun/analyze_people.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -231,9 +231,9 @@ rule draw_compun:
         **compun_figures(),
         text="<results>/compun.md",
     log:
-        "<logs>/draw_compun.log",
+        "<logs>/compun/draw_compun.log",
     benchmark:
-        "<logs>/draw_compun.benchmark.tsv"
+        "<logs>/compun/draw_compun.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -255,9 +255,9 @@ rule make_compun_page:
             labels={"table": "the page to read"},
         ),
     log:
-        "<logs>/make_compun_page.log",
+        "<logs>/compun/make_compun_page.log",
     benchmark:
-        "<logs>/make_compun_page.benchmark.tsv"
+        "<logs>/compun/make_compun_page.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

@@ -13,9 +13,9 @@ rule load_dataset:
         summary="<dataset>/dataset.json",
         tables=source_tables(),
     log:
-        "<logs>/load_dataset.log",
+        "<logs>/dataset/load_dataset.log",
     benchmark:
-        "<logs>/load_dataset.benchmark.tsv"
+        "<logs>/dataset/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     resources:

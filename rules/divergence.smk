@@ -18,9 +18,9 @@ rule measure_splits:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",
     log:
-        "<logs>/{composition}/measure_splits.log",
+        "<logs>/divergence/{composition}/measure_splits.log",
     benchmark:
-        "<logs>/{composition}/measure_splits.benchmark.tsv"
+        "<logs>/divergence/{composition}/measure_splits.benchmark.tsv"
     conda:
         "../envs/text.yaml"
     resources:
@@ -42,9 +42,9 @@ rule draw_divergence:
         parts=divergence_figures(),
         path=division_figures(),
     log:
-        "<logs>/{composition}/draw_divergence.log",
+        "<logs>/divergence/{composition}/draw_divergence.log",
     benchmark:
-        "<logs>/{composition}/draw_divergence.benchmark.tsv"
+        "<logs>/divergence/{composition}/draw_divergence.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

@@ -15,9 +15,9 @@ rule generate_images:
         folder=directory("<dataset>/{composition}/generated/{generator}/images"),
         summary="<dataset>/{composition}/generated/{generator}/summary.json",
     log:
-        "<logs>/{composition}/generate_images.{generator}.log",
+        "<logs>/generate/{composition}/generate_images.{generator}.log",
     benchmark:
-        "<logs>/{composition}/generate_images.{generator}.benchmark.tsv"
+        "<logs>/generate/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
         generator=one_of(generators()),
     group:
@@ -76,9 +76,9 @@ rule export_layout:
     output:
         folder=directory("<dataset>/{composition}/layout"),
     log:
-        "<logs>/{composition}/export_layout.log",
+        "<logs>/generate/{composition}/export_layout.log",
     benchmark:
-        "<logs>/{composition}/export_layout.benchmark.tsv"
+        "<logs>/generate/{composition}/export_layout.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     resources:

@@ -23,9 +23,9 @@ rule sample_tasks:
         pictures=directory("<dataset>/{composition}/human/pictures"),
         summary="<dataset>/{composition}/human/tasks.json",
     log:
-        "<logs>/{composition}/sample_tasks.log",
+        "<logs>/human/{composition}/sample_tasks.log",
     benchmark:
-        "<logs>/{composition}/sample_tasks.benchmark.tsv"
+        "<logs>/human/{composition}/sample_tasks.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -43,9 +43,9 @@ rule write_pages:
     output:
         pages=directory("<dataset>/{composition}/human/pages"),
     log:
-        "<logs>/{composition}/write_pages.log",
+        "<logs>/human/{composition}/write_pages.log",
     benchmark:
-        "<logs>/{composition}/write_pages.benchmark.tsv"
+        "<logs>/human/{composition}/write_pages.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -63,9 +63,9 @@ rule write_label_studio:
     output:
         label_studio=directory("<dataset>/{composition}/human/label_studio"),
     log:
-        "<logs>/{composition}/write_label_studio.log",
+        "<logs>/human/{composition}/write_label_studio.log",
     benchmark:
-        "<logs>/{composition}/write_label_studio.benchmark.tsv"
+        "<logs>/human/{composition}/write_label_studio.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -82,9 +82,9 @@ rule write_site:
     output:
         site=directory("<dataset>/{composition}/human/site"),
     log:
-        "<logs>/{composition}/write_site.log",
+        "<logs>/human/{composition}/write_site.log",
     benchmark:
-        "<logs>/{composition}/write_site.benchmark.tsv"
+        "<logs>/human/{composition}/write_site.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -104,9 +104,9 @@ rule analyze:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",
     log:
-        "<logs>/{composition}/analyze.log",
+        "<logs>/human/{composition}/analyze.log",
     benchmark:
-        "<logs>/{composition}/analyze.benchmark.tsv"
+        "<logs>/human/{composition}/analyze.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

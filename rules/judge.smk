@@ -13,9 +13,9 @@ rule train_judge:
     output:
         judge=directory("<dataset>/{composition}/judge"),
     log:
-        "<logs>/{composition}/train_judge.log",
+        "<logs>/judge/{composition}/train_judge.log",
     benchmark:
-        "<logs>/{composition}/train_judge.benchmark.tsv"
+        "<logs>/judge/{composition}/train_judge.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: training_threads(CONFIG.judge)

@@ -12,9 +12,9 @@ rule extract_pairs:
         pairs="<dataset>/pairs.parquet",
         summary="<dataset>/pairs.json",
     log:
-        "<logs>/extract_pairs.log",
+        "<logs>/pairs/extract_pairs.log",
     benchmark:
-        "<logs>/extract_pairs.benchmark.tsv"
+        "<logs>/pairs/extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
     threads: 2
@@ -36,9 +36,9 @@ rule rank_pairs:
     output:
         ranking="<dataset>/{composition}/ranking.parquet",
     log:
-        "<logs>/{composition}/rank_pairs.log",
+        "<logs>/pairs/{composition}/rank_pairs.log",
     benchmark:
-        "<logs>/{composition}/rank_pairs.benchmark.tsv"
+        "<logs>/pairs/{composition}/rank_pairs.benchmark.tsv"
     group:
         "split"
     conda:

@@ -20,9 +20,9 @@ rule make_table:
         comparisons=score_table("comparisons", "csv", "differences"),
         metrics="<results>/metrics.json",
     log:
-        "<logs>/make_table.log",
+        "<logs>/report/make_table.log",
     benchmark:
-        "<logs>/make_table.benchmark.tsv"
+        "<logs>/report/make_table.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -40,9 +40,9 @@ rule draw_scores:
     output:
         **figures(SCORE_FIGURES),
     log:
-        "<logs>/{composition}/draw_scores.log",
+        "<logs>/report/{composition}/draw_scores.log",
     benchmark:
-        "<logs>/{composition}/draw_scores.benchmark.tsv"
+        "<logs>/report/{composition}/draw_scores.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -64,9 +64,9 @@ rule draw_examples:
             labels={"figure": "examples"},
         ),
     log:
-        "<logs>/{composition}/draw_examples.log",
+        "<logs>/report/{composition}/draw_examples.log",
     benchmark:
-        "<logs>/{composition}/draw_examples.benchmark.tsv"
+        "<logs>/report/{composition}/draw_examples.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -86,9 +86,9 @@ rule make_page:
     output:
         page=score_table("report", "html", "the page to read", caption="page"),
     log:
-        "<logs>/make_page.log",
+        "<logs>/report/make_page.log",
     benchmark:
-        "<logs>/make_page.benchmark.tsv"
+        "<logs>/report/make_page.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

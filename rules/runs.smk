@@ -84,9 +84,9 @@ rule join_tables:
     output:
         joined=expand("<results>/{name}", name=TABLES),
     log:
-        "<logs>/join_tables.log",
+        "<logs>/runs/join_tables.log",
     benchmark:
-        "<logs>/join_tables.benchmark.tsv"
+        "<logs>/runs/join_tables.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

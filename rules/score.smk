@@ -16,9 +16,9 @@ if CONFIG.score.shards > 1:
         output:
             embeddings="<dataset>/{composition}/embeddings/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
         log:
-            "<logs>/{composition}/embed_images.{generator}.{shard}-of-{shards}.log",
+            "<logs>/score/{composition}/embed_images.{generator}.{shard}-of-{shards}.log",
         benchmark:
-            "<logs>/{composition}/embed_images.{generator}.{shard}-of-{shards}.benchmark.tsv"
+            "<logs>/score/{composition}/embed_images.{generator}.{shard}-of-{shards}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: CONFIG.threads
@@ -46,9 +46,9 @@ rule score_images:
     output:
         scores=directory("<dataset>/{composition}/scores/{generator}"),
     log:
-        "<logs>/{composition}/score_images.{generator}.log",
+        "<logs>/score/{composition}/score_images.{generator}.log",
     benchmark:
-        "<logs>/{composition}/score_images.{generator}.benchmark.tsv"
+        "<logs>/score/{composition}/score_images.{generator}.benchmark.tsv"
     group:
         "score"
     conda:
@@ -77,9 +77,9 @@ rule score_oracle:
     output:
         scores=directory("<dataset>/{composition}/scores_oracle/{generator}"),
     log:
-        "<logs>/{composition}/score_oracle.{generator}.log",
+        "<logs>/score/{composition}/score_oracle.{generator}.log",
     benchmark:
-        "<logs>/{composition}/score_oracle.{generator}.benchmark.tsv"
+        "<logs>/score/{composition}/score_oracle.{generator}.benchmark.tsv"
     group:
         "oracle"
     conda:
@@ -104,9 +104,9 @@ rule adjective_choice:
     output:
         choice="<dataset>/{composition}/adjective_choice.json",
     log:
-        "<logs>/{composition}/adjective_choice.log",
+        "<logs>/score/{composition}/adjective_choice.log",
     benchmark:
-        "<logs>/{composition}/adjective_choice.benchmark.tsv"
+        "<logs>/score/{composition}/adjective_choice.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: CONFIG.threads
@@ -130,9 +130,9 @@ rule score_fid:
     output:
         fid="<dataset>/{composition}/fid/{generator}.json",
     log:
-        "<logs>/{composition}/score_fid.{generator}.log",
+        "<logs>/score/{composition}/score_fid.{generator}.log",
     benchmark:
-        "<logs>/{composition}/score_fid.{generator}.benchmark.tsv"
+        "<logs>/score/{composition}/score_fid.{generator}.benchmark.tsv"
     group:
         "fid"
     conda:

@@ -23,9 +23,9 @@ if CONFIG.specs.data is None:
             captions=f"{SPECS}/captions.parquet",
             splits=f"{SPECS}/splits.parquet",
         log:
-            "<logs>/specs/{seed}/describe_images.log",
+            "<logs>/specs/specs/{seed}/describe_images.log",
         benchmark:
-            "<logs>/specs/{seed}/describe_images.benchmark.tsv"
+            "<logs>/specs/specs/{seed}/describe_images.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -47,9 +47,9 @@ if CONFIG.specs.base.epochs:
         output:
             judge=directory(f"{SPECS}/base"),
         log:
-            "<logs>/specs/{seed}/train_base.log",
+            "<logs>/specs/specs/{seed}/train_base.log",
         benchmark:
-            "<logs>/specs/{seed}/train_base.benchmark.tsv"
+            "<logs>/specs/specs/{seed}/train_base.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: training_threads(CONFIG.specs.base)
@@ -76,9 +76,9 @@ rule stretch:
     output:
         output=directory(f"{SPECS}/stretched"),
     log:
-        "<logs>/specs/{seed}/stretch.log",
+        "<logs>/specs/specs/{seed}/stretch.log",
     benchmark:
-        "<logs>/specs/{seed}/stretch.benchmark.tsv"
+        "<logs>/specs/specs/{seed}/stretch.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     resources:
@@ -97,9 +97,9 @@ rule cut_captions:
     output:
         summary=f"{SPECS}/cut_captions.json",
     log:
-        "<logs>/specs/{seed}/cut_captions.log",
+        "<logs>/specs/specs/{seed}/cut_captions.log",
     benchmark:
-        "<logs>/specs/{seed}/cut_captions.benchmark.tsv"
+        "<logs>/specs/specs/{seed}/cut_captions.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
     threads: CONFIG.threads
@@ -121,9 +121,9 @@ rule train_specs:
     output:
         output=directory(f"{SPECS}/{{loss}}"),
     log:
-        "<logs>/specs/{seed}/train_specs_{loss}.log",
+        "<logs>/specs/specs/{seed}/train_specs_{loss}.log",
     benchmark:
-        "<logs>/specs/{seed}/train_specs_{loss}.benchmark.tsv"
+        "<logs>/specs/specs/{seed}/train_specs_{loss}.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
     threads: training_threads(CONFIG.specs.base)
@@ -150,9 +150,9 @@ rule intrinsic:
         output=f"{SPECS}/intrinsic.json",
         similarities=f"{SPECS}/similarities.parquet",
     log:
-        "<logs>/specs/{seed}/intrinsic.log",
+        "<logs>/specs/specs/{seed}/intrinsic.log",
     benchmark:
-        "<logs>/specs/{seed}/intrinsic.benchmark.tsv"
+        "<logs>/specs/specs/{seed}/intrinsic.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
     threads: CONFIG.threads
@@ -178,9 +178,9 @@ rule draw_specs:
         table=specs_report("specs.csv", table="measures of each seed"),
         text="<results>/specs.md",
     log:
-        "<logs>/draw_specs.log",
+        "<logs>/specs/draw_specs.log",
     benchmark:
-        "<logs>/draw_specs.benchmark.tsv"
+        "<logs>/specs/draw_specs.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -197,9 +197,9 @@ rule make_specs_page:
     output:
         page=specs_report("specs.html", table="the page to read"),
     log:
-        "<logs>/make_specs_page.log",
+        "<logs>/specs/make_specs_page.log",
     benchmark:
-        "<logs>/make_specs_page.benchmark.tsv"
+        "<logs>/specs/make_specs_page.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

@@ -12,9 +12,9 @@ rule divide_images:
         division="<dataset>/{composition}/division.parquet",
         summary="<dataset>/{composition}/division.json",
     log:
-        "<logs>/{composition}/divide_images.log",
+        "<logs>/split/{composition}/divide_images.log",
     benchmark:
-        "<logs>/{composition}/divide_images.benchmark.tsv"
+        "<logs>/split/{composition}/divide_images.benchmark.tsv"
     group:
         "split"
     conda:
@@ -38,9 +38,9 @@ rule sample_heldout:
     output:
         heldout="<dataset>/{composition}/heldout.json",
     log:
-        "<logs>/{composition}/sample_heldout.log",
+        "<logs>/split/{composition}/sample_heldout.log",
     benchmark:
-        "<logs>/{composition}/sample_heldout.benchmark.tsv"
+        "<logs>/split/{composition}/sample_heldout.benchmark.tsv"
     group:
         "split"
     conda:
@@ -65,9 +65,9 @@ rule make_splits:
         csv="<dataset>/{composition}/splits.csv",
         summary="<dataset>/{composition}/splits.json",
     log:
-        "<logs>/{composition}/make_splits.log",
+        "<logs>/split/{composition}/make_splits.log",
     benchmark:
-        "<logs>/{composition}/make_splits.benchmark.tsv"
+        "<logs>/split/{composition}/make_splits.benchmark.tsv"
     group:
         "split"
     conda:
@@ -92,9 +92,9 @@ rule swap_adjectives:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
     log:
-        "<logs>/{composition}/swap_adjectives.log",
+        "<logs>/split/{composition}/swap_adjectives.log",
     benchmark:
-        "<logs>/{composition}/swap_adjectives.benchmark.tsv"
+        "<logs>/split/{composition}/swap_adjectives.benchmark.tsv"
     group:
         "split"
     conda:
@@ -121,9 +121,9 @@ rule make_prompts:
         jsonl="<dataset>/{composition}/prompts.jsonl",
         summary="<dataset>/{composition}/prompts.json",
     log:
-        "<logs>/{composition}/make_prompts.log",
+        "<logs>/split/{composition}/make_prompts.log",
     benchmark:
-        "<logs>/{composition}/make_prompts.benchmark.tsv"
+        "<logs>/split/{composition}/make_prompts.benchmark.tsv"
     group:
         "split"
     conda:
@@ -148,9 +148,9 @@ rule audit:
     output:
         audit="<dataset>/{composition}/audit.json",
     log:
-        "<logs>/{composition}/audit.log",
+        "<logs>/split/{composition}/audit.log",
     benchmark:
-        "<logs>/{composition}/audit.benchmark.tsv"
+        "<logs>/split/{composition}/audit.benchmark.tsv"
     group:
         "split"
     conda:
@@ -172,9 +172,9 @@ rule export:
     output:
         folder=directory("<dataset>/{composition}/export"),
     log:
-        "<logs>/{composition}/export.log",
+        "<logs>/split/{composition}/export.log",
     benchmark:
-        "<logs>/{composition}/export.benchmark.tsv"
+        "<logs>/split/{composition}/export.benchmark.tsv"
     group:
         "split"
     conda:
@@ -197,9 +197,9 @@ rule draw_splits:
         **split_figures(),
         distributions=distribution_figures(),
     log:
-        "<logs>/{composition}/draw_splits.log",
+        "<logs>/split/{composition}/draw_splits.log",
     benchmark:
-        "<logs>/{composition}/draw_splits.benchmark.tsv"
+        "<logs>/split/{composition}/draw_splits.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

@@ -151,4 +151,4 @@ def test_logs_are_in_one_folder(project: ClusterProject, printed: tuple[str, ran
     assert all(log.is_relative_to(project.root / "results" / "logs" / "slurm") for log in logs)
     # Of jobs that ended well nothing is kept but the steps' own.
     assert not any(log.exists() for log in logs)
-    assert list((project.root / "results" / "logs" / "sketch").rglob("*.log"))
+    assert list((project.root / "results" / "logs" / "score").rglob("*.log"))
