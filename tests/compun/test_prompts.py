@@ -91,7 +91,7 @@ def test_texts_that_are_none(tmp_path: Path) -> None:
     for content, said in [
         ([], "must map each compound to its texts"),
         ({"a": ["x"], "b": "x"}, "compound 'b': expected a list of texts"),
-        ({"b": []}, "compound 'b': needs a list"),
+        ({"b": []}, "compound 'b': expected a list"),
         ({"b": ["x", " "]}, "none of them empty"),
     ]:
         path.write_text(json.dumps(content))

@@ -227,7 +227,7 @@ def test_what_is_no_judge(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=f"{tmp_path}: not a judge's folder"):
         run(tmp_path, tmp_path / "j")
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    with pytest.raises(UserError, match="^--pretrained: 'gone.pt' is no file"):
+    with pytest.raises(UserError, match="^--pretrained: 'gone.pt' is neither a file"):
         run(tmp_path / "tiny.json", tmp_path / "j", pretrained="gone.pt")
     (tmp_path / "odd.json").write_text(json.dumps(TINY | {"text_cfg": {"depth": 3}}))
     with pytest.raises(UserError, match="^--judge: cannot build a model of its config"):

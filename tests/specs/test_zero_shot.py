@@ -151,7 +151,7 @@ def test_example_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     classes = ["n01440764", "n02119789", "n03000000"], ["blue bill", "red wing", "green tail"]
     assert "class 'n03000000': expected a list of texts" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
     (tmp_path / "p.json").write_text("[]")
-    assert "must be an object" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
+    assert "must map each class" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
 
 
 CAPTIONS = {

@@ -26,7 +26,7 @@ results: {results}
 cache: {cache}
 compositions: [color]
 dataset: {{source: sketch, sketch: {{images: 120, species: 12, captions: 4}}}}
-judge: {{epochs: 3, captions: 2, train_on: half}}
+judge: {{model: sketch, trainable: ["*"], epochs: 3, captions: 2, train_on: half}}
 generate: {{generators: [photographs]}}
 """
 

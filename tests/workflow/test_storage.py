@@ -26,7 +26,7 @@ dataset: {{source: table, name: mine, table: {{file: "{file}", images: "{images}
 compositions: [color]
 split: {{per_image: 1}}
 divergence: {{shuffles: 2, subgraphs: null}}
-judge: {{epochs: 1, captions: 1}}
+judge: {{model: sketch, trainable: ["*"], epochs: 1, captions: 1}}
 generate: {{generators: [{{name: theirs, kind: folder, path: "{made}"}}]}}
 score: {{bootstrap: 100}}
 report: {{examples: 1}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
@@ -123,17 +121,6 @@ def open_embedder(encoding: Encoding) -> Iterator[Embedder]:
     made = f"{encoding.batch} {encoding.threads} {judge.device} {torch.__version__} {encoding_code()}"
     with Cache(encoding.cache / "embeddings" / f"{judge.hash}.sqlite") as cache:
         yield Embedder(judge, cache, encoding.batch, made)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of encoding by a judge."""
-    parser.add_argument("--judge", type=Path, required=True, help="folder of the judge")
-    parser.add_argument("--cache", type=Path, default=Path(".cache"), help="folder that keeps embeddings between runs")
-    parser.add_argument(
-        "--batch", type=cli.positive, default=256, help="items encoded at once; changes floating-point rounding"
-    )
-    parser.add_argument("--threads", type=cli.positive, default=2, help="changes floating-point rounding")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
 
 
 def file_digest(path: Path) -> bytes:
