@@ -1,11 +1,11 @@
-"""A pretended accelerator, to test what a GPU would run where there is none.
+"""A simulated accelerator, to test on a CPU what a GPU would run.
 
-Its tensors say that they are elsewhere, and are computed on the CPU, so that all but rounding is the same (attention
-goes another way). As on a GPU,
+Its tensors report another device and are computed on the CPU, so results are equal except for rounding (attention takes
+another path). As on a GPU,
 
-- an operation takes tensors of one place alone,
-- mixed precision computes in what CUDA's does,
-- what CUDA can compute only with races is refused where torch is told to give the same bytes again.
+- an operation takes tensors of one device,
+- mixed precision uses the types that CUDA's does,
+- deterministic mode refuses what CUDA computes with races.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from workflow_scripts.clip.pixels import Item
 
 aten = torch.ops.aten
 
-# Those that move numbers from one place to another, and those that take their indices from any.
+# Operations that move tensors between devices, and those that take indices of any device.
 MOVES = {aten._to_copy.default, aten.copy_.default, aten._local_scalar_dense.default}
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 
-# Of torch's notes on use_deterministic_algorithms, what raises on CUDA; the same as what calls alertNotDeterministic
-# in the libtorch_cuda.so of torch 2.13.
+# Operations that raise on CUDA by torch's notes on use_deterministic_algorithms, and that call alertNotDeterministic in
+# the libtorch_cuda.so of torch 2.13.
 RACING = {
     "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward", "adaptive_max_pool2d_backward",
     "avg_pool3d_backward", "max_pool3d_with_indices_backward", "fractional_max_pool2d_backward",
@@ -47,7 +47,7 @@ RACING = {
     "_ctc_loss_backward", "scatter_reduce", "index_reduce", "index_reduce_", "histc", "bincount", "median",
 }  # fmt: skip
 
-# CUDA's lists, of torch's notes on autocast: what is computed in 16 bits, and what in 32.
+# What CUDA computes in 16 bits, and what in 32, by torch's notes on autocast.
 COARSE = [
     "_convolution", "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "linear",
     "matmul", "mm", "mv", "prelu", "scaled_dot_product_attention",
@@ -66,8 +66,8 @@ class _Backend(_DummyBackendModule):
         return [torch.float16, torch.bfloat16]
 
 
-_setup_privateuseone_for_python_backend("pretended", _Backend())
-DEVICE = torch.device("pretended", 0)
+_setup_privateuseone_for_python_backend("simulated", _Backend())
+DEVICE = torch.device("simulated", 0)
 _AUTOCAST = "AutocastPrivateUse1"
 _KEY = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
 
@@ -76,7 +76,7 @@ def _in_precision(operation: Callable[..., Any], coarse: bool) -> Callable[..., 
     def cast(value: Any) -> Any:
         if not isinstance(value, There) or value.dtype not in (torch.float32, torch.float16, torch.bfloat16):
             return value
-        return value.to(torch.get_autocast_dtype("pretended") if coarse else torch.float32)
+        return value.to(torch.get_autocast_dtype("simulated") if coarse else torch.float32)
 
     def run(*arguments: Any, **named: Any) -> Any:
         with torch._C._ExcludeDispatchKeyGuard(_KEY):
@@ -95,7 +95,7 @@ for _name in COARSE + FINE:
 
 
 class There(torch.Tensor):
-    """A tensor elsewhere; ``here`` holds its numbers."""
+    """A tensor on the simulated device; ``here`` holds its numbers."""
 
     @staticmethod
     def __new__(cls, here: torch.Tensor) -> There:
@@ -121,30 +121,30 @@ class There(torch.Tensor):
 
 
 def _is_there(device: Any) -> bool:
-    return device is not None and torch.device(device).type == "pretended"
+    return device is not None and torch.device(device).type == "simulated"
 
 
-# What was wrong in a backward pass: its thread must not raise, or torch ends the process.
-_found: list[str] = []
+# Faults of a backward pass, whose thread must not raise, or torch ends the process.
+_faults: list[str] = []
 
 
-def _raise_found() -> None:
-    if _found and threading.current_thread() is threading.main_thread():
-        said = _found.copy()
-        _found.clear()
-        raise RuntimeError("; ".join(said))
+def _raise_faults() -> None:
+    if _faults and threading.current_thread() is threading.main_thread():
+        message = "; ".join(_faults)
+        _faults.clear()
+        raise RuntimeError(message)
 
 
 def _check(operation: Any, arguments: tuple[Any, ...], leaves: list[torch.Tensor]) -> None:
-    """Note what CUDA would refuse: numbers without dimensions may be anywhere, all others are there."""
+    """Note what CUDA would refuse; only tensors without dimensions may be on any device."""
     if operation in INDEXED:
         leaves = [arguments[0], *(x for x in arguments[2:3] if isinstance(x, torch.Tensor))]
     apart = [tuple(x.shape) for x in leaves if not isinstance(x, There) and x.dim()]
     if apart and operation not in MOVES:
-        _found.append(f"{operation}: tensors on two devices; on the CPU: {apart}")
+        _faults.append(f"{operation}: tensors on two devices; on the CPU: {apart}")
     strict = torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
     if strict and operation.overloadpacket.__name__ in RACING:
-        _found.append(f"{operation} does not have a deterministic implementation on CUDA")
+        _faults.append(f"{operation} does not have a deterministic implementation on CUDA")
 
 
 def _run(operation: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -154,7 +154,7 @@ def _run(operation: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> A
         return arguments[0]
     if there:
         _check(operation, arguments, leaves)
-    _raise_found()
+    _raise_faults()
     to = named.get("device")
     inner = {**named, "device": "cpu"} if _is_there(to) else named
     result = operation(*tree_map(_here, arguments), **tree_map(_here, inner))
@@ -162,7 +162,7 @@ def _run(operation: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> A
         return arguments[0]
     if not (_is_there(to) if to is not None else there):
         return result
-    # What was changed in its place is still itself.
+    # A tensor that was changed in place stays the same object.
     own = {id(x.here): x for x in there}
 
     def wrap(value: Any) -> Any:
@@ -175,15 +175,15 @@ def _here(value: Any) -> Any:
     return value.here if isinstance(value, There) else value
 
 
-class _Pretended(TorchDispatchMode):
-    """Tensors that are made on the device, or moved to it, are There."""
+class _Simulated(TorchDispatchMode):
+    """Makes tensors that are created on the device, or moved to it, There."""
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(operation, args, kwargs or {})
 
 
 class _Lists(TorchFunctionMode):
-    """A list becomes a tensor where no other mode sees it: here first, then There."""
+    """Makes a tensor of a list on the CPU first, because no other mode sees that."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
@@ -194,13 +194,13 @@ class _Lists(TorchFunctionMode):
 
 @contextmanager
 def accelerator(free: int = 2**33) -> Iterator[torch.device]:
-    """``find_device("auto")`` gives the pretended device, of ``free`` bytes; what is loaded already sees it too."""
+    """Let ``find_device("auto")``, also in loaded modules, return the simulated device, with ``free`` bytes."""
 
     def find_device(name: str, key: str = "judge.device") -> torch.device:
         return torch.device("cpu") if name == "cpu" else DEVICE
 
     def is_gpu(device: torch.device) -> bool:
-        return device.type == "pretended"
+        return device.type == "simulated"
 
     overwrite = torch.__future__.get_overwrite_module_params_on_conversion()
     with pytest.MonkeyPatch.context() as patch:
@@ -210,25 +210,25 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
                     patch.setattr(module, fake.__name__, fake)
         assert real.find_device is find_device
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2 * free))
-        # Whose tensors cannot be wrapped.
+        # Its tensors cannot be wrapped.
         patch.setattr(torch, "inference_mode", torch.no_grad)
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         try:
-            with _Pretended(), _Lists():
+            with _Simulated(), _Lists():
                 yield DEVICE
-            _raise_found()
+            _raise_faults()
         finally:
-            _found.clear()
+            _faults.clear()
             torch.__future__.set_overwrite_module_params_on_conversion(overwrite)
 
 
 def assert_same_embeddings(load: Callable[[str], Judge], items: Sequence[Item], texts: Sequence[str]) -> None:
-    """The judge that ``load`` gives for a device's name says the same on the CPU and on the accelerator."""
-    found = []
+    """Check that the judge that ``load`` returns for a device's name encodes alike on the CPU and the accelerator."""
+    embeddings = []
     with accelerator():
-        for device, kind in (("cpu", "cpu"), ("auto", "pretended")):
+        for device, kind in (("cpu", "cpu"), ("auto", "simulated")):
             judge = load(device)
             assert judge.device.type == kind
-            found.append((judge.encode_images(items, 4), judge.encode_texts(texts, 4)))
-    for one, other in zip(*found, strict=True):
+            embeddings.append((judge.encode_images(items, 4), judge.encode_texts(texts, 4)))
+    for one, other in zip(*embeddings, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)

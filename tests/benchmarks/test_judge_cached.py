@@ -12,7 +12,7 @@ from benchmarks.speed import judge_cached
 from tests.accelerator import accelerator
 
 
-@pytest.mark.parametrize("device", ["cpu", "pretended"])
+@pytest.mark.parametrize("device", ["cpu", "simulated"])
 def test_both_ways_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     cfg = {
         "embed_dim": 16,

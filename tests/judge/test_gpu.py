@@ -47,7 +47,7 @@ def test_the_judge_is_trained_and_judges(
 
 @pytest.mark.parametrize("precision", ["amp_bf16", "amp_fp16"])
 def test_mixed_precision(train: Train, model: Model, precision: str) -> None:
-    # A step an epoch: the first one's loss is of weights that nothing has changed.
+    # One step per epoch: the first loss is that of the initial weights.
     settings = {"model": model("resnet"), "trainable": PUBLISHED, "batch": 112, "lr": 0.002}
     fine = pd.read_csv(train("fp32", cache="one", **settings) / "log.csv")
     with accelerator():
@@ -59,16 +59,14 @@ def test_mixed_precision(train: Train, model: Model, precision: str) -> None:
     }  # fmt: skip
 
 
-def test_a_killed_training_goes_on(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_training_resumes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     from workflow_scripts.judge import checkpoint, training
 
     whole = train("whole", cache="one", epochs=3)
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-    said: list[str] = []
 
     def dies(message: str, *arguments: Any) -> None:
-        said.append(message % arguments)
-        if "epoch 3" in said[-1]:
+        if "epoch 3" in message % arguments:
             raise KeyboardInterrupt
 
     with accelerator():
@@ -85,8 +83,8 @@ def test_32_bits_are_32_bits() -> None:
     assert not torch.backends.cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"
 
 
-def test_the_pretence_refuses_what_a_gpu_does() -> None:
-    """Else the tests above could not fail."""
+def test_the_simulation_refuses_what_a_gpu_does() -> None:
+    """Otherwise the tests above could not fail."""
     settle(1)
     layer = nn.Linear(4, 2)
     with accelerator() as device:
@@ -101,8 +99,8 @@ def test_the_pretence_refuses_what_a_gpu_does() -> None:
         with pytest.raises(RuntimeError, match="does not have a deterministic implementation on CUDA"):
             pooled.sum().backward()
             torch.ones(1, device=device)
-        with torch.autocast("pretended", torch.bfloat16):
-            found = layer(torch.ones(3, 4, device=device))
-            assert found.dtype == torch.bfloat16 and F.layer_norm(found, (2,)).dtype == torch.float32
-        # A number without dimensions may be anywhere, and so may indices.
+        with torch.autocast("simulated", torch.bfloat16):
+            output = layer(torch.ones(3, 4, device=device))
+            assert output.dtype == torch.bfloat16 and F.layer_norm(output, (2,)).dtype == torch.float32
+        # A tensor without dimensions may be on any device, and so may indices.
         assert (torch.ones(3, device=device) * torch.tensor(2.0))[torch.tensor([1])].item() == 2
