@@ -1,4 +1,4 @@
-"""A made-up results folder with every artifact that the report reads, small enough to check by hand."""
+"""A made-up results folder with all artifacts that the report reads, small enough to check by hand."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _scores(prompts: pd.DataFrame, skill: float, random: np.random.Generator, sp
 
 
 def _tables(root: Path, data: Path) -> None:
-    """table.csv and comparisons.csv, with numbers of no meaning."""
+    """Write table.csv and comparisons.csv with meaningless numbers."""
     rows, differences = [], []
     for g, name in enumerate(GENERATORS):
         for split in SERVES.get(name, tables.TESTS):
@@ -119,7 +119,7 @@ def _tables(root: Path, data: Path) -> None:
 
 
 def _divergences(place: Path) -> None:
-    """divergence.parquet, .json and division.json, with numbers of no meaning."""
+    """Write divergence.parquet, divergence.json and division.json with meaningless numbers."""
     rows, shown = [], []
     parts = {
         "pairs": {"atoms": ["adjective:red", "noun:wing"], "compounds": ["red_wing", "green_wing", "white_bill"]},

@@ -1,4 +1,4 @@
-"""What is shown of the data: chosen evenly, marked where it changed, never a broken picture."""
+"""Examples: chosen evenly, changed words marked, no broken pictures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workflow_scripts.plot.page import data_uri
 
 
 def most_of(counts: Counter[str], there: Counter[str]) -> bool:
-    """Whether no key was taken twice while another one waited."""
+    """Return whether no key was taken again before another one was taken."""
     most = max(counts.values(), default=0)
     return all(counts[key] >= min(most - 1, there[key]) for key in there)
 
@@ -69,14 +69,14 @@ def test_mark_by_hand() -> None:
     ]  # fmt: skip
 
 
-def test_marks_that_only_a_space_parts_are_one() -> None:
+def test_marks_with_only_spaces_between_them_are_one() -> None:
     assert mark("a red  wing, blue", [(2, 5, "x"), (7, 11, "x"), (13, 17, "x")]) == [
         ("a ", ""), ("red  wing", "x"), (", ", ""), ("blue", "x")
     ]  # fmt: skip
     assert mark("red wing", [(0, 3, "x"), (4, 8, "y")]) == [("red", "x"), (" ", ""), ("wing", "y")]
 
 
-def test_the_noun_is_marked_where_it_is_after_the_swap() -> None:
+def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
     text = "wings that are red, an orange and black head, a red belly"
     swapped = "wings that are orange, a blue and black head, an orange belly"
     changes = [

@@ -1,4 +1,4 @@
-"""The pages for print: every word of a caption in its lines, each mark where it belongs, the same bytes each time."""
+"""Pages for print: every word of a caption is in its lines, marks are kept, and bytes are the same each time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def number_of_pages(pdf: bytes) -> int:
 
 
 @given(segments)
-def test_lines_hold_every_word_and_its_mark(caption: list[tuple[str, str]]) -> None:
+def test_lines_contain_every_word_and_its_mark(caption: list[tuple[str, str]]) -> None:
     lines = wrap(caption, 0.8)
     assert all(sum(width(text, TEXT, bool(kind)) for text, kind in line) <= 0.8 for line in lines)
     letters = [(letter, kind) for text, kind in caption for letter in text if not letter.isspace()]
@@ -55,7 +55,7 @@ def test_lines_break_at_spaces_and_marks_hold_together() -> None:
     ]
 
 
-def test_a_long_caption_is_cut_around_its_mark() -> None:
+def test_a_long_caption_is_truncated_around_its_mark() -> None:
     words = [(f"word{n} ", "") for n in range(200)]
     words[100] = ("marked", "seen")
     lines = fit(words, 1, 5)
@@ -65,7 +65,7 @@ def test_a_long_caption_is_cut_around_its_mark() -> None:
     assert fit(words[:4], 1, 5) == wrap(words[:4], 1)
 
 
-def test_names_too_long_are_shortened() -> None:
+def test_long_names_are_shortened() -> None:
     assert shorten("short", 1, TEXT) == "short"
     shown = shorten("a_generator_with_a_very_long_name", 0.8, TEXT)
     assert width(shown, TEXT) <= 0.8 and shown.startswith("a_g") and shown.endswith("name") and "…" in shown
@@ -84,7 +84,7 @@ def test_six_to_a_page(results: Path, examples: int, expected: int) -> None:
     assert number_of_pages(draw(results, examples)) == expected
 
 
-def test_the_generators_of_both_are_shown(results: Path) -> None:
+def test_generators_of_seen_and_swapped_are_shown(results: Path) -> None:
     found, _ = read_examples(Layout(results, "tiny", "color"), GENERATORS, 6, 0)
     assert of_both(found) == ["faithful", "memorizer"]
     assert [p.title for p in found[0].captions[0].pictures] == [*of_both(found), "photographs"]
@@ -109,7 +109,7 @@ def test_many_generators_take_more_pages() -> None:
     assert "(2 of 14 generators)" in " ".join(words[5])
 
 
-def test_no_generator_of_both_and_no_swap(tmp_path: Path) -> None:
+def test_empty_pages(tmp_path: Path) -> None:
     results = make_results(tmp_path / "results")
     assert number_of_pages(draw(results, generators=["photographs"])) == 1
     place = results / "tiny" / "color"
@@ -120,7 +120,7 @@ def test_no_generator_of_both_and_no_swap(tmp_path: Path) -> None:
         assert "No caption was swapped." in [text.get_text() for text in pages([], "tiny", "color", 0)[0].texts]
 
 
-def test_a_picture_that_is_not_there_leaves_its_place(results: Path) -> None:
+def test_a_missing_picture_leaves_a_gap(results: Path) -> None:
     missing = Picture("model", None, "missing")
     sides = [Caption(name, [("a red wing", "")], [missing]) for name in ("seen", "swapped")]
     with style():

@@ -1,4 +1,4 @@
-"""The figures of what came out: drawn from any table, and the same data gives the same bytes."""
+"""Figures of scores: drawn from any table; the same data gives the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("scores", "gaps", "drops", "comparisons", "loss")
 
 
 class ShiftedLayout(ConstrainedLayoutEngine):
-    """A layout that is a little off, as the solver is from run to run."""
+    """A layout that is slightly shifted, as the solver's is from run to run."""
 
     def __init__(self, shift: float) -> None:
         super().__init__()
@@ -70,9 +70,7 @@ def test_last_digits_of_the_layout_do_not_reach_the_file(results: Path, tmp_path
     assert names[0] == names[1] != []
 
 
-def test_figures_are_svg_that_say_what_they_show_without_date_or_place(
-    results: Path, figures: dict[str, bytes]
-) -> None:
+def test_figures_have_titles_and_no_date_or_path(results: Path, figures: dict[str, bytes]) -> None:
     for content in figures.values():
         assert ET.fromstring(content).tag.endswith("svg")
         assert described(content)[0].endswith("(tiny, color)")
@@ -106,7 +104,7 @@ def test_many_generators_are_a_matrix() -> None:
     assert legend.get_xlim() == pytest.approx((-11, 11))
 
 
-def test_nothing_to_draw_is_said(results: Path, tmp_path: Path) -> None:
+def test_empty_figures_give_a_reason(results: Path, tmp_path: Path) -> None:
     table = pd.read_csv(results / "table.csv")
     comparisons = pd.read_csv(results / "comparisons.csv")
     for figure in (
@@ -129,14 +127,14 @@ def test_scores_without_an_interval_are_drawn(results: Path, tmp_path: Path) -> 
 
 
 def marks(axes) -> dict[str, tuple[float, float]]:
-    """Where each split's mark stands."""
+    """Return the position of each split's mark."""
     splits = {mark: split for split, mark in SPLIT_MARKS.items()}
     return {
         splits[m]: (*line.get_xdata(), *line.get_ydata()) for line in axes.lines if (m := line.get_marker()) in splits
     }
 
 
-def test_each_drop_stands_at_the_divergence_of_its_split(results: Path) -> None:
+def test_drops_are_placed_by_divergence(results: Path) -> None:
     table, gaps = pd.read_csv(results / "table.csv"), against_seen(pd.read_csv(results / "comparisons.csv"))
     with style():
         figure = draw_drops(table, gaps, 0)
@@ -152,7 +150,7 @@ def test_each_drop_stands_at_the_divergence_of_its_split(results: Path) -> None:
     assert lines[0].tolist() == [[0.4, pytest.approx(-14)], [0.4, pytest.approx(-5)]]
 
 
-def test_a_drop_without_divergence_is_left_out(results: Path) -> None:
+def test_a_drop_without_divergence_is_skipped(results: Path) -> None:
     table, gaps = pd.read_csv(results / "table.csv"), against_seen(pd.read_csv(results / "comparisons.csv"))
     table["subgraph_divergence"] = None
     table.loc[table["split"] == "test_swapped", "compound_divergence"] = None

@@ -1,4 +1,4 @@
-"""The page: one file that says all of it, fetches nothing, runs nothing, and repeats no caption as markup."""
+"""The page: one file with everything, which fetches nothing, runs no script and escapes all captions."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_nothing_is_fetched_and_nothing_runs(page: Page, text: str) -> None:
     assert style and "url(" not in style[1] and "@import" not in style[1]
 
 
-def test_captions_stand_as_they_were_written(results: Path, tmp_path: Path) -> None:
-    # The hostile caption's pair, alone in the swapped split, must be among the examples.
+def test_captions_are_escaped(results: Path, tmp_path: Path) -> None:
+    # The hostile caption is the only swapped one, so that it must be among the examples.
     copy = tmp_path / "results"
     shutil.copytree(results, copy)
     place = copy / "tiny" / "color"
@@ -64,13 +64,13 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
         assert shown[row.generator][tables.TESTS.index(row.split)] == cell
 
 
-def test_what_the_judge_saw_and_chose(page: Page) -> None:
+def test_training_and_choices_of_the_judge(page: Page) -> None:
     assert "train_on: half" in page.text and "half of the images of each test split, which are not judged" in page.text
     assert "90.0 % [85.0, 95.0] of 40 cases" in page.text
     assert "0123456789abcdef" in page.text
 
 
-def test_all_skipped_is_counted(page: Page, results: Path) -> None:
+def test_everything_skipped_is_counted(page: Page, results: Path) -> None:
     lines = {row[0]: row[1:] for row in page.rows}
     assert lines["images without file"] == ["1", "", "x"]
     assert "images in no split" not in lines
@@ -86,17 +86,17 @@ def test_all_skipped_is_counted(page: Page, results: Path) -> None:
         assert lost.loc[lost["status"] == status, "image_id"].item() in line[2]
 
 
-def test_the_oracle_says_how_many_distractors_are_true(page: Page) -> None:
+def test_fraction_of_true_distractors(page: Page) -> None:
     assert "4.0 % of the distractors are true of the image too" in page.text
 
 
-def test_a_protocol_other_than_the_definitions_is_said(page: Page) -> None:
+def test_a_published_protocol_is_noted(page: Page) -> None:
     assert "As published" not in page.text
     assert protocol_line({"ties": "own_first", "chunking": "even"}).startswith("As published: Ties count")
     assert "without the remainder" in protocol_line({"ties": "random", "chunking": "published"})
 
 
-def test_fid_stands_beside_its_numbers_of_images(results: Path, page: Page) -> None:
+def test_fid_with_its_numbers_of_images(results: Path, page: Page) -> None:
     assert "Fréchet" not in page.text
     write_fid(results / "tiny" / "color" / "fid" / "memorizer.json")
     with_fid = Page(write_page(results, 1, fid=["memorizer"]))
@@ -109,7 +109,7 @@ def test_audit_and_its_suspicions(page: Page) -> None:
     assert "a green and red bird <i>wing</i>" in page.text
 
 
-def test_swaps_are_marked_and_told_without_color(page: Page) -> None:
+def test_swaps_are_marked_and_hits_named_without_color(page: Page) -> None:
     legend = 1
     swapped = len(page.by_class("example")) - (len(page.by_class("unseen")) - legend)
     assert len(page.by_class("swapped")) - legend == len(page.by_class("seen")) - legend == swapped > 0
@@ -117,16 +117,16 @@ def test_swaps_are_marked_and_told_without_color(page: Page) -> None:
     assert len(hits) == page.text.count("✓ hit")
 
 
-def test_each_split_s_words_are_there_with_their_numbers(page: Page) -> None:
+def test_figures_of_words_have_alternative_texts(page: Page) -> None:
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
     assert len(figures) == 7 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)
     for name in ("train", "seen", "unseen", "swapped"):
         assert sum((attrs["alt"] or "").startswith(f"Adjectives in {name} (tiny, color): ") for attrs in figures) == 1
-    # White is to stay white where the page is dark.
+    # White stays white on a dark page.
     assert len(page.by_class("true-colors")) == 5
 
 
-def test_pictures_that_are_not_there_are_named(results: Path, tmp_path: Path) -> None:
+def test_missing_pictures_are_named(results: Path, tmp_path: Path) -> None:
     copy = tmp_path / "results"
     shutil.copytree(results, copy)
     broken = copy / "tiny" / "color" / "generated" / "faithful" / "images"
@@ -140,17 +140,17 @@ def test_pictures_that_are_not_there_are_named(results: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("examples", [0, 1, 5])
-def test_as_many_examples_as_asked_for(results: Path, examples: int) -> None:
+def test_number_of_examples(results: Path, examples: int) -> None:
     assert len(Page(write_page(results, examples)).by_class("example")) == examples + examples // 2
 
 
-def test_images_without_class_are_said(tmp_path: Path, text: str) -> None:
+def test_images_without_class_are_noted(tmp_path: Path, text: str) -> None:
     without = write_page(make_results(tmp_path / "results", classes=False), examples=1)
     assert "The images have no class: each such image is its own class, and distractors may be true" in without
     assert "have no class" not in text
 
 
-def test_how_far_test_is_from_train(page: Page, text: str) -> None:
+def test_divergence_section(page: Page, text: str) -> None:
     rows = [row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]
     prompts, captions = rows[:4], rows[4:]
     random = "0.030 ± 0.004"

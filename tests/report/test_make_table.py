@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -102,17 +101,29 @@ def write_divergences(place: Path, **measured: dict[str, float]) -> None:
 DIVERGENCES = dict(zip(TESTS, (0.05, 0.4, 0.7), strict=True))
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    place = tmp_path / "d" / "color"
+def make_scores(folder: Path) -> Path:
+    """Fill the results folder of data set ``d``, composition ``color``, and return it."""
+    place = folder / "d" / "color"
     place.mkdir(parents=True)
-    swapped = pd.DataFrame({"image_id": SEEN, "caption_id": 0})
-    swapped.to_parquet(place / "swapped.parquet")
+    pd.DataFrame({"image_id": SEEN, "caption_id": 0}).to_parquet(place / "swapped.parquet")
     write_divergences(place, pairs=DIVERGENCES, subgraphs=DIVERGENCES)
     for name, beaten in (("good_one", 0.005), ("bad", 0.2)):
         write_scores(place / "scores" / name, name, "fake", beaten, 10)
     write_scores(place / "scores_oracle" / "bad", "bad", "oracle", 0.1, 30)
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return make_scores(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results with the tables made, for tests that only read."""
+    folder = make_scores(tmp_path_factory.mktemp("tables"))
+    run(folder)
+    return folder
 
 
 def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
@@ -123,13 +134,14 @@ def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
 
-def test_columns_are_the_design_s() -> None:
+def test_columns_are_those_of_the_design() -> None:
     assert DESIGN_COLUMNS.split(", ") == COLUMNS
     assert "dataset, composition, a, b, split, difference, low, high, n".split(", ") == differences.COLUMNS
 
 
-def test_rows(results: Path) -> None:
-    table = run(results)["table"]
+def test_rows(done: Path) -> None:
+    table = pd.read_csv(done / "table.csv", dtype={"judge_hash": str})
+    assert table["seed"].tolist() == [3] * 15 and table["judge_hash"].iloc[0] == "0123"
     assert list(table.columns) == COLUMNS
     keys = table[["generator", "split", "prompts", "distractors", "judge"]]
     assert len(table) == 15 and not keys.duplicated().any()
@@ -142,7 +154,7 @@ def test_rows(results: Path) -> None:
         ["test_swapped", "swapped", "swapped"],
     ]
     assert mine["n"].tolist() == [60, 30, 40, 30, 30] and mine["images"].tolist() == [30, 30, 20, 30, 30]
-    scores = pd.read_parquet(results / "d/color/scores/good_one/test_swapped.parquet")
+    scores = pd.read_parquet(done / "d/color/scores/good_one/test_swapped.parquet")
     row = mine.iloc[3]
     assert row["exact"] == pytest.approx(scores["expected_top1"].mean(), abs=1e-6)
     assert row["balanced"] == pytest.approx(np.average(scores["expected_top1"], weights=scores["weight"]), abs=1e-6)
@@ -153,9 +165,8 @@ def test_rows(results: Path) -> None:
     assert len(oracle) == 5 and oracle["blind_control"].isna().all() and oracle["judge_hash"].isna().all()
 
 
-def test_six_decimals(results: Path) -> None:
-    run(results)
-    for line in (results / "table.csv").read_text().splitlines()[1:]:
+def test_six_decimals(done: Path) -> None:
+    for line in (done / "table.csv").read_text().splitlines()[1:]:
         cells = line.split(",")
         for cell in cells[7:16] + cells[22:]:
             assert cell == "" or len(cell.split(".")[1]) == 6, line
@@ -163,8 +174,8 @@ def test_six_decimals(results: Path) -> None:
     assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
-def test_comparisons(results: Path) -> None:
-    found = run(results)["comparisons"].set_index(["a", "b", "split"])
+def test_comparisons(done: Path) -> None:
+    found = pd.read_csv(done / "comparisons.csv").set_index(["a", "b", "split"])
     assert list(found.index) == [
         ("good_one", "bad", "test_seen"),
         ("good_one", "bad", "test_unseen"),
@@ -177,9 +188,9 @@ def test_comparisons(results: Path) -> None:
     assert found["n"].tolist() == [60, 40, 30, 30, 40, 30, 40]
     assert ((found["low"] <= found["difference"]) & (found["difference"] <= found["high"])).all()
     means = {
-        (name, split): pd.read_parquet(results / f"d/color/scores/{name}/{split}.parquet")
+        (name, split): pd.read_parquet(done / f"d/color/scores/{name}/{split}.parquet")
         for name in ("good_one", "bad")
-        for split in ("test_seen", "test_unseen", "test_swapped")
+        for split in TESTS
     }
     seen = means["bad", "test_seen"]
     same = seen[seen["caption_id"] == 0]["expected_top1"].mean()
@@ -192,7 +203,7 @@ def test_comparisons(results: Path) -> None:
     assert found.loc[("good_one", "bad", "test_unseen"), "low"] > 0
 
 
-def test_pairs_only_what_both_have(results: Path) -> None:
+def test_generators_are_compared_on_the_entries_of_both(results: Path) -> None:
     file = results / "d/color/scores/bad/test_unseen.parquet"
     write_table(pd.read_parquet(file).iloc[10:], file, SCORES)
     summary = results / "d/color/scores/bad/summary.json"
@@ -206,8 +217,7 @@ def test_pairs_only_what_both_have(results: Path) -> None:
         run(results)
 
 
-def test_no_entries(results: Path, capsys: pytest.CaptureFixture) -> None:
-    """A generator of which every image is missing has rows, and says so."""
+def test_a_generator_without_images_has_rows(results: Path, capsys: pytest.CaptureFixture) -> None:
     folder = results / "d/color/scores/bad"
     text = (folder / "summary.json").read_text()
     for file in folder.glob("*.parquet"):
@@ -236,7 +246,7 @@ def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureF
     assert "good_one, bad; swapped: red_wing 29 to 1; the most frequent pair" in text
 
 
-def test_a_judge_that_was_not_trained_here_is_said(results: Path) -> None:
+def test_a_judge_without_training_is_noted(results: Path) -> None:
     for file in results.glob("d/color/scores/*/summary.json"):
         write_json(read_json(file) | {"judge_epochs": 0}, file)
     run(results)
@@ -244,7 +254,7 @@ def test_a_judge_that_was_not_trained_here_is_said(results: Path) -> None:
     assert "which was taken as it was given (judge.epochs: 0)" in text and "has seen" not in text
 
 
-def test_no_cut_is_said(results: Path) -> None:
+def test_missing_balance_is_noted(results: Path) -> None:
     rule = "no cut: 1 pair, 2 needed"
     write_scores(results / "d/color/scores/bad", "bad", "fake", 0.2, 10, balance={"rule": rule, "cut": {}})
     run(results)
@@ -253,9 +263,8 @@ def test_no_cut_is_said(results: Path) -> None:
     assert "(no cut)" in (results / "table.tex").read_text()
 
 
-def test_latex(results: Path) -> None:
-    run(results)
-    text = (results / "table.tex").read_text()
+def test_latex(done: Path) -> None:
+    text = (done / "table.tex").read_text()
     assert r"good\_one" in text and "good_one" not in text and text.isascii()
     scores, divergences = text.split(r"\end{table}")[:2]
     for table, rows in (scores, 11), (divergences, 5):
@@ -265,9 +274,8 @@ def test_latex(results: Path) -> None:
     assert r"0.700 (random 0.030 $\pm$ 0.002)" in divergences and r"random $<$ 0.001" in divergences
 
 
-def test_fid_is_a_column_where_there_is_one(results: Path) -> None:
-    run(results)
-    assert "FID" not in (results / "table.md").read_text()
+def test_fid_is_a_column_if_measured(results: Path, done: Path) -> None:
+    assert "FID" not in (done / "table.md").read_text()
     write_fid(results / "d" / "color" / "fid" / "bad.json")
     run(results, fid=["bad"])
     text = (results / "table.md").read_text()
@@ -281,7 +289,7 @@ def test_fid_is_a_column_where_there_is_one(results: Path) -> None:
 
 
 def divergences_by_row(table: pd.DataFrame) -> dict[tuple[str, ...], list[tuple[float, ...]]]:
-    """The last three columns, 9 for none, of each split, prompts and distractors."""
+    """Return the last three columns, 9 for none, of each split, prompts and distractors."""
     keys = ["split", "prompts", "distractors"]
     return {
         key: list(dict.fromkeys(rows.iloc[:, -3:].fillna(9).itertuples(index=False, name=None)))
@@ -289,11 +297,11 @@ def divergences_by_row(table: pd.DataFrame) -> dict[tuple[str, ...], list[tuple[
     }
 
 
-def test_divergences_are_of_the_prompts_and_the_same_for_all_generators_and_judges(results: Path) -> None:
+def test_divergences_of_the_prompts_do_not_depend_on_generator_and_judge(results: Path) -> None:
     write_divergences(results / "d" / "color", pairs=DIVERGENCES, subgraphs={"test_unseen": 0.6, "test_swapped": 0.8})
     assert divergences_by_row(run(results)["table"]) == {
         ("test_seen", "pairs", "original"): [(0.005, 0.05, 9)],
-        # Just those captions of seen that were swapped are not measured.
+        # The swapped captions of seen are not measured alone.
         ("test_seen", "swapped", "original"): [(9, 9, 9)],
         ("test_unseen", "pairs", "original"): [(0.04, 0.4, 0.6)],
         ("test_swapped", "swapped", "original"): [(0.07, 0.7, 0.8)],
@@ -302,14 +310,14 @@ def test_divergences_are_of_the_prompts_and_the_same_for_all_generators_and_judg
 
 
 def readable_cells(text: str, first: str) -> list[list[str]]:
-    """The table of Markdown whose head begins with ``first``, without head and rule."""
+    """Return the cells of the Markdown table whose head begins with ``first``."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
     heads = [i for i, row in enumerate(rows) if row[0] in ("generator", "divergence from train")]
     start = next(i for i in heads if rows[i][0] == first)
     return rows[start + 2 : next((i for i in heads if i > start), None)]
 
 
-def test_divergences_are_said_once(results: Path) -> None:
+def test_divergences_have_a_table_of_their_own(results: Path) -> None:
     write_divergences(results / "d" / "color", pairs={"test_unseen": 0.4})
     run(results)
     text = (results / "table.md").read_text()
@@ -327,20 +335,12 @@ def test_without_divergences(results: Path) -> None:
     assert "ivergence" not in (results / "table.md").read_text() + (results / "table.tex").read_text()
 
 
-def test_same_scores_same_bytes(results: Path) -> None:
-    def read() -> list[bytes]:
-        run(results)
-        return [(results / f"{n}").read_bytes() for n in ("table.csv", "comparisons.csv", "table.md", "table.tex")]
-
-    assert read() == read()
+def test_same_scores_give_the_same_bytes(results: Path, done: Path) -> None:
+    run(results)
+    for name in ("table.csv", "comparisons.csv", "table.md", "table.tex", "metrics.json"):
+        assert (results / name).read_bytes() == (done / name).read_bytes()
 
 
 def test_percent() -> None:
     assert percent(0.61234, 0.5891, 0.634) == "61.2 [58.9, 63.4]"
     assert percent(0.5) == "50.0" and percent(None) == "–"
-
-
-def test_columns_survive_reading_back(results: Path) -> None:
-    run(results)
-    table = pd.read_csv(io.StringIO((results / "table.csv").read_text()), dtype={"judge_hash": str})
-    assert table["seed"].tolist() == [3] * 15 and table["judge_hash"].iloc[0] == "0123"
