@@ -178,7 +178,7 @@ def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[s
         ],
         "split.make_prompts": [
             *file("captions", "images", "pairs", "ranking", "splits", "swapped"), *heldout, *where,
-            "--train-on", "train", "--prompts", folder / "prompts.parquet", "--jsonl", folder / "prompts.jsonl",
+            "--prompts", folder / "prompts.parquet", "--jsonl", folder / "prompts.jsonl",
             "--summary", folder / "prompts.json",
         ],
         "split.audit": [

@@ -57,7 +57,7 @@ def inputs(folder: Path) -> Path:
 def run(step: str, folder: Path, /, **given: Any) -> None:
     """Run a step on the artifacts in ``folder``."""
     fields = declaration(f"split.{step}").model_fields
-    known: dict[str, Any] = {"dataset": "d", "composition": "color", "train_on": "train", "seed": 3}
+    known: dict[str, Any] = {"dataset": "d", "composition": "color", "seed": 3}
     known["summary"] = folder / f"{SUMMARIES.get(step)}.json"
     for name, field in fields.items():
         is_path = "Path" in str(field.annotation) and (name not in OPTIONAL or field.is_required())

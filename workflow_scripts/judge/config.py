@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from workflow_scripts.clip.config import ModelConfig
+from workflow_scripts.split.config import TrainOn
 
 
 class JudgeConfig(ModelConfig):
@@ -17,10 +18,7 @@ class JudgeConfig(ModelConfig):
         min_length=1,
         description="patterns of the parameters that train; ['*'] for all. What precedes them is computed only once",
     )
-    train_on: Literal["train", "half", "all"] = Field(
-        "train",
-        description="images used for training: train; half: also the half of the test images that is not judged; all",
-    )
+    train_on: TrainOn
     epochs: int = Field(10, ge=0, description="0 uses the pretrained model as it is")
     batch: int = Field(256, ge=2, description="images per step")
     captions: int = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")

@@ -23,6 +23,14 @@ PerImage = Annotated[
     int | None, Field(None, ge=1, description="most prompts per image and split, drawn by seed; null: all")
 ]
 
+TrainOn = Annotated[
+    Literal["train", "half", "all"],
+    Field(
+        "train",
+        description="images used for training: train; half: also the half of the test images that is not judged; all",
+    ),
+]
+
 
 class Draw(Section):
     """How the held-out pairs are drawn."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from workflow_scripts.core.step import Input, Key, Output, Seed, Step
-from workflow_scripts.split.config import Divergence, Draw, Draws, PerImage, PromptRule, TestSeen, Tolerance
+from workflow_scripts.split.config import Divergence, Draw, Draws, PerImage, PromptRule, TestSeen, Tolerance, TrainOn
 
 Captions = Annotated[Input, Field(description="captions.parquet")]
 Images = Annotated[Input, Field(description="images.parquet")]
@@ -18,11 +18,16 @@ Heldout = Annotated[Input, Field(description="heldout.json")]
 Splits = Annotated[Input, Field(description="splits.parquet")]
 Swapped = Annotated[Input, Field(description="swapped.parquet")]
 Adjectives = Annotated[Input, Field(description="the composition's lexicon (YAML)")]
-Dataset = Annotated[str, Field(description="name of the data set")]
-Composition = Annotated[str, Field(description="name of the composition")]
 
 
-class DivideImages(Step):
+class CompositionStep(Step):
+    """The base of steps whose seeds or messages depend on data set and composition."""
+
+    dataset: str = Field(description="name of the data set")
+    composition: str = Field(description="name of the composition")
+
+
+class DivideImages(CompositionStep):
     """Divide the images so that train and test diverge in their pairs, and hardly in their adjectives and nouns.
 
     Follows DBCA (Keysers et al. 2020), with images as samples: an image goes with all its captions.
@@ -33,13 +38,11 @@ class DivideImages(Step):
     ranking: Ranking
     divergence: Annotated[Divergence, Key("split.divergence")] = Divergence()
     seed: Seed
-    dataset: Dataset
-    composition: Composition
     division: Output = Field(description="division.parquet")
     summary: Output = Field(description="division.json: target and result")
 
 
-class SampleHeldout(Step):
+class SampleHeldout(CompositionStep):
     """Draw the pairs that are held out from the middle of the ranking, or take listed, published or missing ones.
 
     Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the 75th
@@ -56,12 +59,10 @@ class SampleHeldout(Step):
     division: Input | None = Field(None, description="division.parquet: hold out the pairs missing from its train")
     pairs: Input | None = Field(None, description="with division: pairs.parquet")
     seed: Seed
-    dataset: Dataset
-    composition: Composition
     heldout: Output = Field(description="heldout.json")
 
 
-class MakeSplits(Step):
+class MakeSplits(CompositionStep):
     """Divide the images into train, test_seen and test_unseen, or take a published division, or one by divergence.
 
     An image of test_unseen has a held-out pair in some caption; test_seen is drawn from the rest; train is the
@@ -76,14 +77,12 @@ class MakeSplits(Step):
     published: Path | None = Field(None, description="take the images of this split.pkl instead of drawing")
     division: Input | None = Field(None, description="take the sides of this division.parquet instead of drawing")
     seed: Seed
-    dataset: Dataset
-    composition: Composition
     splits: Output = Field(description="splits.parquet")
     csv: Output = Field(description="the same as CSV")
     summary: Output = Field(description="splits.json: counts")
 
 
-class SwapAdjectives(Step):
+class SwapAdjectives(CompositionStep):
     """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
 
     captions: Captions
@@ -94,13 +93,11 @@ class SwapAdjectives(Step):
     nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
     published: Path | None = Field(None, description="take the swapped captions of this data.pkl")
     seed: Seed
-    dataset: Dataset
-    composition: Composition
     swapped: Output = Field(description="swapped.parquet")
     summary: Output = Field(description="swapped.json: counts")
 
 
-class MakePrompts(Step):
+class MakePrompts(CompositionStep):
     """List the images that every generator is asked to make: a caption, and the file name of its image.
 
     prompts.jsonl is for people with their own model: for each line, draw ``text`` and save the image as ``file_name``
@@ -117,18 +114,14 @@ class MakePrompts(Step):
     prompt_rule: Annotated[PromptRule, Key("split.prompts")]
     draws: Annotated[Draws, Key("split.draws")]
     per_image: Annotated[PerImage, Key("split.per_image")]
-    train_on: Annotated[Literal["train", "half", "all"], Key("judge.train_on")] = Field(
-        description="images used to train the judge; half: those of the test images are not prompted for"
-    )
+    train_on: Annotated[TrainOn, Key("judge.train_on")]
     seed: Seed
-    dataset: Dataset
-    composition: Composition
     prompts: Output = Field(description="prompts.parquet")
     jsonl: Output = Field(description="the same as JSON lines")
     summary: Output = Field(description="prompts.json: counts")
 
 
-class Audit(Step):
+class Audit(CompositionStep):
     """Re-establish what the splits promise, from words and the lexicons' surface forms alone.
 
     A violation ends the step with an error, once audit.json is written; suspicions are listed for people to read.
@@ -143,8 +136,6 @@ class Audit(Step):
     reports: list[Input] = Field([], description="of a published split: summaries of the steps that read it (JSON)")
     unused: Input | None = Field(None, description="of a division by divergence: splits.json, with the unused images")
     published: Annotated[Tolerance | None, Key("split.published")] = None
-    dataset: Dataset
-    composition: Composition
     audit: Output = Field(description="audit.json")
 
 
@@ -165,7 +156,7 @@ class Export(Step):
     folder: Output = Field(description="folder for the files; an existing one is replaced")
 
 
-class DrawSplits(Step):
+class DrawSplits(CompositionStep):
     """Draw what the splits of a composition hold: the adjectives and nouns of each, and the swapped pairs.
 
     The distribution of words in each split is that of the paper's figures 8 to 23, as bars. Every figure is an SVG that
@@ -180,8 +171,6 @@ class DrawSplits(Step):
     dominant: int = Field(description="how many of the most frequent swapped pairs are cut")
     ratio: Annotated[float, Key("score.balance.ratio")] = Field(description="cut to this multiple of the next pair")
     seed: Seed
-    dataset: Dataset
-    composition: Composition
     adjectives: Output = Field(description="SVG: adjectives in each split")
     nouns: Output = Field(description="SVG: nouns in each split")
     swapped_pairs: Output = Field(description="SVG: swapped pairs, before and after balancing")
