@@ -75,7 +75,7 @@ def test_unpaired_against_a_loop() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     names, values, weights = clustered()
     whole = interval.mean(names, values, weights, 300, rng())
-    monkeypatch.setattr(interval, "HELD", 333)
+    monkeypatch.setattr(interval, "INDICES", 333)
     assert interval.mean(names, values, weights, 300, rng()) == whole
 
 

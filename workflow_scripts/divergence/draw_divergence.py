@@ -69,8 +69,8 @@ def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: i
         )  # fmt: skip
     if above:
         name_rows(axes, [""] * len(names))
-        for y, name in zip(rows, names, strict=True):
-            axes.text(0, y - 0.1, truncated(name, ABOVE), fontsize=9, va="bottom")
+        for place, name in zip(rows, names, strict=True):
+            axes.text(0, place - 0.1, truncated(name, ABOVE), fontsize=9, va="bottom")
     else:
         name_rows(axes, names)
     axes.set_xlim(left=0)

@@ -80,7 +80,8 @@ def exchange(
                 best = hop
         if progress is not None:
             progress.add(int(moves * HOP_FRACTION))
-    return np.split(best.order, np.cumsum(sizes))[:2]
+    train, test, _ = np.split(best.order, np.cumsum(sizes))
+    return train, test
 
 
 class State(NamedTuple):
@@ -94,12 +95,15 @@ class State(NamedTuple):
 
     def copy(self) -> State:
         """Return an independent copy."""
-        kinds = [kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds)]
-        return State(self.order.copy(), self.sizes, *kinds, self.reached.copy())
+        atoms, compounds = (
+            kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds)
+        )
+        return State(self.order.copy(), self.sizes, atoms, compounds, self.reached.copy())
 
     def score(self, goal: Goal) -> float:
         """Return the score with the hard penalty; lower is better."""
-        return score(goal, *self.reached, HARD)
+        atom, compound = self.reached
+        return score(goal, atom, compound, HARD)
 
     def step(self, goal: Goal, penalty: float, temperature: float, draws: np.ndarray) -> float:
         """Try an exchange for each row of ``draws`` (n, 3); return the mean absolute change of the score."""
@@ -146,4 +150,4 @@ def fill(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
         sides.totals[:] = sides.weights.sum(axis=1)
         longest = int(np.diff(matrix.indptr).max())
         kinds.append(Kind(items, sides, np.zeros(matrix.shape[1]), np.zeros(2 * longest, np.int64)))
-    return State(order, sizes, *kinds, np.full(2, np.nan))
+    return State(order, sizes, kinds[0], kinds[1], np.full(2, np.nan))

@@ -11,7 +11,7 @@ from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.divergence.samples import Samples, count_matrix
 
 
-def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str]) -> Samples:
+def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range) -> Samples:
     """Return a sample for each of ``sample_ids``, in their order; a sample in which nothing counts is empty.
 
     Each occurrence of a ranked pair counts as one of the atoms ``adjective:red`` and ``noun:wing`` and one of the

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -231,7 +231,7 @@ class _Reader:
             self._occurrence(compound, row, len(record["atoms"]), edges)
         return identity
 
-    def _is_name(self, name: Any) -> bool:
+    def _is_name(self, name: Any) -> TypeGuard[str]:
         if not isinstance(name, str) or not name:
             return False
         try:

@@ -89,7 +89,7 @@ def occurrence_weights(
     lower, upper = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     ends = np.flatnonzero(np.diff(sample, append=-1)) + 1
     begin = 0
-    for end in ends:
+    for end in ends.tolist():
         first, last = starts[begin], starts[end]
         columns = elements[first:last]
         members = sparse.csr_array(

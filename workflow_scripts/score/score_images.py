@@ -48,11 +48,10 @@ def main(step: ScoreImages) -> None:
     captions = sorted({text for part in inputs.sets for text in [*part.entries["text"], *part.pool["text"]]})
     with open_embedder(step) as embedder:
 
-        def embed_files(paths: Sequence[str]) -> np.ndarray:
+        def encode_files(paths: Sequence[str]) -> np.ndarray:
             return embedder.images(items_of(paths, inputs.images, step.results))
 
-        if step.embedded:
-            embed_files = open_shards(step.embedded, embedder.judge.hash)
+        embed_files = open_shards(step.embedded, embedder.judge.hash) if step.embedded else encode_files
         scored = {part.name: score_set(step, inputs, part, embedder, embed_files) for part in inputs.sets}
         truncated = len(cut_texts(embedder.judge.tokenizer, captions))
     say_cut(truncated, len(captions))

@@ -1,8 +1,8 @@
 """Balancing of swapped entries, so that no pair dominates (appendix 1.5, listing 1).
 
-The released code takes its two-pair branch never, since it compares the dataset's name under one spelling and is
-called with another, and fails where there are too few pairs or the runner-up is smaller than the cap. Here the
-number of dominant pairs is a setting, and too few pairs mean no cut, which the result says.
+The released code never takes its two-pair branch, because it compares the data set's name in one spelling and is called
+with another, and it fails if there are too few pairs or the second pair is smaller than the cap. Here the number of
+dominant pairs is a setting; with too few pairs nothing is reduced, which the result states.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from workflow_scripts.core.seeds import rng
 
 @dataclass(frozen=True)
 class Cut:
-    """kept: how many entries of each dominant pair stay (empty: no cut is possible). rule: in words."""
+    """How dominant pairs are reduced.
+
+    Attributes:
+        kept: number of entries to keep of each dominant pair; empty if there are too few pairs.
+        counts: number of entries of each pair.
+        rule: in words.
+    """
 
     kept: dict[str, int]
     counts: dict[str, int]
@@ -30,9 +36,9 @@ class Cut:
 
 
 def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -> Cut:
-    """Which pairs are cut to how many entries: ``min(n, int(ratio * next))``.
+    """Reduce each dominant pair to ``min(n, int(ratio * next))`` entries.
 
-    ``next`` is the count of the most frequent pair that is not dominant; equal counts are ordered by name.
+    ``next`` is the count of the most frequent pair that is not dominant; ties are ordered by name.
     """
     counts = sorted(Counter(pairs).items(), key=lambda item: (-item[1], item[0]))
     if len(counts) <= dominant:
@@ -45,12 +51,12 @@ def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -
 
 
 def weights(pairs: Sequence[str], cut: Cut) -> np.ndarray:
-    """(n,) the weight of each entry in the exact score: kept / n in a dominant pair, 1 elsewhere."""
+    """Return (n,): the weight of each entry in the exact score, kept / n in a dominant pair and 1 elsewhere."""
     return np.array([cut.kept[p] / cut.counts[p] if p in cut.kept else 1.0 for p in pairs], dtype=np.float64)
 
 
 def subsample(pairs: Sequence[str], cut: Cut, seed: int) -> np.ndarray:
-    """(n,) which entries a seeded subsample keeps, for the sampled score; ``pairs`` in a fixed order."""
+    """Return (n,): the entries that a seeded subsample keeps for the sampled score; ``pairs`` have a fixed order."""
     names = np.asarray(pairs, dtype=object)
     keep = np.ones(len(names), bool)
     for pair, m in cut.kept.items():

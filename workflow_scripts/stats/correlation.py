@@ -41,8 +41,8 @@ def pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return (B,): Spearman's rho of each resample, ties with mean ranks; weights are whole numbers (see pearson)."""
-    ranks = [stats.rankdata(_written_out(v, weights), axis=1, nan_policy="omit") for v in (x, y)]
-    return pearson(*map(np.nan_to_num, ranks), (~np.isnan(ranks[0])).astype(float))
+    rank_x, rank_y = (stats.rankdata(_written_out(v, weights), axis=1, nan_policy="omit") for v in (x, y))
+    return pearson(np.nan_to_num(rank_x), np.nan_to_num(rank_y), (~np.isnan(rank_x)).astype(float))
 
 
 def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:

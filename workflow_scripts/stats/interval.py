@@ -1,8 +1,7 @@
-"""Bootstrap intervals that resample images, since one image has many captions and draws.
+"""Bootstrap intervals that resample images, since one image has several captions and draws.
 
-A score is a mean over entries, weighted where entries are balanced. All entries of an image come and go together;
-their weights stay as they were. Intervals are percentiles of the resampled means; a share of all or of none has an
-exact one.
+A score is a mean over entries, weighted if entries are balanced. All entries of an image are resampled together, with
+unchanged weights. Intervals are percentiles of the resampled means; a fraction of 0 or 1 has an exact interval.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 LEVEL = 0.95
-# Random indices held at once, 8 bytes each.
-HELD = 1 << 22
+# Random indices in memory at once, 8 bytes each.
+INDICES = 1 << 22
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, or a difference of means, with the ends of its interval; None where an image alone does not tell them."""
+    """A mean or a difference of means, with the ends of its interval; None if there are fewer than two images."""
 
     value: float
     low: float | None
@@ -28,19 +27,19 @@ class Estimate:
 
 
 def sums_by_image(images: np.ndarray, *columns: np.ndarray) -> np.ndarray:
-    """(m, len(columns)) sums of entries' columns (n,) over each image, in the order of the images' names."""
-    # Only the distinct names are sorted: a million entries are of a few thousand images.
+    """Return (m, columns): sums of entries' columns (n,) over each image, in the order of the images' names."""
+    # Sorting only the distinct names is faster: a million entries may belong to a few thousand images.
     index, names = pd.factorize(np.asarray(images, dtype=object))
     index = np.argsort(np.argsort(names.astype(str)))[index]
     return np.stack([np.bincount(index, weights=np.asarray(column, np.float64)) for column in columns], axis=1)
 
 
 def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """(resamples, columns): sums (m, columns) added over m images drawn with replacement, each time anew."""
+    """Return (resamples, columns): sums (m, columns) over m images drawn with replacement in each resample."""
     m = len(sums)
     columns = np.ascontiguousarray(sums.T)
     result = np.empty((resamples, len(columns)))
-    step = max(1, HELD // m)
+    step = max(1, INDICES // m)
     for start in range(0, resamples, step):
         drawn = generator.integers(m, size=(min(step, resamples - start), m))
         for number, column in enumerate(columns):
@@ -49,7 +48,7 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
 
 
 def _ratios(sums: np.ndarray) -> np.ndarray:
-    """Means from columns (value, weight, value, weight, ...), by row."""
+    """Return means from columns (value, weight, value, weight, ...), by row."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return sums[:, 0::2] / sums[:, 1::2]
 
@@ -57,7 +56,7 @@ def _ratios(sums: np.ndarray) -> np.ndarray:
 def _estimate(value: float, draws: np.ndarray, images: int) -> Estimate:
     if images < 2:
         return Estimate(value, None, None)
-    # A resample may hold only images of weight 0: it has no mean.
+    # A resample with only images of weight 0 has no mean.
     low, high = np.nanquantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(value, float(low), float(high))
 
@@ -65,7 +64,7 @@ def _estimate(value: float, draws: np.ndarray, images: int) -> Estimate:
 def mean(
     images: np.ndarray, values: np.ndarray, weights: np.ndarray, resamples: int, generator: np.random.Generator
 ) -> Estimate:
-    """The weighted mean of entries' values (n >= 1) and its interval."""
+    """Return the weighted mean of entries' values, (n,) with n >= 1, and its interval."""
     sums = sums_by_image(images, weights * values, weights)
     draws = _ratios(resampled_sums(sums, resamples, generator))[:, 0]
     return _estimate(float(_ratios(sums.sum(axis=0, keepdims=True))[0, 0]), draws, len(sums))
@@ -74,29 +73,30 @@ def mean(
 def share(
     images: np.ndarray, hits: np.ndarray, weights: np.ndarray, resamples: int, generator: np.random.Generator
 ) -> Estimate:
-    """As ``mean``, of entries' hits (n >= 1), which are truths or chances.
+    """Return the weighted fraction of hits, (n,) with n >= 1, booleans or probabilities, and its interval.
 
-    Where all are sure, or none is possible, each resample is the same: the interval then is that of Clopper and
-    Pearson, over as many trials as there are images.
+    If all are 1 or all are 0, every resample is equal, and the interval is that of Clopper and Pearson, with as many
+    trials as there are images.
     Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
     (Biometrika, 1934).
     """
     hits = np.asarray(hits, np.float64)
-    own = hits[weights > 0]
+    weighted = hits[weights > 0]
     trials = len(np.unique(np.asarray(images)[weights > 0]))
-    if own[0] not in (0, 1) or (own != own[0]).any():
+    if weighted[0] not in (0, 1) or (weighted != weighted[0]).any():
         return mean(images, hits, weights, resamples, generator)
     from scipy import stats  # slow to import, and few intervals need it
 
-    ends = stats.binomtest(trials if own[0] else 0, trials).proportion_ci(LEVEL, method="exact")
-    return Estimate(float(own[0]), float(ends.low), float(ends.high))
+    ends = stats.binomtest(trials if weighted[0] else 0, trials).proportion_ci(LEVEL, method="exact")
+    return Estimate(float(weighted[0]), float(ends.low), float(ends.high))
 
 
 def paired_differences(
     images: np.ndarray, values: np.ndarray, resamples: int, generator: np.random.Generator
 ) -> dict[tuple[int, int], Estimate]:
-    """mean(column i) - mean(column j) for all i < j of ``values`` (n >= 1, k): the same entries, of which all columns
-    are resampled together, once.
+    """Return mean(column i) - mean(column j) for all i < j of ``values``, (n, k) with n >= 1.
+
+    The rows are the same entries, and all columns are resampled together.
     """
     sums = sums_by_image(images, *values.T, np.ones(len(images)))
     draws = resampled_sums(sums, resamples, generator)
@@ -116,8 +116,8 @@ def unpaired_difference(
     resamples: int,
     generator: np.random.Generator,
 ) -> Estimate:
-    """mean(a) - mean(b) of different entries (n >= 1 each), images of either resampled by themselves."""
-    parts = [sums_by_image(a_images, a, np.ones(len(a))), sums_by_image(b_images, b, np.ones(len(b)))]
-    draws = [_ratios(resampled_sums(part, resamples, generator))[:, 0] for part in parts]
+    """Return mean(a) - mean(b) of different entries, at least one each, whose images are resampled separately."""
+    sums = [sums_by_image(a_images, a, np.ones(len(a))), sums_by_image(b_images, b, np.ones(len(b)))]
+    draws = [_ratios(resampled_sums(of_side, resamples, generator))[:, 0] for of_side in sums]
     value = float(np.mean(a) - np.mean(b))
-    return _estimate(value, draws[0] - draws[1], min(map(len, parts)))
+    return _estimate(value, draws[0] - draws[1], min(map(len, sums)))

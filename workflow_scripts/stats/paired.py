@@ -1,4 +1,4 @@
-"""Do two ways of asking differ? McNemar's test on the same compounds, and Holm's correction for several tests."""
+"""Paired tests: McNemar's test of two sets of answers to the same items, and Holm's correction."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class McNemar:
-    """a_only, b_only: compounds that one of the two alone has right. p_exact: of the binomial test. chi_square and
-    p_chi_square: without a correction for continuity; None where no compound tells the two apart."""
+    """The result of McNemar's test.
+
+    Attributes:
+        both, a_only, b_only, neither: number of items that both, only one, or none has right.
+        p_exact: of the binomial test.
+        chi_square, p_chi_square: without continuity correction; None if a and b differ on no item.
+    """
 
     both: int
     a_only: int
@@ -24,7 +29,7 @@ class McNemar:
 
 
 def mcnemar(a: np.ndarray, b: np.ndarray) -> McNemar:
-    """The test that ``a`` and ``b``, (n,) right or not on the same compounds, are right equally often.
+    """Test whether ``a`` and ``b``, (n,) right or not on the same items, are right equally often.
 
     Source: McNemar, "Note on the sampling error of the difference between correlated proportions or percentages"
     (Psychometrika, 1947).
@@ -40,7 +45,7 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> McNemar:
 
 
 def holm(values: Sequence[float]) -> np.ndarray:
-    """p-values adjusted for their number, in their order; below alpha are those that Holm's procedure rejects.
+    """Return adjusted p-values, in the same order; Holm's procedure rejects those below alpha.
 
     Source: Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of Statistics, 1979).
     """

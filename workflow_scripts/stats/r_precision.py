@@ -1,9 +1,9 @@
 """R-precision, exact and sampled: how often is an image's own caption ranked first of a hundred?
 
-Everything here is a pure function of similarities, classes and seeds. The candidates of a judged image are its
-own caption and distractors: an image uniformly among the pool's images of other classes, then one of its
-captions uniformly, with replacement (facts: Protocol). Captions are counted by their distinct texts, since equal
-texts must tie exactly: a similarity is computed once for each text and gathered.
+Pure functions of similarities, classes and seeds. The candidates of a judged image are its own caption and distractors:
+an image, uniformly among the pool's images of other classes, then one of its captions, uniformly, with replacement.
+Captions are identified by their distinct texts, because equal texts must tie exactly: the similarity of each text is
+computed once and gathered.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from workflow_scripts.core.seeds import derive_seed, rng
 
 Ties = Literal["random", "own_first"]
 Chunking = Literal["even", "published"]
-# Maps indices of entries (b,) to their similarities with all distinct texts (b, texts).
+# From indices of entries, (b,), to their similarities with all distinct texts, (b, texts).
 Similarities = Callable[[np.ndarray], np.ndarray]
 
-# Entries whose similarities are held at once. Fixed: another shape may give a matrix product other last bits.
+# Entries whose similarities are computed at once; fixed, because the shape may change a product's rounding.
 BLOCK = 256
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Images that lend their captions as distractors, sorted by class.
+    """Images whose captions are distractors, sorted by class.
 
-    starts (P + 1): the captions of image p are ``texts[starts[p]:starts[p + 1]]``, at least one. texts: indices
-    of distinct captions. classes (P): not decreasing.
+    Attributes:
+        starts: (p + 1,); the captions of image i are ``texts[starts[i]:starts[i + 1]]``, at least one.
+        texts: indices of distinct texts.
+        classes: (p,), not decreasing.
     """
 
     starts: np.ndarray
@@ -42,22 +44,23 @@ class Pool:
 
     @property
     def images(self) -> int:
+        """Return the number of images."""
         return len(self.classes)
 
     def span(self, of: int) -> tuple[int, int]:
-        """The images of one class: from, to."""
+        """Return the range of the images of one class."""
         return int(np.searchsorted(self.classes, of, "left")), int(np.searchsorted(self.classes, of, "right"))
 
     def eligible(self, of: int) -> tuple[int, int]:
-        """How many images, and captions of them, may be distractors for an image of class ``of``."""
+        """Return how many images and captions may be distractors of an image of class ``of``."""
         low, high = self.span(of)
         return self.images - (high - low), len(self.texts) - int(self.starts[high] - self.starts[low])
 
 
 def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Pool:
-    """A pool from captions: each caption's image, class and distinct text, as integers, all of one length.
+    """Make a pool from captions: the image, class and distinct text of each, as integers, (n,).
 
-    Images keep the order of their numbers within a class; an image's captions keep their order.
+    Images keep the order of their numbers within a class, captions their order within an image.
     """
     order = np.lexsort((np.arange(len(images)), images, classes))
     images, classes, texts = images[order], classes[order], texts[order]
@@ -66,50 +69,52 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
 
 
 def distractor_weights(pool: Pool, of: int, texts: int) -> tuple[np.ndarray, float]:
-    """The chance of each distinct text to be the distractor of an image of class ``of``, times the second value.
+    """Return weights, (texts,), and their total: the probability of each text to be the distractor of class ``of``.
 
-    The shares of an image's captions are counted in units of one over the least common multiple of the images'
-    numbers of captions: the weights are then whole numbers and sums of them exact, in whatever order.
+    Weights count in units of one over the least common multiple of the images' numbers of captions. So they are whole
+    numbers, and their sums are exact in any order.
 
-    Returns ``(weights (texts,), total)``. Raises UserError where no image is eligible.
+    Raises:
+        UserError: no image has another class.
     """
     low, high = pool.span(of)
-    left = pool.images - (high - low)
-    if left == 0:
-        raise UserError("no image of another class in this split: no distractors; add images or leave out classes")
+    others = pool.images - (high - low)
+    if others == 0:
+        raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
     sizes = np.diff(pool.starts)
     unit: float = math.lcm(*map(int, np.unique(sizes)))
-    # Beyond 2^53 whole numbers are not exact in float64 either: plain shares then.
+    # Above 2^53, whole numbers are not exact in float64 either.
     unit = float(unit) if unit * pool.images < 2**53 else 1.0
-    shares = np.repeat(unit / sizes, sizes)
+    portions = np.repeat(unit / sizes, sizes)
     keep = np.r_[0 : pool.starts[low], pool.starts[high] : len(pool.texts)]
-    return np.bincount(pool.texts[keep], weights=shares[keep], minlength=texts), unit * left
+    return np.bincount(pool.texts[keep], weights=portions[keep], minlength=texts), unit * others
 
 
 def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, ties: Ties = "random") -> np.ndarray:
-    """The chance that the own caption is ranked first among ``candidates``, itself included.
+    """Return the probability that the own caption is ranked first among ``candidates``, itself included.
 
-    With g (``beaten``) and t (``tied``) for one random distractor it is ``((1-g)^N - (1-g-t)^N) / (N t)``: the sum
-    over k tied distractors of their chance times 1 / (k + 1). ``own_first`` ranks the own caption before its
-    equals, as published: ``(1-g)^(N-1)``.
+    With the probabilities g (``beaten``) and t (``tied``) of one random distractor it is ((1-g)^N - (1-g-t)^N) / (N t):
+    the sum over k tied distractors of their probability times 1 / (k + 1). With ``own_first``, as published, the own
+    caption is ranked before tied ones: (1-g)^(N-1).
     """
     rest = 1 - np.asarray(beaten, np.float64)
     first = rest ** (candidates - 1)
     if ties == "own_first":
         return first
     tied = np.asarray(tied, np.float64)
-    # (a^N - b^N) / (a - b) with b = a (1 - x) is a^(N-1) (1 - (1-x)^N) / x, which loses nothing for tiny x.
-    share = np.minimum(np.divide(tied, rest, out=np.zeros_like(rest), where=rest > 0), 1)
+    # (a^N - b^N) / (a - b) with b = a (1 - x) is a^(N-1) (1 - (1-x)^N) / x, which is accurate for tiny x.
+    x = np.minimum(np.divide(tied, rest, out=np.zeros_like(rest), where=rest > 0), 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = -np.expm1(candidates * np.log1p(-share)) / (candidates * share)
-    return np.where(share > 0, first * mean, first)
+        mean = -np.expm1(candidates * np.log1p(-x)) / (candidates * x)
+    return np.where(x > 0, first * mean, first)
 
 
 def draw_distractors(uniform: np.ndarray, pool: Pool, of: np.ndarray) -> np.ndarray:
-    """Distinct texts drawn for each entry, from uniform numbers in [0, 1).
+    """Return distinct texts (n, k) drawn for each entry.
 
-    uniform (n, 2, k): for each distractor one number for its image and one for its caption. of (n,): classes of
-    the entries, each with an eligible image. Returns (n, k).
+    Args:
+        uniform: (n, 2, k), numbers in [0, 1): for each distractor one for its image and one for its caption.
+        of: (n,), classes of the entries, each with an eligible image.
     """
     low = np.searchsorted(pool.classes, of, "left")[:, None]
     size = np.searchsorted(pool.classes, of, "right")[:, None] - low
@@ -121,7 +126,7 @@ def draw_distractors(uniform: np.ndarray, pool: Pool, of: np.ndarray) -> np.ndar
 
 @dataclass(frozen=True)
 class Entries:
-    """Judged images: own (n,) distinct text, classes (n,), keys of their random streams (image, caption, draw)."""
+    """Judged images: own texts (n,), classes (n,), and keys of their random streams (image, caption, draw)."""
 
     own: np.ndarray
     classes: np.ndarray
@@ -130,9 +135,14 @@ class Entries:
 
 @dataclass(frozen=True)
 class Judged:
-    """For each entry (n,): the own caption's similarity, the win probabilities, the chance and a draw of a hit.
+    """The result for each entry, (n,) each.
 
-    predicted: which of the drawn candidates is ranked first, as in published predictions: 0 is the own caption.
+    Attributes:
+        similarity: of the own caption.
+        beaten, tied: probabilities that a random distractor is more similar, or ties.
+        expected: probability of a hit.
+        hit: a sampled hit.
+        predicted: the sampled candidate ranked first, as in published predictions; 0 is the own caption.
     """
 
     similarity: np.ndarray
@@ -155,14 +165,16 @@ def judge(
 ) -> Judged:
     """Score ``entries`` against ``pool``.
 
-    similarities is asked for BLOCK entries, always. Memory: a few blocks of BLOCK x texts numbers. The sampled hit
-    of an entry depends on its own key, the pool and the seed alone. Raises UserError where an entry has no
-    eligible image.
+    The sampled hit of an entry depends only on its key, the pool and the seed. Memory: a few blocks of BLOCK x texts
+    numbers; ``similarities`` is always called with BLOCK entries.
+
+    Raises:
+        UserError: an entry has no eligible image.
     """
     n = len(entries.own)
     similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
     hit, best = np.zeros(n, bool), np.zeros(n, np.int64)
-    # By class, so that the weights of a class are made once.
+    # By class, so that the weights of a class are computed once.
     order = np.argsort(entries.classes, kind="stable")
     weights_of: tuple[int, np.ndarray, float] | None = None
     for start in range(0, n, BLOCK):
@@ -175,12 +187,12 @@ def judge(
             if weights_of is None or weights_of[0] != of:
                 weights_of = (int(of), *distractor_weights(pool, int(of), texts))
             _, weights, total = weights_of
-            part = classes == of
-            beaten[rows[part]] = above[part] @ weights / total
-            tied[rows[part]] = equal[part] @ weights / total
+            of_class = classes == of
+            beaten[rows[of_class]] = above[of_class] @ weights / total
+            tied[rows[of_class]] = equal[of_class] @ weights / total
         similarity[rows] = own[:, 0]
         drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
-        drawn_above, drawn_equal = (np.take_along_axis(part, drawn, axis=1) for part in (above, equal))
+        drawn_above, drawn_equal = (np.take_along_axis(compared, drawn, axis=1) for compared in (above, equal))
         hit[rows] = is_hit(drawn_above, drawn_equal, luck, ties)
         best[rows] = 1 + np.take_along_axis(values, drawn, axis=1).argmax(axis=1)
     beaten = np.clip(beaten, 0, 1)
@@ -190,7 +202,7 @@ def judge(
 
 
 def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
-    """(n, k) multiples of 2^-32 in [0, 1), a row a seed: SHAKE-128, which needs a fifth of a new generator's time."""
+    """Return (n, k) multiples of 2^-32 in [0, 1), a row per seed; SHAKE-128 is five times as fast as new generators."""
     rows = [hashlib.shake_128(of.to_bytes(8, "big")).digest(4 * k) for of in seeds]
     return np.frombuffer(b"".join(rows), "<u4").reshape(-1, k) * 2.0**-32
 
@@ -198,9 +210,9 @@ def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
 def sample_distractors(
     entries: Entries, rows: np.ndarray, pool: Pool, candidates: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``(texts (n, candidates - 1), luck (n,))`` of some entries, each from its own key and the seed alone.
+    """Return the distractors (n, candidates - 1) of some entries, and numbers (n,) in [0, 1) that break ties.
 
-    luck, in [0, 1), settles ties.
+    Those of an entry depend only on its key and the seed.
     """
     k = candidates - 1
     uniform = uniforms([derive_seed(seed, "distractors", *entries.keys[row]) for row in rows], 2 * k + 1)
@@ -209,19 +221,20 @@ def sample_distractors(
 
 
 def is_hit(above: np.ndarray, equal: np.ndarray, luck: np.ndarray, ties: Ties) -> np.ndarray:
-    """(n,) whether the own caption is ranked first, where distractors (n, k) are above or equal to it."""
-    hit = ~above.any(axis=1)
-    # First among itself and its k equals with chance 1 / (k + 1).
+    """Return (n,): whether the own caption is ranked first, given which distractors (n, k) are above or equal to it."""
+    hit = np.logical_not(above.any(axis=1))
+    # It is ranked first among k ties and itself with probability 1 / (k + 1).
     return hit if ties == "own_first" else hit & (luck * (equal.sum(axis=1) + 1) < 1)
 
 
 def sampled(hits: Iterable[bool], chunks: int, seed: int, chunking: Chunking = "even") -> tuple[float, float] | None:
-    """Mean and population standard deviation over shuffled chunks; None without hits.
+    """Return mean and population standard deviation over shuffled chunks; None without hits.
 
-    ``published``: chunks of n // chunks hits each, the remainder lost, and the mean of the chunks' means; None for
-    fewer hits than chunks, where the released code gives NaN. ``even``: the chunks' sizes differ by one where they
-    must, there are never more chunks than hits, and the mean is that of all hits. Where the number of chunks
-    divides n, the two are equal.
+    Args:
+        chunking: ``published``: chunks of n // chunks hits, without the remainder, and the mean of their means; None
+            for fewer hits than chunks, where the released code gives NaN. ``even``: chunk sizes differ by at most one,
+            there are at most as many chunks as hits, and the mean is that of all hits. Both are equal if the number of
+            chunks divides n.
     """
     values = np.array(list(hits), dtype=np.float64)
     if not len(values) or (chunking == "published" and len(values) < chunks):
