@@ -12,21 +12,18 @@ import pytest
 from tests.compun.made_up import analyze_place, make_choices, make_compounds, make_place
 from workflow_scripts.compun import published
 from workflow_scripts.compun.analyze_choices import (
-    OURS,
-    PAPER,
     Estimator,
     accuracies,
     analyze,
     by_kind,
     check_choices,
     compare,
-    in_order,
     people_of,
-    read_prompt,
     retrieved,
-    usual_prompts,
 )
 from workflow_scripts.compun.choices import is_tied
+from workflow_scripts.compun.prompt_names import in_order, read_prompt, usual_prompts
+from workflow_scripts.compun.published import OURS, PAPER
 from workflow_scripts.compun.retrieval import found, standings
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import check_table, read_json

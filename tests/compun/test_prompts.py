@@ -9,7 +9,7 @@ import pandas as pd
 
 from tests.specs.evaluated import refused
 from workflow_scripts.clip.prompts import TEMPLATE, by_captions, by_descriptions, read_templates, read_texts
-from workflow_scripts.compun.analyze_choices import read_prompt
+from workflow_scripts.compun.prompt_names import read_prompt
 from workflow_scripts.compun.prompts import compound_prompts
 
 COMPOUNDS = pd.DataFrame(

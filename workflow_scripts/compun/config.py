@@ -12,7 +12,7 @@ from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, check_with
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import SECRET, Section
-from workflow_scripts.dataset.origins import SHA256, Names
+from workflow_scripts.dataset.names import SHA256, Names
 from workflow_scripts.human.config import Notice, Screening
 from workflow_scripts.judge.config import SmallJudgeConfig
 

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from workflow_scripts.compun.analyze_choices import OURS, PAPER, read_prompt, usual_prompts
-from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, PEOPLE
+from workflow_scripts.compun.prompt_names import read_prompt, usual_prompts
+from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, OURS, PAPER, PEOPLE
 from workflow_scripts.compun.section import ALPHA, KIND_NAMES, prompt_words, read_analysis, row_name, text_table
 from workflow_scripts.compun.steps import DrawCompun
 from workflow_scripts.core import cli

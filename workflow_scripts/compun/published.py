@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PAPER, OURS = "paper", "ours"  # whose a result is
 COMPOUNDS, IMAGES = 400, 1200
 KINDS = {"either": 199, "both": 106, "none": 95}
 CHANCE = 1 / 3  # one image of three

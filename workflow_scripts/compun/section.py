@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.compun import published
-from workflow_scripts.compun.analyze_choices import OURS, PAPER, in_order, read_prompt, usual_prompts
+from workflow_scripts.compun.prompt_names import in_order, read_prompt, usual_prompts
+from workflow_scripts.compun.published import OURS, PAPER
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.seeds import rng

@@ -11,29 +11,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator
+from typing import Any
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import write_text
 from workflow_scripts.dataset.download import download_place, fetch, is_remote, join, local_path, sha256_of
-
-SHA256 = r"^[0-9a-fA-F]{64}$"
-
-
-def _checked(value: object) -> object:
-    names = value if isinstance(value, list) else [value]
-    if value is not None and not (names and all(isinstance(name, str) and name for name in names)):
-        raise ValueError("expected a name or an address, or a list of them")
-    return value
-
-
-# In the config: a name below the root, an address, or several.
-Names = Annotated[str | list[str], BeforeValidator(_checked)]
-NamesOrNone = Annotated[str | list[str] | None, BeforeValidator(_checked)]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
-from workflow_scripts.dataset.origins import SHA256, Candidate, Names, NamesOrNone, Published, obtain
+from workflow_scripts.dataset.names import SHA256, Names, NamesOrNone
+from workflow_scripts.dataset.origins import Candidate, Published, obtain
 from workflow_scripts.dataset.reed import Files, check_single, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
