@@ -18,11 +18,10 @@ from tests.accelerator import assert_same_embeddings
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
 from workflow_scripts.clip.embed import Embedder
+from workflow_scripts.compun.blip_align import _short, load_transformers
 from workflow_scripts.compun.models import (
     CannotLoad,
-    _short,
     keep_open_clip,
-    load_transformers,
     open_model,
     own_keys,
     without_folders,

@@ -9,25 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-from workflow_scripts.clip.device import find_device, settle
 from workflow_scripts.clip.embed import Embedder, open_embedder
-from workflow_scripts.clip.model import MODEL, VOCABULARY, Judge, build, find_model, model_name, save_judge
-from workflow_scripts.clip.pixels import Item, Preprocess
-from workflow_scripts.clip.vision import import_torchvision
+from workflow_scripts.clip.model import MODEL, VOCABULARY, build, find_model, model_name, save_judge
+from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.compun.named_model import NamedModel
-from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.cache import key
 from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
@@ -35,19 +27,6 @@ from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.io import atomic_folder
 from workflow_scripts.judge.config import JudgeConfig
 
-import_torchvision()
-
-import open_clip  # noqa: E402
-from open_clip.tokenizer import HFTokenizer  # noqa: E402
-
-# Tokens that BLIP and ALIGN read of a text: as many as ALIGN was trained with, and twice BLIP's captions.
-CONTEXT = 64
-# The files of a model of transformers; pickled weights only if there are no others.
-FILES, WEIGHTS, PICKLED = ("*.json", "*.txt"), "*.safetensors", "pytorch_model*.bin"
-ALBEF = (
-    "no maintained library offers it: transformers never took it in (its issue 17224 is open since 2022), and its"
-    " authors' LAVIS (1.0.2, of 2023) runs with transformers below 4.27 alone"
-)
 # The folders of a path, but not those of an address.
 FOLDERS = re.compile(r"(?<![\w:/.~-])(?:/[^/\s'\",:()]+)+/")
 # Keys of stage judge in its messages, and the keys of compun that replace them.
@@ -80,7 +59,9 @@ def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: 
         try:
             opened: AbstractContextManager[Embedder]
             if model.transformers:
-                opened = _open_transformers(model, batch, threads, device, cache)
+                from workflow_scripts.compun.blip_align import open_transformers  # transformers is slow to import
+
+                opened = open_transformers(model, batch, threads, device, cache)
             else:
                 folder = Path(model.judge) if model.judge else keep_open_clip(model, cache)
                 opened = open_embedder(Encoding(folder, batch, threads, device, cache))
@@ -100,7 +81,7 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     parts: list[Any] = [model_name(model.open_clip), find_model(model.open_clip)]
     parts += [fingerprint(*files) if files else model.pretrained]
     parts += [
-        open_clip.__version__,
+        open_clip().__version__,
         code_hash("workflow_scripts.clip.model:build", "workflow_scripts.clip.model:save_judge"),
     ]
     folder = cache / "models" / key(json.dumps(parts)).hex()
@@ -123,168 +104,3 @@ def without_folders(text: str, places: Sequence[Path] = ()) -> str:
 def own_keys(text: str) -> str:
     """Return a message of stage judge with the keys that users write in compun."""
     return re.sub(r"(?<![\w.])judge\.(model|pretrained)\b", lambda match: JUDGE_KEYS[match[0]], text)
-
-
-# BLIP and ALIGN
-
-
-class Blip(nn.Module):
-    """BLIP's contrastive features (``BlipForImageTextRetrieval`` without its matching head), as models of open_clip."""
-
-    library_class = "BlipForImageTextRetrieval"
-
-    def __init__(self, model: Any, pad: int) -> None:
-        super().__init__()
-        self.model, self.pad = model, pad
-
-    def encode_image(self, pixels: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        features = self.model.vision_proj(self.model.vision_model(pixels).last_hidden_state[:, 0])
-        return F.normalize(features, dim=-1) if normalize else features
-
-    def encode_text(self, ids: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        hidden = self.model.text_encoder(input_ids=ids, attention_mask=(ids != self.pad).long()).last_hidden_state
-        features = self.model.text_proj(hidden[:, 0])
-        return F.normalize(features, dim=-1) if normalize else features
-
-
-class Align(nn.Module):
-    """ALIGN's features, as models of open_clip."""
-
-    library_class = "AlignModel"
-
-    def __init__(self, model: Any, pad: int) -> None:
-        super().__init__()
-        self.model, self.pad = model, pad
-
-    def encode_image(self, pixels: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        features = self.model.get_image_features(pixel_values=pixels).pooler_output
-        return F.normalize(features, dim=-1) if normalize else features
-
-    def encode_text(self, ids: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        mask = (ids != self.pad).long()
-        features = self.model.get_text_features(input_ids=ids, attention_mask=mask).pooler_output
-        return F.normalize(features, dim=-1) if normalize else features
-
-
-TOWERS: dict[str, type[Blip] | type[Align]] = {"blip": Blip, "align": Align}
-
-
-class Processed(Preprocess):
-    """Prepare images by the processor of transformers."""
-
-    def __init__(self, processor: Any) -> None:
-        self.processor, self.crop = processor, None
-
-    def read(self, items: Sequence[Item]) -> np.ndarray:
-        """Return (n, 3, height, width) float32; raise UserError for a file that is not an image."""
-        images = [self._decode(*item, np.empty((0, 0, 3), np.uint8)) for item in items]
-        ready = self.processor(images=images, return_tensors="np", input_data_format="channels_last")
-        return np.ascontiguousarray(ready["pixel_values"], np.float32)
-
-    def floats(self, images: np.ndarray, device: torch.device) -> torch.Tensor:
-        return torch.from_numpy(images).to(device)
-
-
-@contextmanager
-def _open_transformers(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    judge = load_transformers(model, threads, device)
-    code = code_hash("workflow_scripts.compun.models:load_transformers")
-    made = f"{batch} {threads} {judge.device} {torch.__version__} {_library().__version__} {code}"
-    with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as embeddings:
-        yield Embedder(judge, embeddings, batch, made)
-
-
-def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> Judge:
-    """Return a BLIP or ALIGN of transformers as a judge.
-
-    Raises:
-        UserError: it cannot be loaded.
-    """
-    assert model.transformers is not None
-    title = model.title
-    if "albef" in model.transformers.lower() and not Path(model.transformers).is_dir():
-        raise UserError(ALBEF)
-    library = _library()
-    settle(threads)
-    folder, files = fetch_transformers(model)
-    try:
-        config = library.AutoConfig.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # the library raises exceptions of many types for damaged files
-        raise UserError(f"{title}: its config cannot be read ({_short(error)})") from error
-    kind = TOWERS.get(config.model_type)
-    if kind is None:
-        known = ", ".join(TOWERS)
-        raise UserError(
-            f"{title}: model type {config.model_type}; supported types of transformers: {known}; try open_clip"
-        )
-    try:
-        network, report = getattr(library, kind.library_class).from_pretrained(
-            folder, local_files_only=True, output_loading_info=True, dtype=torch.float32
-        )
-        tokenizer = HFTokenizer(str(folder), context_length=CONTEXT, local_files_only=True)
-        processor = library.AutoImageProcessor.from_pretrained(folder, local_files_only=True, backend="pil")
-    except Exception as error:
-        raise UserError(f"{title}: cannot be loaded ({_short(error)}); check that the download is complete") from error
-    # The library initializes missing weights at random.
-    missing = sorted({*report["missing_keys"]} & {name for name, _ in network.named_parameters()})
-    if missing:
-        raise UserError(
-            f"{title}: lacks {len(missing)} weights of {kind.library_class}, such as {missing[0]}; give a model of that"
-            " class"
-        )
-    towers = kind(network, tokenizer.tokenizer.pad_token_id)
-    judge = Judge(towers, tokenizer, Processed(processor), find_device(device, "--device"), threads)
-    judge.name, judge.hash = title, _digest(files)
-    return judge
-
-
-def _library() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise UserError("the library transformers is not installed; pip install transformers") from error
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    return transformers
-
-
-def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
-    """Return the model's folder, and the files in it that decide an embedding.
-
-    Raises:
-        UserError: the model could not be downloaded, or has no weights.
-    """
-    assert model.transformers is not None
-    folder = Path(model.transformers)
-    if not folder.is_dir():
-        from huggingface_hub import snapshot_download
-
-        log.info("%s: looking for it on the Hub", model.title)
-        try:
-            for weights in (WEIGHTS, PICKLED):
-                folder = Path(
-                    snapshot_download(model.transformers, revision=model.revision, allow_patterns=[*FILES, weights])
-                )
-                if any(folder.glob(weights)):
-                    break
-        except Exception as error:  # the Hub fails in many ways
-            raise UserError(
-                f"{model.transformers}: no such folder, and could not be downloaded from the Hub ({_short(error)})"
-            ) from error
-    elif model.revision is not None:
-        raise UserError(f"{model.title}: a folder has no revision; remove {model.revision!r}")
-    patterns = [pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))]
-    if not patterns:
-        raise UserError(f"{model.title}: no weights ({WEIGHTS} or {PICKLED}); check the folder")
-    return folder, sorted(path for pattern in (*FILES, patterns[0]) for path in folder.glob(pattern))
-
-
-def _digest(files: Sequence[Path]) -> str:
-    """Return 16 hex digits over the files' names and contents."""
-    return key(*(path.name for path in files), fingerprint(*files)).hex()[:16]
-
-
-def _short(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    line = textwrap.shorten(lines[0], 200, placeholder=" …") if lines else ""
-    return f"{type(error).__name__}: {line}" if line else type(error).__name__

@@ -134,7 +134,7 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
         elif model.transformers:
 
             def folder(model=model) -> Path:
-                from workflow_scripts.compun.models import fetch_transformers
+                from workflow_scripts.compun.blip_align import fetch_transformers
 
                 return fetch_transformers(model)[0]
 
