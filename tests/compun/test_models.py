@@ -198,7 +198,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
     assert "revision" in reason(NamedModel(transformers=str(other), revision="main"), tmp_path)
     assert "transformers never took it in" in reason(NamedModel(transformers="ALBEF"), tmp_path)
     assert "none: not a judge's folder" in reason(NamedModel(judge=str(tmp_path / "none")), tmp_path)
-    assert "no file, and ViT-B-32 has the tags: openai" in reason(
+    assert "'none' is neither a file nor a tag of ViT-B-32; its tags: openai" in reason(
         NamedModel(open_clip="ViT-B-32", pretrained="none"), tmp_path
     )
     # In the keys that a user writes.

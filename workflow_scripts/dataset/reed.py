@@ -16,7 +16,8 @@ from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.archive import contents, unpack
-from workflow_scripts.dataset.origins import SHA256, Candidate, Published, candidates
+from workflow_scripts.dataset.names import SHA256
+from workflow_scripts.dataset.origins import Candidate, Published, candidates
 from workflow_scripts.dataset.source import spread
 
 
