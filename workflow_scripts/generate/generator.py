@@ -16,7 +16,13 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_scripts.core.section import Section
+
 KEYS = ["split", "image_id", "caption_id", "draw"]
+
+
+class NoSettings(Section):
+    """The settings of a kind that has none."""
 
 
 @dataclass(frozen=True)

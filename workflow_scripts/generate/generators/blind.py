@@ -6,18 +6,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.sketch.world import Dice, Scene
 from workflow_scripts.generate import sketching
-from workflow_scripts.generate.generator import Context, Generated
+from workflow_scripts.generate.generator import Context, Generated, NoSettings
 
+Settings = NoSettings
 SPLITS = sketching.SPLITS
 TABLES = sketching.TABLES
 SCENES = True
-
-
-class Settings(Section):
-    """None."""
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
@@ -25,5 +21,5 @@ def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Sc
     return dict(start)
 
 
-def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
     return sketching.draw_prompts(prompts, context, paint)

@@ -7,18 +7,14 @@ from functools import partial
 
 import pandas as pd
 
-from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate import sketching
-from workflow_scripts.generate.generator import Context, Generated
+from workflow_scripts.generate.generator import Context, Generated, NoSettings
 
+Settings = NoSettings
 SPLITS = sketching.SPLITS
 TABLES = (*sketching.TABLES, "pairs")
 SCENES = True
-
-
-class Settings(Section):
-    """None."""
 
 
 def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
@@ -50,6 +46,6 @@ def paint(
     return scene
 
 
-def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
     known = sketching.train_pairs(context)
     return sketching.draw_prompts(prompts, context, partial(paint, known=known, favorite=favorites(known)))

@@ -6,15 +6,11 @@ import pandas as pd
 
 from workflow_scripts.core import seeds, tables
 from workflow_scripts.core.io import read_table
-from workflow_scripts.core.section import Section
-from workflow_scripts.generate.generator import Context, Generated, manifest
+from workflow_scripts.generate.generator import Context, Generated, NoSettings, manifest
 
+Settings = NoSettings
 SPLITS = ("test_seen", "test_unseen")
 TABLES = ("images",)
-
-
-class Settings(Section):
-    """None."""
 
 
 def partners(ids: list[str], seed: int, *keys: str) -> list[str]:
@@ -23,7 +19,7 @@ def partners(ids: list[str], seed: int, *keys: str) -> list[str]:
     return [ordered[i] for i in seeds.rng(seed, "generate", "shuffled", *keys).permutation(len(ordered))]
 
 
-def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt the file of another image with prompts in the same split, a different one for each draw.
 
     That image may be of the same class, because it must be independent of the caption.

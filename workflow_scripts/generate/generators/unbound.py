@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate import sketching
-from workflow_scripts.generate.generator import Context, Generated
+from workflow_scripts.generate.generator import Context, Generated, NoSettings
 
+Settings = NoSettings
 SPLITS = sketching.SPLITS
 TABLES = sketching.TABLES
 SCENES = True
@@ -20,10 +20,6 @@ SCENES = True
 # Costs of putting an adjective on a part that is not named, and nowhere; larger than all random costs together.
 ELSEWHERE = 100.0
 NOWHERE = 1e6
-
-
-class Settings(Section):
-    """None."""
 
 
 def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> dict[str, str]:
@@ -59,5 +55,5 @@ def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Sc
     return scene
 
 
-def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
     return sketching.draw_prompts(prompts, context, paint)
