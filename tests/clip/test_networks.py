@@ -1,4 +1,4 @@
-"""The project's own towers."""
+"""The small towers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_folded_norms_change_nothing() -> None:
     tower = ConvTower(embed_dim=6, image_size=20, widths=[4, 8], depths=[0, 1], features=5).train()
     images = torch.randn(32, 3, 20, 20)
     for _ in range(5):
-        tower(images)  # so that the norms have something to do
+        tower(images)  # so that the norms are not the identity
     tower.eval()
     before = tower(images)
     fold_norms(tower)

@@ -1,4 +1,4 @@
-"""A caption that is read no further than its end is the caption that is read in the whole context."""
+"""A caption that is read up to its end has the features that it has in the whole context."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PREPROCESS = {
     "size": [16, 16], "mode": "RGB", "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
     "resize_mode": "shortest", "fill_color": 0,
 }  # fmt: skip
-# Of 3, 32, 33, 64, 65, 128, 129, 247 and 248 tokens, some several times, one too long, one empty.
+# Texts of 3, 32, 33, 64, 65, 128, 129, 247 and 248 tokens, with repetitions, one too long, one empty.
 TEXTS = [" ".join(["bird"] * (n - 2)) for n in (129, 3, 32, 248, 33, 3, 64, 65, 128, 247, 400, 32, 2, 3)]
 
 
@@ -63,7 +63,7 @@ def test_short_texts_are_encoded_as_long_ones(own: dict[str, Any]) -> None:
             torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4, msg=name)
 
 
-def test_texts_are_cut_behind_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_cut_after_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     model, shapes = new_model(), []
     real = text_tower.encode
     monkeypatch.setattr(text_tower, "encode", lambda tower, ids: shapes.append(ids.shape) or real(tower, ids))
@@ -101,7 +101,7 @@ def test_fixed_lengths(context: int, ends: list[int]) -> None:
 
 
 def test_an_embedding_does_not_depend_on_the_others() -> None:
-    """Bytes: alone, with others of its length or none, in any order."""
+    """Its bytes are the same alone, with others of its length or none, in any order."""
     judge = new_judge()
     together = judge.encode_texts(TEXTS, 4)
     order = np.random.default_rng(0).permutation(len(TEXTS))
@@ -134,7 +134,7 @@ FAMILIES = [
 
 @pytest.mark.parametrize("own", [{}, {"custom_text": True}, {"vision_cfg": CONV}], ids=["clip", "custom", "towers"])
 def test_families_are_encoded_as_their_texts_alone(own: dict[str, Any]) -> None:
-    """Whatever they have in common: all, nothing, a caption that is cut; features and gradients."""
+    """Features and gradients, whether they have all, nothing or a truncated caption in common."""
     cfg = {**LONG, **own}
     model = new_model(cfg)
     ids = torch.stack([tokenize(get_tokenizer(cfg, None), list(texts)) for texts in zip(*FAMILIES, strict=True)])
@@ -155,7 +155,7 @@ def test_what_a_family_shares_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -
     forward = model.transformer.forward
     monkeypatch.setattr(model.transformer, "forward", lambda x, **more: seen.append(x.shape[1]) or forward(x, **more))
     encode_families(model, ids)
-    # The start, nine words and the end; an end; an end; `green tail` and an end, behind `a bird with a`.
+    # The start, nine words and the end; an end; an end; `green tail` and an end, after `a bird with a`.
     assert seen == [11 + 1 + 1 + 3]
 
 

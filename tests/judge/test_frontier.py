@@ -46,7 +46,7 @@ def test_a_tower_is_cut_before_what_trains(cfg: dict, patterns: list[str], behin
     model = construct(cfg)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)  # or a ResNet's blocks do nothing
+            parameter.add_(torch.randn_like(parameter) * 0.1)  # otherwise a ResNet's blocks do nothing
     choose_trainable(model, patterns)
     images, texts = image_cut(model), text_cut(model)
     assert (images and images.behind, texts and texts.behind) == behind
@@ -65,7 +65,7 @@ def test_a_tower_is_cut_before_what_trains(cfg: dict, patterns: list[str], behin
                 torch.testing.assert_close(texts.above(texts.below(short), short), whole)
 
 
-def test_the_papers_judge_is_cut_behind_layer3_and_the_last_block_but_one() -> None:
+def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> None:
     with torch.device("meta"):
         model = construct(find_model("RN101"))
     patterns = [pattern.replace("resblocks.1.", "resblocks.11.") for pattern in PUBLISHED]
@@ -78,7 +78,7 @@ def test_the_papers_judge_is_cut_behind_layer3_and_the_last_block_but_one() -> N
     assert all(mode == name.startswith("visual.layer4.") for name, mode in modes.items())
 
 
-def test_no_cut_where_it_would_change_something() -> None:
+def test_towers_that_cannot_be_cut() -> None:
     dropping = construct({**VIT, "vision_cfg": {**VIT["vision_cfg"], "patch_dropout": 0.5}})
     seeing = construct({**VIT, "text_cfg": {**VIT["text_cfg"], "no_causal_mask": True}})
     choose_trainable(dropping, ["logit_scale"])
@@ -117,8 +117,8 @@ def test_training_from_the_frontier_is_training(
     weights = [load_file(folder / "weights.safetensors") for folder in (fast, slow)]
     start = load_file(train("start", cache="three", **{**settings, "epochs": 0}) / "weights.safetensors")
     for key, tensor in weights[1].items():
-        # What a key's bias adds to all similarities of a query changes no attention: its gradient is rounding,
-        # of which Adam makes full steps.
+        # A key's bias shifts all similarities of a query equally and so changes no attention: its gradient is
+        # rounding, which Adam scales to full steps.
         if fnmatch.fnmatch(key, "*k_proj.bias") or fnmatch.fnmatch(key, "*in_proj_bias"):
             continue
         moved = (tensor - start[key]).float().norm()

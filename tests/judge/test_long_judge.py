@@ -1,4 +1,4 @@
-"""A stretched judge in the config's ``judge``: taken as it is or trained further, and read whole by stage score."""
+"""A stretched judge in the config's ``judge``: used as it is or trained further, and scored on whole captions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 77}}
 
 
 def long_caption(colors: np.ndarray, parts: list[int]) -> str:
-    """Of which only what lies behind the 77th token says its second part."""
+    """Return a caption whose second part lies after the 77th token."""
     said = [f"a {world.COLORS[colors[part]]} {world.PARTS[part]}" for part in parts]
     return f"{said[0]} {'and so it goes on ' * 20}with {' and '.join(said[1:])}"
 
@@ -41,13 +41,13 @@ def stretched(folder: Path, length: int) -> Path:
 
 
 def settings(folder: Path) -> dict[str, str]:
-    """What a user writes in the config."""
+    """Return what a user writes in the config."""
     return {"model": str(folder / "model.json"), "pretrained": str(folder / "weights.safetensors")}
 
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The tiny data set of stage score, with long captions and real images."""
+    """Return the tiny data set of stage score, with long captions and real images."""
     monkeypatch.setattr(world, "caption", long_caption)
     results = world.build(tmp_path)
     draw = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def test_no_epochs_and_long_captions_are_read_whole(train: Train, results: Path,
         pixels = judge.preprocess.floats(judge.preprocess.read(items), torch.device("cpu"))
         own = (judge.model.encode_image(pixels, True) * judge.model.encode_text(texts, True)).sum(dim=1)
     np.testing.assert_allclose(asked["similarity"], own.numpy(), atol=2e-6)
-    # What is cut is alike to a judge that does not read it.
+    # Truncated captions tie.
     assert tables[1]["p_tied"].sum() > tables[0]["p_tied"].sum()
 
 

@@ -56,7 +56,7 @@ def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: 
         train("cut", cache="two", epochs=4, **more)
     seen = -100
     assert contents(train("cut", cache="two", epochs=4, **more)) == whole
-    assert seen == -100 + 16, "two epochs of four steps were left"
+    assert seen == -100 + 16, "two epochs of four steps remained"
 
 
 def test_captions_of_a_step_are_distinct_as_far_as_they_go() -> None:
@@ -87,7 +87,7 @@ def test_the_checkpoint_of_another_model(train: Train, tmp_path: Path) -> None:
         train("other")
 
 
-def test_what_is_frozen_stays(train: Train, squares: Path) -> None:
+def test_frozen_parameters_stay(train: Train, squares: Path) -> None:
     before = load_file(train("start", epochs=0) / "weights.safetensors")
     after = load_file(train("end", trainable=["text.*", "visual.projection.*"]) / "weights.safetensors")
     for name, tensor in before.items():
@@ -108,7 +108,7 @@ def test_frozen_parts_are_in_evaluation_mode(squares: Path) -> None:
     assert model.visual.layers[2].training and model.text.training and not model.visual.projection.training
 
 
-def test_decay_spares_norms_biases_and_the_scale(squares: Path) -> None:
+def test_norms_biases_and_the_scale_do_not_decay(squares: Path) -> None:
     config = JudgeConfig(model=str(squares / "tiny.json"))
     model = build(config, ["a red square"] * 2, 0).model
     decayed, spared = training.make_optimizer(model, config).param_groups
@@ -118,7 +118,7 @@ def test_decay_spares_norms_biases_and_the_scale(squares: Path) -> None:
     assert all(p.ndim >= 2 for p in decayed["params"])
 
 
-def test_no_epochs_keep_the_pretrained_as_it_is(train: Train, squares: Path) -> None:
+def test_no_epochs_leave_the_pretrained_model_as_it_is(train: Train, squares: Path) -> None:
     first = train("first")
     weights = str(first / "weights.safetensors")
     second = train("second", epochs=0, pretrained=weights)
@@ -131,7 +131,7 @@ def test_no_epochs_keep_the_pretrained_as_it_is(train: Train, squares: Path) -> 
     assert pd.read_csv(second / "log.csv")["epoch"].tolist() == [0]
 
 
-def test_a_judge_comes_back(train: Train, squares: Path, tmp_path: Path) -> None:
+def test_a_saved_judge_encodes_the_same(train: Train, squares: Path, tmp_path: Path) -> None:
     folder = train("judge")
     judge = load_judge(folder, threads=1, device="cpu")
     assert judge.hash == judge_hash(folder) == json.loads((folder / "manifest.json").read_text())["judge_hash"]
@@ -142,7 +142,7 @@ def test_a_judge_comes_back(train: Train, squares: Path, tmp_path: Path) -> None
     np.testing.assert_allclose(np.linalg.norm(images, axis=1), 1, rtol=1e-5)
     order = np.random.default_rng(0).permutation(11)
     assert np.array_equal(judge.encode_images([items[i] for i in order], 4), images[order]), "the order of images"
-    assert np.array_equal(judge.encode_images(items[10:], 4), images[10:]), "a batch that is filled up"
+    assert np.array_equal(judge.encode_images(items[10:], 4), images[10:]), "a padded batch"
     assert np.array_equal(judge.encode_texts(texts[3:], 4), captions[3:])
     pixels = judge.preprocess.read(items)
     assert np.array_equal(judge.encode_pixels(pixels, 4), images)
@@ -188,7 +188,7 @@ def test_an_unknown_model(train: Train) -> None:
         train("judge", model="absent.json")
 
 
-def test_a_pretrained_that_is_none(train: Train, squares: Path) -> None:
+def test_an_unknown_pretrained(train: Train, squares: Path) -> None:
     with pytest.raises(
         UserError, match=r"judge\.pretrained: 'nothing' is neither a file nor a tag of RN50; its tags: openai"
     ):
@@ -222,4 +222,4 @@ def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: P
         manifest = json.loads(
             (train("none", model=str(tmp_path / "short.json"), epochs=0) / "manifest.json").read_text()
         )
-    assert manifest["captions"] == manifest["truncated_captions"] == 0, "none is trained on"
+    assert manifest["captions"] == manifest["truncated_captions"] == 0, "no caption is trained on"

@@ -26,7 +26,7 @@ class TrainJudge(Step):
     images: Input = Field(description="images.parquet")
     splits: Input = Field(description="splits.parquet")
     results: Path = Field(description="folder that image paths are relative to")
-    # A default made for each step: a shared one would fill in what a model file has otherwise.
+    # Not an instance: the command line would complete partial settings from it, and hide which keys are given.
     settings: Annotated[JudgeConfig, Key("judge")] = Field(default_factory=JudgeConfig)
     seed: Seed
     threads: Threads
