@@ -59,11 +59,7 @@ if CONFIG.specs.base.epochs:
             runtime=growing(720),
             torch=torch_slots(),
         params:
-            **step(
-                "judge.train_judge",
-                settings=CONFIG.specs.base.model_dump(mode="json"),
-                seed=lambda wildcards: wildcards.seed,
-            ),
+            **step("judge.train_judge", settings=CONFIG.specs.base.model_dump(mode="json")),
             launch=launch(CONFIG.specs.base),
         shell:
             "{params.launch} {params.step} --log {log:q}"

@@ -111,7 +111,7 @@ def test_frozen_parts_are_in_evaluation_mode(squares: Path) -> None:
 def test_norms_biases_and_the_scale_do_not_decay(squares: Path) -> None:
     config = JudgeConfig(model=str(squares / "tiny.json"))
     model = build(config, ["a red square"] * 2, 0).model
-    decayed, spared = training.make_optimizer(model, config).param_groups
+    decayed, spared = training.make_optimizer(model, config.lr, config.weight_decay).param_groups
     assert decayed["weight_decay"] == config.weight_decay and spared["weight_decay"] == 0
     names = {id(p): name for name, p in model.named_parameters()}
     assert {names[id(p)] for p in spared["params"]} >= {"logit_scale", "text.bias", "text.norm.weight"}

@@ -1,4 +1,4 @@
-"""Chunks: they add up to the caption, read as captions, and a detail's negative differs in one chunk."""
+"""Chunks: they add up to the caption, each beginning is complete, and a negative differs in one chunk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.specs import chunks, phrases
-from workflow_scripts.specs.chunks import Chunker, chunk_all, increments, triple
+from workflow_scripts.specs.chunks import Chunker, chunk_all, triple
 from workflow_scripts.text import parsing
 
 MODEL = "en_core_web_sm"
@@ -20,22 +20,22 @@ CAT = (
 )
 # Captions with their chunks marked by hand.
 MARKED = [
-    # Noun phrases keep what stands before them and their `of`; verbs their objects.
+    # Noun phrases keep what precedes them and their `of`; verbs keep their objects.
     "A group of people | with colorful umbrellas | are waiting to cross.",
     "A man | is holding a red ball | in his left hand.",
     "This is a close-up of a white ceramic bowl | filled with steaming noodle soup.",
-    # Prepositional phrases, before the clause and behind it.
+    # Prepositional phrases, before and after the clause.
     "In the background |, a tree | stands | on a hill.",
     "He plays | from left to right | between a cat and a dog.",
     # Relative clauses, participles, adverbial clauses.
     "The bus |, which is adorned with a white stripe |, is followed closely | by a black taxi.",
     "a bird | that rests on a branch | has wings | that are brown | and has a red nape .",
     "The waves | in the distance | are small |, suggesting that the photo was taken | in the late afternoon.",
-    # Coordination; adjectives before a noun stay together, behind the verb they are details.
+    # Coordination: adjectives before a noun stay together, after the verb they are details.
     "Slices of pork |, a soft-boiled egg |, and chopped scallions | are arranged neatly.",
     "a small bird | with black and white wings | is brown | and black.",
     "this bird | is black and white in color | with a long beak .",
-    # What reads as broken off is not parted.
+    # What would be incomplete is not separated.
     "It consists of grilled salmon |, asparagus |, and mashed potatoes.",
     "The fork | lies next to the plate.",
     "The surface | is as smooth as glass.",
@@ -46,7 +46,7 @@ MARKED = [
     # Brackets and quotation marks stay whole.
     "A bowl of fruit | (apples, bananas and oranges) | sits | on a table.",
     "A sign | on the wall | reads \"Bless this home\" | in cursive letters.",
-    # A number alone says nothing.
+    # A number alone is not a chunk.
     "1. A yellow taxi. | 2. A man.",
 ]  # fmt: skip
 
@@ -58,7 +58,7 @@ def chunker() -> Chunker:
 
 @pytest.fixture(scope="module")
 def parts(chunker):
-    """``parts(text)``: the chunks of one text."""
+    """Return ``parts(text)``, which returns the chunks of a text."""
     return lambda text: [text[a:b] for a, b in itertools.pairwise([0, *chunker.cut([text])[0]])]
 
 
@@ -76,17 +76,17 @@ def test_the_cat(parts):
 
 
 def assert_cut_well(text: str, ends: list[int]) -> None:
-    """What holds for the ends of any text."""
+    """Assert what holds for the ends of any text."""
     assert ends == sorted(set(ends)) and all(0 < end <= len(text) for end in ends)
     assert bool(ends) == bool(text.strip())
-    grown = increments(text, ends)
+    grown = [text[:end] for end in ends]
     for shorter, longer in itertools.pairwise(grown):
         assert longer.startswith(shorter) and longer[len(shorter) :].strip()
     if grown:
         assert grown[-1] == text.rstrip() == text[: ends[-1]]
     for end in ends:
         assert not text[end - 1].isspace()
-        # No word is cut in two.
+        # No word is split.
         assert end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum())
 
 
@@ -109,18 +109,18 @@ def test_increments_of_any_text_are_prefixes_of_it(chunker, text):
 
 @settings(max_examples=60)
 @given(ANY_TEXT, ANY_TEXT)
-def test_a_negative_shares_the_chunks_before_its_own_and_no_more(chunker, text, other):
+def test_a_negative_differs_in_its_last_chunk(chunker, text, other):
     ends, other_ends = chunker.cut([text, other])
     for i in range(1, min(len(ends), len(other_ends) + 1)):
         base, detail, negative = triple(text, ends, other, other_ends, i)
-        shared = increments(text, ends)[i - 2] if i > 1 else ""
-        assert base == increments(text, ends)[i - 1] and detail == increments(text, ends)[i]
+        shared = text[: ends[i - 2]] if i > 1 else ""
+        assert base == text[: ends[i - 1]] and detail == text[: ends[i]]
         assert negative.startswith(shared)
-        # Behind what is shared stands the other's i-th chunk, letter by letter.
+        # After the shared text comes the other's i-th chunk.
         assert negative[len(shared) :] == other[([0, *other_ends])[i - 1] : other_ends[i - 1]]
 
 
-def test_a_triple_by_hand_which_is_off_by_one_nowhere():
+def test_triples_by_hand():
     text, ends = "a b c d", [1, 3, 5, 7]
     other, other_ends = "w x y z", [1, 3, 5, 7]
     assert triple(text, ends, other, other_ends, 1) == ("a", "a b", "w")
@@ -133,23 +133,9 @@ def test_a_triple_by_hand_which_is_off_by_one_nowhere():
         triple(text, ends, other[:3], other_ends[:2], 3)
 
 
-def test_one_of_the_released_preparations_would_not_pass():
-    """It sets the negative of segment i + 1 against base i: base and negative then differ in length, not in content."""
-
-    def off_by_one(text, ends, other, other_ends, i):
-        _, _, negative = triple(text, ends, other, other_ends, i + 1)
-        return text[: ends[i - 1]], text[: ends[i]], negative
-
-    base, _, negative = off_by_one("a b c d", [1, 3, 5, 7], "w x y z", [1, 3, 5, 7], 1)
-    # The true base stands whole in its negative, so that there is nothing wrong to tell.
-    assert negative.startswith(base)
-    base, _, negative = triple("a b c d", [1, 3, 5, 7], "w x y z", [1, 3, 5, 7], 1)
-    assert not negative.startswith(base)
-
-
 @pytest.mark.parametrize("text", ["", " ", "\n\t "])
 def test_a_blank_text_has_no_chunks(chunker, text):
-    assert chunker.cut([text]) == [[]] and increments(text, []) == []
+    assert chunker.cut([text]) == [[]]
 
 
 @pytest.mark.parametrize("text", ["cat", "a small yellow bird", "cat  ", "...", "  cat", "?!"])
@@ -165,7 +151,7 @@ def test_ten_thousand_words(chunker):
     assert len(text.split()) > 10_000
     (ends,) = chunker.cut([text])
     assert_cut_well(text, ends)
-    # What is parsed is cut as it is alone, but for its last chunk, to which all that is behind it belongs.
+    # The unparsed rest belongs to the last chunk.
     (alone,) = chunker.cut([text[: phrases.PARSED]])
     assert ends[:-1] == alone[:-1] and len(ends) > 800 and ends[-1] == len(text) - 1
 
@@ -180,7 +166,7 @@ def test_ten_thousand_words(chunker):
         "🐦 on 🌳, 🌞!",
     ],
 )  # fmt: skip
-def test_other_languages_are_cut_somewhere(chunker, text):
+def test_other_languages(chunker, text):
     assert_cut_well(text, chunker.cut([text])[0])
 
 
@@ -190,7 +176,7 @@ def counted(texts, taken):
         yield text
 
 
-def test_streamed_in_order_each_text_parsed_once_and_kept(tmp_path, chunker, monkeypatch):
+def test_each_text_is_parsed_once_and_cached(tmp_path, chunker, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 4)
     texts = [f"A bird with {n % 50} wings is sitting on a branch." for n in range(200)] + ["", CAT]
     parsed: list[str] = []
@@ -201,13 +187,13 @@ def test_streamed_in_order_each_text_parsed_once_and_kept(tmp_path, chunker, mon
         assert sorted(parsed) == sorted({*texts} - {""})
         assert found == chunker.cut(texts)
         parsed.clear()
-        # In any order, by any number of processes, from the cache.
+        # In any order, with any number of processes, from the cache.
         assert list(chunk_all(texts[::-1], chunker, cache, 2)) == found[::-1] and not parsed
     with Cache(tmp_path / "other.sqlite") as cache:
         assert list(chunk_all(texts, MODEL, cache, 2)) == found
 
 
-def test_an_endless_stream_is_read_no_further_than_a_few_thousand_ahead(tmp_path, chunker, monkeypatch):
+def test_an_endless_stream_is_read_a_few_thousand_ahead(tmp_path, chunker, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 4)
     taken: list[str] = []
     endless = (f"bird {n}" for n in itertools.count())
@@ -218,7 +204,7 @@ def test_an_endless_stream_is_read_no_further_than_a_few_thousand_ahead(tmp_path
             assert len(taken) <= n + chunks.READ_AHEAD * parsing.CHUNK
 
 
-def test_a_killed_run_goes_on(tmp_path, chunker, monkeypatch):
+def test_a_killed_run_resumes(tmp_path, chunker, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 4)
     texts = [f"A bird with {n} wings." for n in range(100)]
     parse = chunker.parse
@@ -238,13 +224,13 @@ def test_a_killed_run_goes_on(tmp_path, chunker, monkeypatch):
 
 
 def test_words_are_not_kept_in_memory(chunker):
-    """spaCy keeps every new word for ever, unless it is told that the text is done with."""
+    """spaCy keeps every new word unless it is used in a memory zone."""
     before = len(chunker.pipeline.vocab.strings)
     chunker.cut([f"a bird called Zq{n}xv" for n in range(300)])
     assert len(chunker.pipeline.vocab.strings) - before < 50
 
 
-def test_the_key_holds_the_rules_and_the_pipeline(chunker, monkeypatch):
+def test_the_key_depends_on_rules_and_pipeline(chunker, monkeypatch):
     mine = chunker.keys(["a"])
     monkeypatch.setattr(chunks, "code_hash", lambda *modules: "other")
     assert Chunker(MODEL).keys(["a"]) != mine

@@ -16,7 +16,7 @@ from workflow_scripts.specs.correlate import correlations, read_ratings
 
 
 def world(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Images with three captions each, scores (some equal) and ratings in four steps that go with them."""
+    """Return images with three captions each, scores with ties, and correlated ratings in four steps."""
     random = np.random.default_rng(seed)
     scores = np.round(random.random(n), 2)
     return (
@@ -26,7 +26,7 @@ def world(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def test_values_are_scipys() -> None:
+def test_values_equal_scipy() -> None:
     images, scores, ratings = world(150, 0)
     found = correlations(images, scores, ratings, 200, 0)
     for name, theirs in {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}.items():
@@ -35,7 +35,7 @@ def test_values_are_scipys() -> None:
         assert (found[name]["n"], found[name]["images"]) == (150, 50)
 
 
-def test_intervals_are_those_of_a_plain_bootstrap() -> None:
+def test_intervals_equal_a_plain_bootstrap() -> None:
     images, scores, ratings = world(90, 1)
     found = correlations(images, scores, ratings, 2000, 0)
     random = np.random.default_rng(9)
@@ -51,7 +51,7 @@ def test_intervals_are_those_of_a_plain_bootstrap() -> None:
         assert [found[name]["low"], found[name]["high"]] == pytest.approx([low[place], high[place]], abs=0.03)
 
 
-def test_rows_in_any_order_and_one_seed() -> None:
+def test_the_order_of_rows_does_not_matter() -> None:
     images, scores, ratings = world(60, 2)
     order = np.random.default_rng(0).permutation(60)
     one = correlations(images, scores, ratings, 100, 0)
@@ -59,7 +59,7 @@ def test_rows_in_any_order_and_one_seed() -> None:
     assert correlations(images, scores, ratings, 100, 1)["kendall"]["low"] != one["kendall"]["low"]
 
 
-def test_what_cannot_be_said_is_none() -> None:
+def test_undefined_values_are_none() -> None:
     images, scores, ratings = world(12, 3)
     assert correlations(images, scores, np.ones(12), 50, 0)["pearson"]["value"] is None
     alone = correlations(np.repeat("i", 12), scores, ratings, 50, 0)["kendall"]
@@ -68,7 +68,7 @@ def test_what_cannot_be_said_is_none() -> None:
 
 
 def test_many_ratings_in_little_memory() -> None:
-    """More than matrices of all their pairs have room for, here 7 GB each."""
+    """A matrix of all pairs would take 7 GB."""
     images, scores, ratings = world(30_000, 4)
     found = correlations(images, scores, ratings, 20, 0)
     assert found["kendall"]["value"] == pytest.approx(stats.kendalltau(scores, ratings)[0], abs=1e-6)
@@ -88,7 +88,7 @@ def write(folder: Path) -> Path:
     return folder / "r.csv"
 
 
-def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, judge = run(correlate, tmp_path, data=write(tmp_path), monkeypatch=monkeypatch)
     cosines, ratings = [], []
     for image, shown in enumerate(["red wing blue bill", "green tail wing", "black wing"]):

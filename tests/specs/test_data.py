@@ -1,4 +1,4 @@
-"""Data sets of others: every layout read in a stream, nothing lost in silence, an order that goes on exactly."""
+"""Other people's data sets: every format is streamed, what is skipped is counted, an epoch's order can be resumed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import tarfile
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs import chunks, cut_captions, data, sources
 from workflow_scripts.specs.chunks import Chunker
-from workflow_scripts.specs.data import Example, open_examples, read_examples
+from workflow_scripts.specs.data import Example, open_examples
 from workflow_scripts.specs.sources import read_entries
 from workflow_scripts.specs.steps import CutCaptions
 
@@ -34,7 +35,7 @@ def chunker() -> Chunker:
 
 @pytest.fixture(autouse=True)
 def one_chunker(monkeypatch, chunker):
-    """The pipeline is loaded once."""
+    """Load the pipeline once."""
     monkeypatch.setattr(chunks, "Chunker", lambda model: chunker)
 
 
@@ -50,7 +51,7 @@ def record(image: object, text: object) -> dict:
 
 
 def pictures(folder: Path, count: int = len(TEXTS)) -> list[str]:
-    """Images below ``folder``; their paths."""
+    """Write images below ``folder``; returns their paths."""
     names = [f"coco/train/{n}.png" for n in range(count)]
     (folder / "coco" / "train").mkdir(parents=True, exist_ok=True)
     for n, name in enumerate(names):
@@ -96,6 +97,13 @@ LAYOUTS = [write_json, write_parquet, write_tars]
 layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=["json", "parquet", "tar"])
 
 
+def read(source: Path, images: Path | None = None) -> Iterator[Example]:
+    """Yield the usable examples of a source in its order."""
+    for entry, image in sources.check_images(read_entries(source), sources.folder_of(source, images)):
+        if not entry.fault:
+            yield Example(image, entry.text, entry.name)
+
+
 def shade(example: Example) -> int:
     image = io.BytesIO(example.image) if isinstance(example.image, bytes) else example.image
     return Image.open(image).getpixel((0, 0))[0]
@@ -104,7 +112,7 @@ def shade(example: Example) -> int:
 @layouts
 def test_every_layout_is_read_in_its_order(tmp_path, layout):
     source, images = layout(tmp_path, TEXTS)
-    found = list(read_examples(source, images))
+    found = list(read(source, images))
     assert [example.text for example in found] == TEXTS
     assert [shade(example) for example in found] == list(range(len(TEXTS)))
     assert len({example.name for example in found}) == len(TEXTS)
@@ -115,9 +123,7 @@ def test_by_number_with_chunks_and_the_same_again_from_the_cache(tmp_path, layou
     source, images = layout(tmp_path, TEXTS)
     first = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     assert len(first) == len(TEXTS)
-    assert [first[n] for n in range(len(first))] == list(
-        zip(read_examples(source, images), chunker.cut(TEXTS), strict=True)
-    )
+    assert [first[n] for n in range(len(first))] == list(zip(read(source, images), chunker.cut(TEXTS), strict=True))
     assert first.summary == {"examples": len(TEXTS), "left_out": {"count": 0, "reasons": {}, "names": []}}
     monkeypatch.setattr(data, "check_images", None)
     monkeypatch.setattr(data, "chunk_all", None)
@@ -128,7 +134,7 @@ def test_by_number_with_chunks_and_the_same_again_from_the_cache(tmp_path, layou
 
 
 @layouts
-def test_a_training_goes_on_where_it_was(tmp_path, layout):
+def test_an_epoch_can_be_resumed_anywhere(tmp_path, layout):
     source, images = layout(tmp_path, TEXTS)
     examples = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     whole = [list(examples.stream(3, epoch)) for epoch in range(3)]
@@ -142,17 +148,17 @@ def test_a_training_goes_on_where_it_was(tmp_path, layout):
     assert list(examples.stream(4, 0)) != whole[0]
 
 
-def test_an_epoch_is_drawn_evenly(tmp_path):
+def test_all_orders_are_equally_likely(tmp_path):
     examples = open_examples(*write_json(tmp_path, TEXTS), MODEL, tmp_path / "cache", 1)
     places = np.zeros((len(TEXTS), len(TEXTS)))
     for epoch in range(3000):
         places[examples.order(0, epoch), np.arange(len(TEXTS))] += 1
     expected = 3000 / len(TEXTS)
-    # Chi-squared of a table whose margins are fixed: 36 degrees of freedom, 1 in 1,000 beyond 68.
+    # Chi-squared of a table with fixed margins: 36 degrees of freedom, 1 in 1,000 beyond 68.
     assert ((places - expected) ** 2 / expected).sum() < 68
 
 
-def test_what_cannot_be_used_is_named_and_counted(tmp_path, caplog, monkeypatch):
+def test_skipped_examples_are_named_and_counted(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(log, "propagate", True)
     names = pictures(tmp_path)
     (tmp_path / names[1]).write_bytes(png(1)[:40])
@@ -164,9 +170,8 @@ def test_what_cannot_be_used_is_named_and_counted(tmp_path, caplog, monkeypatch)
         record(None, "text alone"), 3,
     ]  # fmt: skip
     (tmp_path / "s.json").write_text(json.dumps(records))
-    assert [example.name for example in read_examples(tmp_path / "s.json")] == [names[0], names[4]]
-    assert "s.json: 9 examples skipped, first coco/train/1.png: not a readable image" in caplog.text
     examples = open_examples(tmp_path / "s.json", None, MODEL, tmp_path / "cache", 1)
+    assert "skipped: coco/train/1.png: not a readable image" in caplog.text
     assert [examples[n][0].text for n in range(len(examples))] == [TEXTS[0], TEXTS[4]]
     summary = examples.summary["left_out"]
     assert summary["reasons"] == {"names no image": 2, "no caption": 4, "not a readable image": 3}
@@ -181,7 +186,7 @@ def test_what_cannot_be_used_is_named_and_counted(tmp_path, caplog, monkeypatch)
     assert str(tmp_path) not in json.dumps(summary)
 
 
-def test_an_image_that_was_mended_is_taken_in(tmp_path):
+def test_an_image_that_is_restored_is_used(tmp_path):
     source, images = write_json(tmp_path, TEXTS)
     lost = (images / "coco/train/3.png").rename(tmp_path / "lost")
     before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
@@ -191,14 +196,14 @@ def test_an_image_that_was_mended_is_taken_in(tmp_path):
 
 
 def rewrite(image: Path, content: bytes) -> None:
-    """At a later time, whatever the clock's steps are."""
+    """Write a file with a later modification time."""
     before = image.stat().st_mtime_ns
     image.write_bytes(content)
     os.utime(image, ns=(before + 10**9,) * 2)
 
 
-def test_other_pictures_are_another_training(tmp_path):
-    """Under the same names and of the same size; the same bytes written anew, or elsewhere, are the same."""
+def test_other_pictures_have_another_identity(tmp_path):
+    """Even with the same names and sizes; the same bytes written again, or elsewhere, have the same identity."""
     source, images = write_json(tmp_path, TEXTS)
     before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     assert len(png(5)) == len(png(3))
@@ -223,7 +228,7 @@ def test_other_pictures_in_a_shard(tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["gone", "broken"])
-def test_an_image_that_is_lost_later_is_left_out(tmp_path, fault):
+def test_an_image_that_is_lost_later_is_skipped(tmp_path, fault):
     source, images = write_json(tmp_path, TEXTS)
     before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     if fault == "gone":
@@ -235,8 +240,8 @@ def test_an_image_that_is_lost_later_is_left_out(tmp_path, fault):
     assert after.identity != before.identity
 
 
-def test_an_index_without_its_times_is_made_anew(tmp_path, monkeypatch):
-    """As of a run that was killed between the two."""
+def test_an_index_without_its_times_is_made_again(tmp_path, monkeypatch):
+    """A run may be killed between the two."""
     source, images = write_json(tmp_path, TEXTS)
     before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     (times,) = (tmp_path / "cache" / "specs").glob("times_*.npy")
@@ -252,7 +257,7 @@ def test_an_index_without_its_times_is_made_anew(tmp_path, monkeypatch):
     assert looked == [1, 1] and times.read_bytes() == kept
 
 
-def test_a_source_that_changed_is_read_anew(tmp_path):
+def test_a_changed_source_is_read_again(tmp_path):
     source, images = write_json(tmp_path, TEXTS)
     before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     source.write_text(json.dumps([record("coco/train/0.png", "another text")]))
@@ -260,7 +265,7 @@ def test_a_source_that_changed_is_read_anew(tmp_path):
     assert after[0][0].text == "another text" and after.identity != before.identity
 
 
-def test_none_that_can_be_used(tmp_path):
+def test_no_usable_example(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps([record("gone.png", "a bird")]))
     with pytest.raises(UserError, match="none of 1 examples is usable; check that --images"):
         open_examples(tmp_path / "s.json", None, MODEL, tmp_path / "cache", 1)
@@ -268,23 +273,23 @@ def test_none_that_can_be_used(tmp_path):
 
 @pytest.mark.parametrize("path", ["../secret.png", "/etc/passwd", "a/../../b.png", "a\\..\\b.png", "a//b.png"])
 @pytest.mark.parametrize("kind", ["json", "parquet"])
-def test_paths_that_climb_are_refused(tmp_path, path, kind):
+def test_paths_outside_the_folder_are_refused(tmp_path, path, kind):
     if kind == "json":
         (tmp_path / "s.json").write_text(json.dumps([record(path, "a bird")]))
     else:
         pd.DataFrame({"image": [path], "text": ["a bird"]}).to_parquet(tmp_path / "s.parquet")
     with pytest.raises(UserError, match=rf"s\.{kind}: record 1: image path .* is outside the folder of images"):
-        list(read_examples(tmp_path / f"s.{kind}"))
+        list(read(tmp_path / f"s.{kind}"))
 
 
-def test_members_that_climb_are_refused(tmp_path):
+def test_members_outside_the_folder_are_refused(tmp_path):
     with tarfile.open(tmp_path / "s.tar", "w") as shard:
         add(shard, "../1.png", png(1))
     with pytest.raises(UserError, match=r"s.tar: unsafe member path '\.\./1.png'"):
-        list(read_examples(tmp_path / "s.tar"))
+        list(read(tmp_path / "s.tar"))
 
 
-def test_a_link_in_a_shard_is_no_image(tmp_path):
+def test_a_link_in_a_shard_is_not_an_image(tmp_path):
     with tarfile.open(tmp_path / "s.tar", "w") as shard:
         link = tarfile.TarInfo("1.png")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
@@ -293,7 +298,7 @@ def test_a_link_in_a_shard_is_no_image(tmp_path):
     assert [entry.fault for entry in read_entries(tmp_path / "s.tar")] == ["no image"]
 
 
-def test_samples_of_a_shard_that_are_not_whole(tmp_path):
+def test_incomplete_samples_of_a_shard(tmp_path):
     with tarfile.open(tmp_path / "s.tar", "w") as shard:
         for name, content in [
             ("a/1.png", png(1)), ("a/1.txt", b"\xef\xbb\xbf one "), ("a/2.png", png(2)), ("a/3.txt", b"three"),
@@ -322,9 +327,9 @@ def damaged_tar(folder: Path, cut: int | None = None, header: bool = False) -> P
 
 
 @pytest.mark.parametrize("fault", [{"cut": 700}, {"cut": 1024}, {"cut": 3000}, {"header": True}])
-def test_a_damaged_shard_is_no_shorter_shard(tmp_path, fault):
+def test_a_damaged_shard_is_not_a_shorter_shard(tmp_path, fault):
     with pytest.raises(UserError, match=r"1.tar: truncated, damaged or not a tar file"):
-        list(read_examples(damaged_tar(tmp_path, **fault)))
+        list(read(damaged_tar(tmp_path, **fault)))
 
 
 @pytest.mark.parametrize(
@@ -341,7 +346,7 @@ def test_a_damaged_shard_is_no_shorter_shard(tmp_path, fault):
 def test_a_damaged_json(tmp_path, content, message):
     (tmp_path / "s.json").write_text(content)
     with pytest.raises(UserError, match=rf"s.json: {message}"):
-        list(read_examples(tmp_path / "s.json"))
+        list(read(tmp_path / "s.json"))
 
 
 def test_a_byte_order_mark_and_half_a_character(tmp_path):
@@ -354,25 +359,25 @@ def test_a_byte_order_mark_and_half_a_character(tmp_path):
 def test_other_files(tmp_path):
     pd.DataFrame({"url": ["a"], "text": ["b"]}).to_parquet(tmp_path / "s.parquet")
     with pytest.raises(UserError, match="s.parquet: no column 'image'; columns: 'url', 'text'"):
-        list(read_examples(tmp_path / "s.parquet"))
+        list(read(tmp_path / "s.parquet"))
     (tmp_path / "s.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(UserError, match="s.parquet: not a readable Parquet file"):
-        list(read_examples(tmp_path / "s.parquet"))
+        list(read(tmp_path / "s.parquet"))
     (tmp_path / "s.json").write_text("[]")
     with pytest.raises(UserError, match=r"has \.json and \.parquet files; choose one"):
-        list(read_examples(tmp_path))
+        list(read(tmp_path))
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "0.tar.gz").touch()
     with pytest.raises(UserError, match="neither a file nor a folder of files .*with gunzip"):
-        list(read_examples(tmp_path / "empty"))
+        list(read(tmp_path / "empty"))
     with pytest.raises(UserError, match="gone: no such folder of images"):
-        list(read_examples(tmp_path / "s.json", tmp_path / "gone"))
+        list(read(tmp_path / "s.json", tmp_path / "gone"))
     with pytest.raises(UserError, match="s.csv: neither a file nor"):
-        list(read_examples(tmp_path / "s.csv"))
+        list(read(tmp_path / "s.csv"))
 
 
 def peak(source: Path) -> int:
-    """Bytes of Python's that a pass over the entries takes at most."""
+    """Return the peak memory in bytes of a pass over the entries."""
     tracemalloc.start()
     try:
         assert sum(1 for _ in read_entries(source)) > 0
@@ -382,7 +387,7 @@ def peak(source: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet", "tar"])
-def test_entries_are_not_held(tmp_path, kind):
+def test_memory_does_not_grow_with_the_entries(tmp_path, kind):
     sizes = []
     for count in (2_000, 8_000):
         source = tmp_path / f"{count}.{kind}"
@@ -398,7 +403,7 @@ def test_entries_are_not_held(tmp_path, kind):
                     add(shard, f"{n}.png", b"")
                     add(shard, f"{n}.txt", text.encode())
         sizes.append(peak(source))
-    # Of four times as many captions, 6 MB more, hardly anything is in memory.
+    # Four times as many captions are 6 MB more.
     assert sizes[1] < 1.2 * sizes[0] + 100_000
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of a data set of sketches: who trains, who tests, and what the tables hold."""
+"""Descriptions of sketches: training and test images, and the tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_tables_of_a_data_set(dataset: Path, tmp_path: Path) -> None:
     assert all((dataset / "images" / image).is_file() for image in (*examples["image"], *steps["image"]))
     for _, own in steps.groupby("image"):
         assert own["step"].tolist() == list(range(14)) and own["negative"].isna().tolist() == [True] + 13 * [False]
-        assert own["text"].is_monotonic_increasing  # each begins with the one before
+        assert own["text"].is_monotonic_increasing  # each starts with the previous one
     captions = read_table(tmp_path / "captions.parquet", tables.CAPTIONS)
     assert captions.groupby("image_id").size().to_dict() == dict.fromkeys(splits["image_id"], SHORT_CAPTIONS)
     assert (captions["text"].str.count(r"\.") == SHORT).all()
@@ -61,7 +61,7 @@ def test_tables_of_a_data_set(dataset: Path, tmp_path: Path) -> None:
     assert ("grey" if "grey" in sentence else color) in sentence
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_another(dataset: Path, tmp_path: Path) -> None:
+def test_bytes_depend_on_the_seed(dataset: Path, tmp_path: Path) -> None:
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         run(dataset, tmp_path / name, seed)
     for file in ("examples.parquet", "steps.parquet", "captions.parquet", "splits.parquet"):

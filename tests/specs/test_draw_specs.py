@@ -26,7 +26,7 @@ def estimate(value: float, half: float = 0.02) -> dict[str, float | int]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """The artifacts of two seeds, as the rules leave them; of neg, the gain over contrastive is unsure."""
+    """Write the artifacts of two seeds; the gain of neg over contrastive is uncertain."""
     for seed in (0, 1):
         place = tmp_path / "birds" / "specs" / str(seed)
         measures = {j: {m: estimate(v) for m in ("pos", "neg", "increment_rate")} for j, v in VALUES.items()}
@@ -76,7 +76,7 @@ def test_table(results: Path) -> None:
     assert (row["judge"], row["value"], row["low"], row["high"], row["n"]) == ("specs", 0.01, -0.01, 0.03, 40)
 
 
-def test_a_difference_is_bold_where_its_interval_leaves_out_0(results: Path) -> None:
+def test_a_difference_is_bold_if_its_interval_excludes_0(results: Path) -> None:
     place = results / "birds" / "specs"
     shown = lines(read_intrinsic([place / "0" / "intrinsic.json"]), 0)
     assert [line["name"] for line in shown] == [
@@ -90,7 +90,7 @@ def test_a_difference_is_bold_where_its_interval_leaves_out_0(results: Path) -> 
     assert shown[4]["cells"][1] == {"value": "1.0", "interval": "[−1.0, 3.0]", "bold": False}
 
 
-def test_figures_say_their_numbers_and_are_the_same_again(results: Path) -> None:
+def test_figures_describe_their_numbers_and_are_reproducible(results: Path) -> None:
     made = draw(results)
     first = {name: path.read_bytes() for name, path in made.items()}
     title, told = described(first["gains"])
@@ -101,7 +101,7 @@ def test_figures_say_their_numbers_and_are_the_same_again(results: Path) -> None
     assert {name: path.read_bytes() for name, path in made.items()} == first
 
 
-def test_an_image_that_is_no_file_is_left_out_of_the_figure(results: Path) -> None:
+def test_a_missing_image_is_not_drawn(results: Path) -> None:
     (results / "a.png").unlink()
     made = draw(results)
     assert b"<image" not in made["growing"].read_bytes()

@@ -1,4 +1,4 @@
-"""Pos, Neg and increment rate by hand and by brute force, and the layouts that they are read from."""
+"""Pos, Neg and increment rate by hand and by brute force, and the formats of the data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_by_hand() -> None:
         ]
     )  # fmt: skip
     assert table[["image", "caption_id", "increments"]].values.tolist() == [["a", "0", 3], ["b", "1", 2]]
-    # Two of three rise. Of three negatives one loses, one wins, one ties, which is no win but no loss either.
+    # Two of three rise. Of three negatives one loses, one wins and one ties, which is neither.
     assert table.loc[0, list(MEASURES)].tolist() == pytest.approx([2 / 3, 1 / 3, (2 / 3 + 1 - 1 / 3) / 2])
     assert table.loc[1, "pos"] == 0.5 and np.isnan(table.loc[1, "neg"]) and np.isnan(table.loc[1, "increment_rate"])
     found = summarize(table, 100, 0)
@@ -89,17 +89,17 @@ def test_differences_are_paired() -> None:
         value = better[measure].mean() - worse[measure].mean()
         assert found[measure]["value"] == pytest.approx(value, abs=1e-6)
         assert 0 < found[measure]["low"] < found[measure]["value"] < found[measure]["high"]
-    # A model has no difference to itself, in no resample: what varies between images falls out.
+    # A judge does not differ from itself in any resample.
     assert differences(better, better.sample(frac=1, random_state=0), 300, 0)["pos"] == {
         "value": 0.0, "low": 0.0, "high": 0.0, "n": 120, "images": 60,
     }  # fmt: skip
     assert differences(better, worse, 300, 0) == found
 
 
-def test_negatives_stand_beside_their_texts() -> None:
+def test_negatives_are_aligned_with_their_texts() -> None:
     texts = ["a bird", "a bird with a wing", "a bird with a wing and a bill"]
     assert align(texts, ["x", "y", "z"]) == ["x", "y", "z"]
-    # As released: a text and a wrong part after it.
+    # As released: a text with a wrong part appended.
     assert align(texts, ["a bird red", "a bird with a wing red"]) == [None, "a bird red", "a bird with a wing red"]
     assert align(texts, ["red", "a bird red"]) == ["red", "a bird red", None]
     assert align(texts, ["red"]) is None
@@ -142,7 +142,7 @@ def expected() -> list[float]:
     return np.mean(found, axis=0).tolist()
 
 
-def test_command_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, judge = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
     assert [found["judges"][0][m]["value"] for m in MEASURES] == pytest.approx(expected(), abs=1e-6)
     assert found["judges"][0]["pos"]["n"] == 3 and found["judges"][0]["pos"]["images"] == 2
@@ -151,14 +151,14 @@ def test_command_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(judge.texts_seen) == len(set(judge.texts_seen)) and len(judge.images_seen) == 3
 
 
-def test_chunks_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
     monkeypatch.setattr(intrinsic, "TEXTS_IN_MEMORY", 2)
     assert run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)[0] == whole
 
 
 def save_like_datasets(folder: Path, images: list[object]) -> None:
-    """What ``Dataset.save_to_disk`` leaves: shards of Arrow streams and a state that names them."""
+    """Write what ``Dataset.save_to_disk`` writes: shards of Arrow streams and a state that names them."""
     folder.mkdir(parents=True)
     for shard, rows in enumerate((STEPS[:1], STEPS[1:])):
         table = arrow.table(
@@ -179,18 +179,17 @@ def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> Non
     table, _ = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
     names = [image for image, *_ in STEPS]
     if form == "path":
-        # Of another machine: found by its name.
+        # Absolute paths of another machine: found by their names.
         images: list[object] = [f"/somewhere/photos/{name}" for name in names]
     else:
         images = [{"bytes": SHOWN[name].encode(), "path": name if form == "bytes and path" else None} for name in names]
     save_like_datasets(tmp_path / "sdci" / "test", images)
     (tmp_path / "sdci" / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
-    # Negatives go on from the text before them.
     found, _ = run(intrinsic, tmp_path, data=tmp_path / "sdci", images=tmp_path, monkeypatch=monkeypatch)
     assert found["judges"] == table["judges"] and found["captions"] == 4
 
 
-def test_sdci_of_another_shape(tmp_path: Path) -> None:
+def test_sdci_with_other_columns(tmp_path: Path) -> None:
     assert "neither a table nor a saved data set" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
     (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "val"]}))
     assert "the splits train, val; choose one" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
@@ -240,17 +239,17 @@ def test_missing_images_are_named(
     assert message.startswith("none of 3 images can be read: ") and "a.png" in message
 
 
-def test_captions_of_one_increment_measure_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captions_with_one_increment_are_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_table(tmp_path)
     said = "has more than one increment, as the measures require; add captions with three texts or more"
-    # Of c.png's one caption there are two texts.
+    # The only caption of c.png has two texts.
     for name in ("a.png", "b.png"):
         (tmp_path / name).unlink()
     message = refused(lambda: run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch))
     assert message == f"{path}: none of 1 captions with a readable image {said}"
     rows = [row for row in path.read_text().splitlines() if json.loads(row)["step"] < 2]
     path.write_text("\n".join(rows))
-    # Before any judge is read.
+    # The error comes before any judge is read.
     message = refused(lambda: run(intrinsic, tmp_path, data=path, judge="none"))
     assert message == f"{path}: none of 4 captions {said}"
 
@@ -296,7 +295,7 @@ def test_bad_files(tmp_path: Path) -> None:
     assert "no such file" in refused(lambda: intrinsic.read_table(tmp_path / "u.csv", None))
 
 
-def test_an_empty_text_costs_its_caption(tmp_path: Path) -> None:
+def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
     (tmp_path / "t.csv").write_text(HEADER + rows)
     steps, left_out = intrinsic.read_table(tmp_path / "t.csv", None)
@@ -309,7 +308,7 @@ def test_an_empty_text_costs_its_caption(tmp_path: Path) -> None:
 
 
 def test_real_judges(tmp_path: Path) -> None:
-    """Two models on real images: one of them unreadable, a caption longer than the models read, and differences."""
+    """Two judges, an unreadable image, and captions longer than the judges read."""
     ours, other = real_judge(tmp_path / "ours", 0), real_judge(tmp_path / "other", 1)
     for number, color in enumerate([(200, 30, 30), (20, 90, 200), (10, 200, 90)]):
         picture(tmp_path / f"{number}.png", color)
@@ -326,7 +325,7 @@ def test_real_judges(tmp_path: Path) -> None:
     first, second = found["judges"]
     assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.png"]}}
     assert first["captions_cut"] == 3 and first["judge_hash"] != second["judge_hash"]
-    # Past the seventh word nothing is read: two of four increments and two negatives tie.
+    # Words after the seventh are truncated: two of four increments and two negatives tie.
     assert first["pos"]["value"] <= 0.5 and first["neg"]["value"] <= 0.5
     assert first["increment_rate"]["value"] >= (first["pos"]["value"] + first["neg"]["value"]) / 2 + 0.25 - 1e-6
     difference = found["differences"][0]

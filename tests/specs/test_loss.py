@@ -1,4 +1,4 @@
-"""The loss of SPECS: worked by hand, against finite differences, against plain loops."""
+"""The loss of SPECS by hand, against finite differences and against plain loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workflow_scripts.specs.loss import CONTRASTIVE_WEIGHTS, PUBLISHED_WEIGHTS, 
 
 
 def unit(*rows: float) -> torch.Tensor:
-    """Rows of unit length whose product with (1, 0) is as given."""
+    """Return rows of unit length whose products with (1, 0) are given."""
     return torch.tensor([[x, math.sqrt(1 - x * x)] for x in rows], dtype=torch.float64)
 
 
@@ -26,7 +26,7 @@ def batch(seed: int, n: int = 6, d: int = 5) -> list[torch.Tensor]:
 
 
 def by_loops(rows: list[torch.Tensor], scale: float, epsilon: float, fixed: bool) -> tuple[list[float], list[float]]:
-    """The three terms, and epsilon behind each hinge, number by number."""
+    """Return the three terms, and epsilon after each hinge."""
     images, full, base, detail, negative = (part.tolist() for part in rows)
     n = len(images)
 
@@ -49,24 +49,24 @@ def by_loops(rows: list[torch.Tensor], scale: float, epsilon: float, fixed: bool
 
 
 def test_by_hand() -> None:
-    """Two images that point one way, at scale 10: what a text's logits are can be seen."""
+    """Two equal images and scale 10, so that the logits are visible."""
     images = unit(1, 1)
     base, detail, negative = unit(0.5, 0.4), unit(0.6, 0.38), unit(0.3, 0.41)
     margin = Margin()
     losses = specs_loss(images, unit(0.7, 0.2), base, detail, negative, torch.tensor(10.0), margin)
     assert losses.contrastive.item() == pytest.approx(math.log(2)), "both images are one"
-    # The margin is 0: of the details 6 beats 5, and 3.8 is 0.2 short of 4.
+    # The margin is 0: for the details 6 beats 5, and 3.8 is 0.2 less than 4.
     assert losses.detail.item() == pytest.approx(0.1)
-    # Now it is (6 + 3.8) / 2 - (5 + 4) / 2 = 0.4: 5 beats 3 by far, 4 is 0.1 + 0.4 short of 4.1.
+    # Now it is (6 + 3.8) / 2 - (5 + 4) / 2 = 0.4: 5 beats 3, and 4 is 0.1 + 0.4 less than 4.1 requires.
     assert losses.negative.item() == pytest.approx(0.25)
     assert losses.total.item() == pytest.approx(math.log(2) + 8 * 0.1 + 0.8 * 0.25)
-    # And now (5 + 4) / 2 - (3 + 4.1) / 2 = 0.95, which the next batch's details are asked for.
+    # Now it is (5 + 4) / 2 - (3 + 4.1) / 2 = 0.95, which the details of the next batch use.
     assert float(margin.epsilon) == pytest.approx(0.95)
     again = specs_loss(images, unit(0.7, 0.2), base, detail, negative, torch.tensor(10.0), margin)
     assert again.detail.item() == pytest.approx((0 + 0.2 + 0.95) / 2)
 
 
-def test_a_margin_of_the_settings_stays() -> None:
+def test_a_fixed_margin_stays() -> None:
     images, margin = unit(1, 1), Margin(2.0)
     for _ in range(2):
         losses = specs_loss(
@@ -86,7 +86,7 @@ def test_the_margin_is_clamped(better: float, expected: float) -> None:
 
 @given(st.integers(0, 2**31), st.floats(0.5, 50), st.sampled_from([0.0, 0.3]))
 def test_against_loops(seed: int, scale: float, fixed: float) -> None:
-    """Three batches one after another, of which each leaves its margin to the next."""
+    """Three consecutive batches, each of which passes its margin on."""
     margin, epsilon = Margin(fixed), fixed
     for k in range(3):
         rows = batch(seed + k)
@@ -103,19 +103,19 @@ def test_against_loops(seed: int, scale: float, fixed: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.7])
 def test_gradients(epsilon: float) -> None:
-    """Those of autograd are finite differences', with the margin that the detail hinge leaves held."""
+    """Autograd equals finite differences while the margin is constant."""
     rows = [part.requires_grad_() for part in batch(1)]
     scale = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
 
     def total(*inputs: torch.Tensor) -> torch.Tensor:
-        # gradcheck moves the inputs; a margin that followed them would be seen in the differences.
+        # A margin that followed the inputs would change the differences.
         return specs_loss(*inputs, Margin(epsilon or 1e-300)).total
 
     assert torch.autograd.gradcheck(total, (*rows, scale))
 
 
 def test_no_gradient_flows_through_the_margin() -> None:
-    """The negatives' hinge asks for what the details achieved, and does not push details to make that less."""
+    """The hinge of negatives uses what the details achieved, without a gradient to the details."""
     images, full, base, detail, negative = batch(2)
     detail = (0.2 * detail + images).requires_grad_()
     margin = Margin()
@@ -125,8 +125,8 @@ def test_no_gradient_flows_through_the_margin() -> None:
     assert not gradient.any()
 
 
-def test_what_each_hinge_moves() -> None:
-    """Where it is not met, the detail comes nearer and the base goes farther; and likewise base and negative."""
+def test_the_gradients_of_each_hinge() -> None:
+    """An unmet hinge moves the better text towards the image and the worse one away."""
     rows = [part.requires_grad_() for part in batch(3)]
     images, _, base, detail, negative = rows
     for weights, better, worse in (((0, 1, 0), detail, base), ((0, 0, 1), base, negative)):
@@ -136,7 +136,7 @@ def test_what_each_hinge_moves() -> None:
         torch.testing.assert_close(down, 2 * images.detach() / len(images))
 
 
-def test_plain_contrastive_is_one_way() -> None:
+def test_the_contrastive_term_has_one_direction() -> None:
     images, full, *others = batch(4)
     losses = specs_loss(images, full, *others, torch.tensor(7.0), Margin(), CONTRASTIVE_WEIGHTS)
     assert losses.total == losses.contrastive
@@ -145,8 +145,8 @@ def test_plain_contrastive_is_one_way() -> None:
     assert losses.total != F.cross_entropy(7 * images @ full.T, torch.arange(6))
 
 
-def test_hinges_of_parts_are_those_of_the_whole() -> None:
-    """With a fixed margin the mean over equal parts is the whole's; an adaptive one follows the parts."""
+def test_hinges_of_equal_batches_average_to_the_whole() -> None:
+    """With a fixed margin; an adaptive one changes from batch to batch."""
     rows = batch(5, n=12)
     scale = torch.tensor(9.0, dtype=torch.float64)
     whole = specs_loss(*rows, scale, Margin(0.4))

@@ -37,7 +37,7 @@ def test_against_torchmetrics(n: int, d: int, seed: int) -> None:
     scores = specs(images, texts)
     torch.testing.assert_close(scores, (pairwise_cosine_similarity(images, texts).diagonal() + 1) / 2)
     assert (scores >= 0).all() and scores.shape == (n,)
-    # It looks at directions alone, and at both alike.
+    # Only directions matter, and the score is symmetric.
     torch.testing.assert_close(specs(images * 7, texts / 3), scores)
     torch.testing.assert_close(specs(texts, images), scores)
 
@@ -57,7 +57,7 @@ def test_precision_is_kept_or_raised() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 5), (4,)])
-def test_other_shapes_make_no_pairs(shape: tuple[int, ...]) -> None:
+def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="expected pairs of rows"):
         specs(torch.zeros(2, 4), torch.zeros(shape))
 
@@ -73,7 +73,7 @@ def test_the_mean_over_batches() -> None:
     for some in torch.arange(100).split(17):
         score.update(images[some], texts[some])
     torch.testing.assert_close(score.compute(), specs(images, texts).mean())
-    # A batch's own value, and all so far.
+    # forward() returns the batch's own value.
     torch.testing.assert_close(score(images[:3], texts[:3]), specs(images[:3], texts[:3]).mean())
     score.reset()
     score.update(images[:5], texts[:5])
@@ -81,7 +81,7 @@ def test_the_mean_over_batches() -> None:
 
 
 def test_processes_are_summed() -> None:
-    """Shares may be unequal."""
+    """Processes may have different numbers of pairs."""
     images, texts = draw(9, 4, 2)
     parts = [SpecsScore(), SpecsScore()]
     for part, rows in zip(parts, (slice(0, 2), slice(2, 9)), strict=True):
@@ -109,7 +109,7 @@ def test_with_a_judge() -> None:
 
 
 def test_files_by_their_paths(tmp_path: Path) -> None:
-    """Of a real judge: strings, paths and items are one; what is bad is named, and its batch leaves no trace."""
+    """Strings, paths and items are equivalent; a bad file is named, and its batch does not count."""
     judge = load_judge(real_judge(tmp_path / "judge"), 1, "cpu")
     files = [tmp_path / f"{number}.png" for number in range(3)]
     for number, file in enumerate(files):

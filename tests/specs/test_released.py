@@ -39,7 +39,7 @@ CAPTIONS = {
 
 @pytest.fixture
 def state() -> dict[str, torch.Tensor]:
-    """A state dict as Long-CLIP saves it, half precision where it is."""
+    """Return a state dict as Long-CLIP saves it, partly in half precision."""
     torch.manual_seed(0)
     tensors = {name: tensor.clone() for name, tensor in construct(CFG).state_dict().items()}
     tensors["positional_embedding_res"] = torch.randn(248, 128)
@@ -64,7 +64,7 @@ def test_config_and_names(state: dict[str, torch.Tensor], tmp_path: Path) -> Non
 
 
 def test_positions_as_long_clip_adds_them(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
-    """Its masks: the first table counts in the first 20 places, the second one in the others."""
+    """The first table is used for the first 20 positions, the second one for the others."""
     cfg, tensors = read_released(saved(state, tmp_path / "longclip.pt"))
     model = construct(cfg)
     model.load_state_dict(tensors)
@@ -81,7 +81,7 @@ def test_positions_as_long_clip_adds_them(state: dict[str, torch.Tensor], tmp_pa
 
 
 def test_one_table_of_positions_is_enough(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
-    """OpenAI's own form, with its three numbers, of 77 positions."""
+    """OpenAI's files have 77 positions and three numbers."""
     del state["positional_embedding_res"]
     state |= {name: torch.tensor(1) for name in released.SETTINGS}
     state["positional_embedding"] = state["positional_embedding"][:77]
@@ -99,7 +99,7 @@ def test_a_judges_folder(state: dict[str, torch.Tensor], tmp_path: Path) -> None
     assert judge.preprocess.size == (32, 32) and judge.preprocess.cfg["interpolation"] == "bicubic"
     assert type(judge.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
     assert torch.equal(judge.model.positional_embedding[20:], state["positional_embedding_res"][20:])
-    # Stage judge starts from such a folder's weights.
+    # Stage judge can start from the weights of such a folder.
     model = tmp_path / "model.json"
     model.write_text(json.dumps(CFG))
     weights = str(tmp_path / "judge" / "weights.safetensors")
@@ -155,14 +155,14 @@ def test_faults_are_named(state: dict[str, torch.Tensor], tmp_path: Path, fault:
     assert "\n" not in str(caught.value)
 
 
-def test_no_program_is_run(tmp_path: Path) -> None:
-    """A checkpoint is a pickle: one that would call something is refused."""
+def test_pickled_code_is_not_run(tmp_path: Path) -> None:
+    """A checkpoint is a pickle; one with other objects than tensors is refused."""
     torch.save({"positional_embedding": argparse.Namespace()}, tmp_path / "evil.pt")
     with pytest.raises(UserError, match=r"evil\.pt: not a readable weights file"):
         read_released(str(tmp_path / "evil.pt"))
 
 
-def test_the_checkpoint_is_not_written_over(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+def test_the_checkpoint_is_not_overwritten(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
     name = saved(state, tmp_path / "spec.pt")
     for output, said in ((tmp_path, "would overwrite"), (Path(name), "would overwrite"), (tmp_path / "f", "is a file")):
         (tmp_path / "f").write_text("mine")
@@ -200,7 +200,7 @@ def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cat_of_the_readme() -> None:
-    """More correct detail, higher score: the published numbers, by the published weights."""
+    """The published weights give the published scores, which rise with the correct details."""
     weights, cat = os.environ.get("SPECS_WEIGHTS"), os.environ.get("SPECS_CAT")
     if not weights or not cat:
         pytest.skip(

@@ -35,7 +35,7 @@ def test_expected_hit_is_the_mean_over_orders(above: int, tied: int, own: int) -
 
 
 def world(images: int, most: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Images, texts that resemble theirs, and the image of each text."""
+    """Return images, similar texts, and the image of each text."""
     random = np.random.default_rng(seed)
     pictures = unit(random.standard_normal((images, 8)))
     own = np.repeat(np.arange(images), random.integers(1, most + 1, images))
@@ -68,7 +68,7 @@ def test_against_torchmetrics_and_a_sort(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @given(st.integers(0, 200))
 def test_ties_by_brute_force(seed: int) -> None:
-    """Vectors of few kinds: a hit's chance is its mean over many random orders of what is equal."""
+    """A hit's chance is its mean over all orders of the tied candidates."""
     random = np.random.default_rng(seed)
     kinds = np.eye(3, dtype=np.float32)
     images, texts = kinds[random.integers(3, size=4)], kinds[random.integers(3, size=6)]
@@ -89,7 +89,7 @@ def test_ties_by_brute_force(seed: int) -> None:
 
 
 def test_constant_embeddings_give_chance() -> None:
-    """A model that sees nothing is at chance, not at 0 or 100 %."""
+    """A judge that sees nothing scores at chance, not 0 or 100 %."""
     images, texts = np.ones((20, 4), np.float32) / 2, np.ones((20, 4), np.float32) / 2
     found = retrieve(images, texts, np.arange(20))
     for way in found:
@@ -98,7 +98,7 @@ def test_constant_embeddings_give_chance() -> None:
 
 @pytest.mark.parametrize("width", [16, 100, 512])
 def test_equal_candidates_tie_to_the_last_bit(width: int) -> None:
-    """Each candidate stands there twice: a matrix product alone may tell the two apart by their columns."""
+    """A matrix product may give equal candidates different last bits in different columns."""
     random = np.random.default_rng(0)
     once = unit(random.standard_normal((5, width)))
     queries = unit(once[np.arange(30) % 5] + random.standard_normal((30, width)) * 0.01)
@@ -106,7 +106,7 @@ def test_equal_candidates_tie_to_the_last_bit(width: int) -> None:
     assert recalls(queries, np.concatenate([once, once[::-1]]), own, (1, 2)).tolist() == [[0.5, 1]] * 30
 
 
-def test_queries_may_have_many_own() -> None:
+def test_a_query_with_several_own_candidates() -> None:
     found = recalls(unit(np.array([[1.0, 0]])), unit(np.array([[0, 1.0], [1, 1], [1, 0]])), np.array([[0, 0], [0, 1]]))
     assert found.tolist() == [[0, 1, 1]]
 

@@ -35,7 +35,7 @@ Embedding = Callable[..., Embedder]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A judge of random weights that reads 248 tokens, four images, and one that is none."""
+    """Write a random judge that reads 248 tokens, four images and three broken ones."""
     folder = tmp_path_factory.mktemp("pairs")
     (folder / "tiny.json").write_text(json.dumps(TINY))
     stretch.main(Stretch(judge=str(folder / "tiny.json"), output=folder / "judge"))
@@ -61,7 +61,7 @@ def embedder(judge: Judge, tmp_path: Path):
 
 
 def by_hand(judge: Judge, image: Path, text: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of one pair alone, by open_clip."""
+    """Encode one pair by open_clip."""
     with torch.inference_mode():
         pixels = judge.preprocess.floats(judge.preprocess.read([(image, None)]), judge.device)
         ids = judge.tokenizer([text.strip().lower()])
@@ -85,8 +85,8 @@ def run(folder: Path, pairs: Path, cache: Path, batch: int = 4, output: Path | N
     return read(output or pairs.with_suffix(".specs.csv"))
 
 
-def test_each_pair_alone(judge: Judge, folder: Path, embedder: Embedder) -> None:
-    """In whatever batch: 16 pairs of four images and four texts, against each encoded by itself."""
+def test_scores_do_not_depend_on_the_batch(judge: Judge, folder: Path, embedder: Embedder) -> None:
+    """16 pairs of four images and four texts, compared with each pair encoded alone."""
     images = [folder / f"{n}.png" for n in range(4) for _ in range(4)]
     scored = score_pairs(embedder, images, TEXTS * 4)
     for image, text, value, result in zip(images, TEXTS * 4, scored.cosine, scored.specs, strict=True):
@@ -97,7 +97,7 @@ def test_each_pair_alone(judge: Judge, folder: Path, embedder: Embedder) -> None
     assert len(set(scored.cosine.round(6))) == 16
 
 
-def test_bad_items_are_named_and_the_others_scored(
+def test_faults_are_named_and_the_other_pairs_scored(
     judge: Judge, folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(step, "PAIRS_IN_MEMORY", 5)
@@ -122,7 +122,7 @@ def test_bad_items_are_named_and_the_others_scored(
 
 
 def test_a_text_of_10000_words(judge: Judge, folder: Path, embedder: Embedder) -> None:
-    """It is read up to its 247th token, and the end token follows."""
+    """It is truncated to 247 tokens and the end token."""
     shorter = " ".join(LONG.split()[:400])
     scored = score_pairs(embedder, [folder / "0.png"] * 2, [LONG, shorter])
     assert scored.status == ["cut", "cut"] and scored.specs[0] == scored.specs[1]
@@ -130,7 +130,7 @@ def test_a_text_of_10000_words(judge: Judge, folder: Path, embedder: Embedder) -
     assert ids.shape == (1, 248) and ids[0, -1] == judge.tokenizer.eot_token_id
 
 
-def test_other_failures_are_no_bad_images(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_failures_are_raised(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
 
@@ -139,12 +139,12 @@ def test_other_failures_are_no_bad_images(folder: Path, embedder: Embedder, monk
         score_pairs(embedder, [folder / "0.png"], ["a bird"])
 
 
-def test_columns_that_were_exchanged(folder: Path, embedder: Embedder) -> None:
+def test_swapped_columns(folder: Path, embedder: Embedder) -> None:
     scored = score_pairs(embedder, [folder / LONG, folder / "0.png", folder / "a\0b"], ["0.png", "a bird", "a bird"])
     assert scored.status == ["no such image file", "ok", "no such image file"]
 
 
-def test_a_judge_that_gives_no_numbers(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_that_returns_nan(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedder.judge, "encode_texts", lambda texts, _: np.full((len(texts), 16), np.nan, np.float32))
     scored = score_pairs(embedder, [folder / "0.png"], ["a bird"])
     assert scored.status == ["the judge's embedding is no number"] and not scored.done.any()
@@ -166,7 +166,7 @@ def test_each_is_encoded_once(folder: Path, embedder: Embedder, monkeypatch: pyt
 
 
 def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
-    """Its other columns and its order are kept, whatever is in its texts; the second run reads the cache."""
+    """Other columns and the order of the rows are kept; the second run reads the cache."""
     rows = [["id", "text", "rating", "image"]]
     rows += [[f"{n}", TEXTS[n % 4], f"0{n}", f"{n % 3}.png"] for n in range(6)]
     pairs = write(folder / "pairs.csv", rows)
@@ -202,7 +202,7 @@ def options_of(folder: Path, pairs: Path, cache: Path) -> list[str]:
 def test_the_command(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """End to end: its exit code says whether all were scored, standard error which were not."""
+    """The exit code says whether all pairs were scored, standard error which were not."""
     good = [["image", "text"], *([f"{n}.png", TEXTS[n]] for n in range(4))]
     monkeypatch.setattr(sys, "argv", ["score", *options_of(folder, write(folder / "good.csv", good), tmp_path)])
     cli.run(step.main)  # a failure would exit
@@ -248,14 +248,14 @@ def test_the_command(
         ('image,text\n0.png,a dog\n1.png,"a cat" here\n', "from line 3: .*; correct the quotes there"),
     ],
 )
-def test_what_is_no_table_of_pairs(tmp_path: Path, content: str, message: str) -> None:
+def test_bad_tables(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "pairs.csv").write_text(content)
     with pytest.raises(UserError, match=rf"pairs\.csv: {message}") as caught:
         read_pairs(tmp_path / "pairs.csv")
     assert "\n" not in str(caught.value)
 
 
-def test_other_files_for_the_table_and_the_judge(folder: Path, tmp_path: Path) -> None:
+def test_bad_files(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_bytes("image,text\n0.png,Vögel\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"pairs\.csv: line 2: byte 0xf6 is not UTF-8; save the file as UTF-8"):
         read_pairs(tmp_path / "pairs.csv")
@@ -265,22 +265,7 @@ def test_other_files_for_the_table_and_the_judge(folder: Path, tmp_path: Path) -
     assert not (tmp_path / "p.specs.csv").exists()
 
 
-def test_a_checkpoint_of_another_width(folder: Path, tmp_path: Path) -> None:
-    other = tmp_path / "judge"
-    other.mkdir()
-    for path in (folder / "judge").iterdir():
-        (other / path.name).write_bytes(path.read_bytes())
-    settings = json.loads((other / "model.json").read_text())
-    settings["model_cfg"]["text_cfg"] |= {"width": 32}
-    (other / "model.json").write_text(json.dumps(settings))
-    pairs = write(tmp_path / "p.csv", [["image", "text"], ["0.png", "a bird"]])
-    with pytest.raises(UserError, match=r"weights\.safetensors: \S+ is \(248, 16\), but the tower's is \(248, 32\)$"):
-        run(tmp_path, pairs, tmp_path / "cache")
-
-
-def test_what_was_there_stays_where_scoring_fails(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_keeps_the_previous_output(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = write(folder / "kept.csv", [["image", "text"], ["0.png", "a bird"]])
     run(folder, pairs, tmp_path / "c")
     before = (folder / "kept.specs.csv").read_bytes()
@@ -293,7 +278,7 @@ def test_what_was_there_stays_where_scoring_fails(
     assert not [path for path in folder.iterdir() if path.name.startswith(".kept")]
 
 
-def test_a_text_of_many_lines_and_more_than_csvs_own_limit(tmp_path: Path) -> None:
+def test_a_text_longer_than_the_default_limit_of_csv(tmp_path: Path) -> None:
     text = "a bird, " * 50_000 + "\nand a wing"
     rows = [["image", "text"], ["0.png", text], [], ["1.png", 'said "so"']]
     assert read_pairs(write(tmp_path / "p.csv", rows)) == (rows[0], [rows[1], rows[3]])

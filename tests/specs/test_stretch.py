@@ -1,4 +1,4 @@
-"""A stretched model: its positions by hand and by a loop, what stays while it trains, what a judge reads of it."""
+"""A stretched model: its positions by hand and by a loop, frozen positions, and the judge's folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def model_of(cfg: dict) -> torch.nn.Module:
 
 
 def as_published(old: torch.Tensor, length: int, keep: int) -> torch.Tensor:
-    """The rule, position by position."""
+    """Stretch position by position."""
     factor = (length - keep) // (len(old) - keep)
     rows = [old[i] for i in range(keep)]
     for i in range(keep, len(old)):
@@ -75,7 +75,7 @@ def test_against_a_loop(keep: int, others: int, factor: int, seed: int, dtype: t
     assert new.dtype == dtype
 
 
-def test_77_become_248() -> None:
+def test_the_published_lengths() -> None:
     old = torch.randn(77, 8, generator=torch.Generator().manual_seed(0))
     new = stretch_positions(old)
     assert len(new) == 248 and torch.equal(new[:20], old[:20])
@@ -85,7 +85,7 @@ def test_77_become_248() -> None:
 @pytest.mark.parametrize(
     ("n", "length", "keep"), [(77, 250, 20), (77, 60, 20), (20, 248, 20), (1, 4, 0), (77, 248, -1)]
 )
-def test_lengths_that_cannot_be(n: int, length: int, keep: int) -> None:
+def test_impossible_lengths(n: int, length: int, keep: int) -> None:
     with pytest.raises(UserError, match=f"{n} positions with the first {keep} kept cannot be stretched to {length}"):
         stretch_positions(torch.zeros(n, 2), length, keep)
 
@@ -104,7 +104,7 @@ def test_a_stretched_model_reads_longer(custom: bool) -> None:
     short = tokens.tokenize(tokens.get_tokenizer(cfg, None), captions)
     long = tokens.tokenize(tokens.get_tokenizer(new_cfg, None), captions)
     assert short.shape == (2, 77) and long.shape == (2, 248)
-    # Within the first 20 tokens nothing has changed.
+    # The first 20 tokens are unchanged.
     with torch.inference_mode():
         torch.testing.assert_close(longer.encode_text(long), model.encode_text(short))
 
@@ -131,8 +131,8 @@ def test_other_text_towers_are_refused() -> None:
 
 @pytest.mark.parametrize("custom", [False, True])
 @pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
-def test_the_first_positions_are_held(kind: str, custom: bool) -> None:
-    """Exactly, with weight decay and momentum; the others train; other models' are let go."""
+def test_the_first_positions_are_frozen(kind: str, custom: bool) -> None:
+    """Bytes stay despite weight decay and momentum; other positions and other models train."""
     cfg, state = stretch({**TINY, "custom_text": custom}, model_of({**TINY, "custom_text": custom}).state_dict())
     make = {
         "adamw": lambda p: torch.optim.AdamW(p, lr=0.1, weight_decay=0.5),
@@ -159,7 +159,7 @@ def test_the_first_positions_are_held(kind: str, custom: bool) -> None:
     assert not torch.isclose(free.state_dict()[name][:20], state[name][:20]).all(dim=1).any()
 
 
-def test_nothing_is_left_of_a_model_that_was_held() -> None:
+def test_hooks_are_removed_with_the_model() -> None:
     before = len(optim._global_optimizer_pre_hooks), len(optim._global_optimizer_post_hooks)
     model = model_of(TINY)
     hold_positions(model)
@@ -169,8 +169,8 @@ def test_nothing_is_left_of_a_model_that_was_held() -> None:
     assert (len(optim._global_optimizer_pre_hooks), len(optim._global_optimizer_post_hooks)) == before
 
 
-def test_weights_that_load_afterwards_are_held_too() -> None:
-    """A training that goes on loads its weights into the model that is held already."""
+def test_weights_loaded_later_are_frozen_too() -> None:
+    """A resumed training loads its weights after the positions are frozen."""
     model, other = model_of(TINY), construct(TINY)
     hold_positions(model)
     model.load_state_dict(other.state_dict())
@@ -185,7 +185,7 @@ def run(judge: Path | str, output: Path | str, **settings: Any) -> None:
 
 
 def test_a_judges_folder(tmp_path: Path) -> None:
-    """An open_clip model with weights of its own, stretched by the command twice over, as stage score reads it."""
+    """An open_clip model with pretrained weights, stretched directly and through a judge's folder."""
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     model = model_of(TINY)
     save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "w.safetensors")
@@ -209,11 +209,11 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     with torch.inference_mode():
         ids = tokens.tokenize(judge.tokenizer, ["a red bird", middling, LONG])
         torch.testing.assert_close(torch.from_numpy(vectors), judge.model.encode_text(ids, normalize=True))
-    # What lies behind the 77th token is read.
+    # Tokens after the 77th matter.
     assert abs(judge.encode_texts([middling + " and a green tail"], 4) - vectors[1]).max() > 1e-3
 
 
-def test_another_judge_in_its_place(tmp_path: Path) -> None:
+def test_a_judge_replaces_another(tmp_path: Path) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     for seed in (0, 1):
         run(tmp_path / "tiny.json", tmp_path / "j", seed=seed)
@@ -221,7 +221,7 @@ def test_another_judge_in_its_place(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_what_is_no_judge(tmp_path: Path) -> None:
+def test_bad_models(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="^--judge: unknown 'ViT-Z'"):
         run("ViT-Z", tmp_path / "j")
     with pytest.raises(UserError, match=f"{tmp_path}: not a judge's folder"):
@@ -245,7 +245,7 @@ def test_what_is_no_judge(tmp_path: Path) -> None:
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
-    """A judge of 77 positions, beside a file."""
+    """Write a judge with 77 positions next to another file."""
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     run(tmp_path / "tiny.json", tmp_path / "judges" / "plain", length=77)
     (tmp_path / "judges" / "notes.txt").write_text("mine")
@@ -270,7 +270,7 @@ def all_files(folder: Path) -> dict[str, bytes]:
         (".", "would overwrite the current working directory"),
     ],
 )
-def test_nothing_else_is_written_over(tiny: Path, output: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_files_are_not_overwritten(tiny: Path, output: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tiny.parent
     (root / "pictures").mkdir()
     (root / "pictures" / "a.png").write_text("a picture")
@@ -282,7 +282,7 @@ def test_nothing_else_is_written_over(tiny: Path, output: str, said: str, monkey
     (root / "empty").mkdir()
     monkeypatch.chdir(root / "empty")
     before = all_files(root)
-    # Before any weights are read.
+    # The error comes before any weights are read.
     monkeypatch.setattr(step, "read_weights", None)
     whole = Path(output) if output == "." else root / output
     with pytest.raises(UserError, match=rf"^--output {whole}: .*{said}"):
@@ -290,8 +290,8 @@ def test_nothing_else_is_written_over(tiny: Path, output: str, said: str, monkey
     assert all_files(root) == before
 
 
-def test_what_may_be_written_over(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing at all, what Snakemake leaves, another judge, and the place that a link names."""
+def test_what_may_be_overwritten(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, Snakemake's timestamp, another judge, and the target of a link."""
     empty, log = tiny / "empty", tiny / "log"
     empty.mkdir()
     (empty / ".snakemake_timestamp").touch()
@@ -307,8 +307,8 @@ def test_what_may_be_written_over(tiny: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (tiny / "new" / "deep" / "model.json").is_file() and (tiny / "notes.txt").read_text() == "mine"
 
 
-def test_the_file_it_reads_is_not_written_over(tiny: Path) -> None:
-    """Nor is the judge of which it takes the config or the weights alone."""
+def test_the_source_is_not_overwritten(tiny: Path) -> None:
+    """Neither is a judge whose config or weights are the source."""
     plain = tiny / "plain"
     for judge, weights in ((plain / "model.json", None), (tiny.parent / "tiny.json", plain / "weights.safetensors")):
         with pytest.raises(UserError, match="would overwrite .*; choose another folder"):
@@ -324,13 +324,13 @@ def test_stretched_twice(tiny: Path) -> None:
 
 
 def test_a_judges_own_config(tiny: Path) -> None:
-    """Named as the judge, not as the file."""
+    """The result is named after the judge, not the file."""
     run(tiny / "plain" / "model.json", tiny / "long", pretrained=str(tiny / "plain" / "weights.safetensors"))
     assert read_json(tiny / "long" / "model.json")["name"] == "tiny-248"
     assert read_json(tiny / "long" / "manifest.json")["model"] == "tiny-248"
 
 
-def test_more_positions_to_hold_than_there_are() -> None:
+def test_more_frozen_positions_than_positions() -> None:
     with pytest.raises(UserError, match="keep 500: the model has only 77 positions"):
         hold_positions(model_of(TINY), 500)
     hold_positions(model_of(TINY), 77)

@@ -63,13 +63,13 @@ SETTINGS = {"epochs": 2, "batch": 6, "accumulation": 2, "lr": 1e-3, "warmup": 0.
 
 
 def sample(path: Path | bytes, text: str, name: str) -> Sample:
-    """A caption whose chunks end before its commas and at its end."""
+    """Return a caption whose chunks end before its commas and at its end."""
     return Example(path, text, name), [*(k for k, letter in enumerate(text) if letter == ","), len(text)]
 
 
 @pytest.fixture(scope="module")
 def quarters(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
-    """Thirty pictures of four squares, told quarter by quarter."""
+    """Draw thirty pictures of four squares, described quarter by quarter."""
     folder = tmp_path_factory.mktemp("quarters")
     draw = np.random.default_rng(0)
     result = []
@@ -100,7 +100,7 @@ def new_judge(cfg: dict[str, Any] = LONG) -> Judge:
 
 @pytest.fixture
 def run(quarters: list[Sample], tmp_path: Path) -> Callable[..., tuple[Judge, list[dict[str, Any]]]]:
-    """``run(name, loss=…, samples=…, **settings)`` trains a new model; returns it with the log."""
+    """Return ``run(name, loss=…, samples=…, **settings)``, which trains a new model and returns it with the log."""
 
     def go(
         name: str, loss: str = "specs", samples: list[Sample] | None = None, **changes: Any
@@ -121,29 +121,26 @@ def weights(judge: Judge) -> dict[str, torch.Tensor]:
 # What a step draws.
 
 
-def test_chunks_that_say_the_same_are_one() -> None:
+def test_chunks_with_equal_content_have_equal_numbers() -> None:
+    """Only words that no image shows are ignored; numbers, `no`, places and word order count."""
     samples = [sample(b"", "A bird, a red wing, feet", "a"), sample(b"", "a bird, a  Red wing.", "b")]
     assert chunk_numbers(samples).tolist() == [[0, 1, 2], [0, 1, -1]]
+    texts = ["It has a red bill.", "There is a red bill", "A RED bill that is", "It has a blue bill", "It is.", "is it"]
+    samples = [(Example(Path("a"), text, "a"), [len(text)]) for text in texts]
+    assert chunk_numbers(samples)[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
+    texts = ["two dogs", "three dogs", "no dogs", "a dog above a table", "a dog under a table",
+             "a red bird with a blue bill", "a blue bird with a red bill"]  # fmt: skip
+    samples = [(Example(Path("a"), text, "a"), [len(text)]) for text in texts]
+    assert len(set(chunk_numbers(samples)[:, 0])) == len(texts)
 
 
 captions = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=5), min_size=2, max_size=8)
 
 
-def test_chunks_that_say_the_same_in_other_words_are_one() -> None:
-    """But for words that no image shows; numbers, `no`, places and what goes with what do count."""
-    said = ["It has a red bill.", "There is a red bill", "A RED bill that is", "It has a blue bill", "It is.", "is it"]
-    samples = [(Example(Path("a"), text, "a"), [len(text)]) for text in said]
-    assert chunk_numbers(samples)[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
-    said = ["two dogs", "three dogs", "no dogs", "a dog above a table", "a dog under a table",
-            "a red bird with a blue bill", "a blue bird with a red bill"]  # fmt: skip
-    samples = [(Example(Path("a"), text, "a"), [len(text)]) for text in said]
-    assert len(set(chunk_numbers(samples)[:, 0])) == len(said)
-
-
 @given(captions, st.integers(0, 99))
 def test_triples(chunks: list[list[str]], seed: int) -> None:
-    """Base and detail are the caption's own, the negative's last chunk another image's of that place, and differs."""
-    # The first two are captions of one image.
+    """The negative's last chunk is another image's chunk at the same place, with other content."""
+    # The first two are captions of the same image.
     samples = [sample(b"", ", ".join(part), str(max(k, 1))) for k, part in enumerate(chunks)]
     fitting = [len(part) for part in chunks]
     triples, bare = draw_triples(samples, fitting, slice(None), rng(seed))
@@ -165,10 +162,10 @@ def test_triples(chunks: list[list[str]], seed: int) -> None:
             assert same == parts[:-1] and last in wrong(i)
     assert without == bare
     shares = [draw_triples(samples, fitting[own], own, rng(seed))[0] for own in (slice(0, 1), slice(1, None))]
-    assert shares[0] + shares[1] == triples, "a share is drawn as in the whole"
+    assert shares[0] + shares[1] == triples, "a process draws as the whole does"
 
 
-def test_every_i_is_as_likely() -> None:
+def test_every_i_is_equally_likely() -> None:
     samples = [sample(b"", ", ".join(f"{name}{k}" for k in range(5)), name) for name in "xyz"]
     counts: Counter[int] = Counter()
     others: Counter[str] = Counter()
@@ -180,7 +177,7 @@ def test_every_i_is_as_likely() -> None:
     assert set(others) == {"y", "z"} and abs(others["y"] - 1000) < 120
 
 
-def test_a_detail_that_would_be_cut_is_not_drawn() -> None:
+def test_a_detail_that_would_be_truncated_is_not_drawn() -> None:
     tokenizer = get_tokenizer({"text_cfg": {"context_length": 20}}, None)
     some = sample(b"", ", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")), "a")
     fits = count_fitting(tokenizer, some[0].text, some[1])
@@ -192,7 +189,7 @@ def test_a_detail_that_would_be_cut_is_not_drawn() -> None:
     assert {detail for _, detail, _ in drawn} == {some[0].text[: some[1][1]]}
 
 
-def test_a_caption_of_which_not_two_chunks_fit_teaches_no_detail() -> None:
+def test_a_caption_with_one_fitting_chunk_teaches_no_detail() -> None:
     samples = [sample(b"", "a, b", "a"), sample(b"", "c, d", "b")]
     triples, bare = draw_triples(samples, [1, 2], slice(None), rng(0))
     assert bare == 1 and triples[0] == ("a, b",) * 3
@@ -204,7 +201,7 @@ Run = Callable[..., tuple[Judge, list[dict[str, Any]]]]
 
 
 def rises(judge: Judge, samples: list[Sample]) -> float:
-    """Of all details, the share that bring a caption nearer to its image."""
+    """Return the fraction of details that raise the similarity."""
     found: list[bool] = []
     with torch.no_grad():
         for example, ends in samples:
@@ -216,7 +213,7 @@ def rises(judge: Judge, samples: list[Sample]) -> float:
 
 
 def test_it_learns(quarters: list[Sample], tmp_path: Path) -> None:
-    """Contrastive training tells the images apart; by that of SPECS, behind it, details come to count."""
+    """Contrastive training tells the images apart; SPECS after it makes details raise the similarity."""
     judge, stream = new_judge(), stream_of(quarters)
     chosen = Training(epochs=40, batch=15, accumulation=1, lr=5e-3, warmup=0.1, precision="fp32")
     rows = train(judge, stream, 30, chosen, "contrastive", 0, tmp_path / "before.pt")
@@ -230,7 +227,7 @@ def test_it_learns(quarters: list[Sample], tmp_path: Path) -> None:
 
 
 def test_the_rate(run: Run) -> None:
-    """Forty steps climb where it is a number, a share where it is below 1."""
+    """Warm-up is a number of steps, or a fraction of them if below 1."""
     climbing = [row["lr"] for row in run("number", warmup=3)[1]]
     np.testing.assert_allclose(climbing, [1e-3 / 3, 2e-3 / 3, 1e-3, 1e-3], rtol=1e-6)
     np.testing.assert_allclose([row["lr"] for row in run("share", warmup=0.5)[1]], [5e-4, 1e-3, 1e-3, 5e-4], rtol=1e-6)
@@ -244,10 +241,10 @@ def test_the_first_positions_stay(run: Run) -> None:
     assert not torch.equal(before, run("free", keep=0)[0].model.positional_embedding)
 
 
-def test_a_killed_training_goes_on_to_the_same_bytes(
+def test_a_killed_training_ends_with_the_same_bytes(
     run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Killed within an epoch, in the middle of a step."""
+    """It is killed in the middle of a step."""
     whole, rows = run("whole")
     monkeypatch.setattr(checkpoint, "EVERY", 0)
     monkeypatch.setattr(training, "CHECKPOINT_FRACTION", float("inf"))
@@ -268,14 +265,14 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
     with caplog.at_level("INFO", "compclip"):
         cut, again = run("cut")
     assert "resumed after step 1" in caplog.text
-    assert again == rows and rows[0]["margin"] > 0, "which goes on too"
+    assert again == rows and rows[0]["margin"] > 0, "the margin is resumed too"
     for name, tensor in weights(whole).items():
         assert torch.equal(tensor, weights(cut)[name]), name
     assert run("cut")[1] == rows, "and once more, with nothing left to do"
 
 
 def test_accumulated_hinges_are_those_of_the_whole_batch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a fixed margin; the wrong chunk is here the same, whichever captions are in a batch."""
+    """With a fixed margin, and wrong chunks that do not depend on the batch."""
 
     def fixed(samples: list[Sample], fitting: list[int], rows: slice, draw: Any) -> tuple[list[Any], int]:
         texts = [(example.text, ends) for example, ends in samples[rows]]
@@ -294,8 +291,8 @@ def test_accumulated_hinges_are_those_of_the_whole_batch(run: Run, monkeypatch: 
         assert name.endswith("in_proj_bias") or (tensor - weights(parts)[name]).norm() <= 5e-3 * moved, name
 
 
-def test_the_baseline_sees_the_same_images_in_the_same_order(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no other text than the whole captions; its loss is the contrastive term."""
+def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sees only the whole captions, and its loss is the contrastive term."""
     seen: dict[str, list[torch.Tensor]] = {"specs": [], "contrastive": []}
     real = training.make_batch
 
@@ -320,14 +317,14 @@ def test_mixed_precision(run: Run) -> None:
     assert rows[0] != rows[1] and rows[0][0]["loss"] == pytest.approx(rows[1][0]["loss"], rel=0.05)
 
 
-def test_cut_captions_are_counted(run: Run, quarters: list[Sample]) -> None:
+def test_truncated_captions_are_counted(run: Run, quarters: list[Sample]) -> None:
     image = quarters[0][0].image
     long = sample(image, ", ".join(["a red bird with a long tail"] * 10), "long")
     rows = run("judge", samples=[*quarters[:11], long], epochs=1)[1]
     assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
 
 
-def test_captions_that_all_say_the_same_have_no_negatives(run: Run, quarters: list[Sample]) -> None:
+def test_equal_captions_have_no_negatives(run: Run, quarters: list[Sample]) -> None:
     same = [sample(example.image, "a bird, a wing", example.name) for example, _ in quarters]
     rows = run("judge", samples=same, epochs=1)[1]
     assert [row["without_negative"] for row in rows] == [12, 12]
@@ -346,7 +343,7 @@ def test_an_image_that_cannot_be_read_is_named(run: Run, quarters: list[Sample],
 
 
 def test_the_images_of_shards(quarters: list[Sample]) -> None:
-    """Bytes of an image are what its file is; those of none are named."""
+    """The bytes of an image are equivalent to its file."""
     judge = new_judge()
     packed = [(Example(example.image.read_bytes(), example.text, example.name), ends) for example, ends in quarters]
     ones, others = (training.make_batch(judge, some, slice(None), rng(0), False) for some in (quarters, packed))
@@ -355,7 +352,7 @@ def test_the_images_of_shards(quarters: list[Sample]) -> None:
         training.make_batch(judge, [sample(b"no image", "a, b", "broken")], slice(None), rng(0), False)
 
 
-def test_a_loss_that_is_no_number(run: Run) -> None:
+def test_a_loss_that_is_nan(run: Run) -> None:
     with pytest.raises(UserError, match=r"the loss is NaN or infinite in step \d+; lower specs\.training\.lr"):
         run("judge", lr=1e30, epochs=5)
 
@@ -365,7 +362,7 @@ def test_a_loss_that_is_no_number(run: Run) -> None:
 
 @pytest.fixture(scope="module")
 def places(quarters: list[Sample], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a stretched judge, ``judge``, and captions, ``captions.parquet``, beside their images."""
+    """Write a stretched judge, and captions.parquet next to its images."""
     folder = tmp_path_factory.mktemp("places")
     judge = new_judge(CFG)
     cfg, state = stretch(CFG, judge.model.state_dict(), length=44)
@@ -390,7 +387,7 @@ def settings(places: Path, output: Path, **changes: Any) -> TrainSpecs:
 
 
 def test_the_step(places: Path, tmp_path: Path) -> None:
-    """From a table to a judge that can be loaded; once more it gives the same bytes."""
+    """From a table to a judge that can be loaded; a second run gives the same bytes."""
     for name in ("one", "again"):
         train_specs.main(settings(places, tmp_path / name, cache=tmp_path / f"{name}_cache"))
     one = tmp_path / "one"
@@ -413,7 +410,7 @@ def test_the_step(places: Path, tmp_path: Path) -> None:
 
 
 def test_on_a_gpu(places: Path, tmp_path: Path) -> None:
-    """In 32 bits as on the CPU; in 16 with float16, a GPU's default."""
+    """In float32 as on the CPU; in float16, the default on a GPU, nearly so."""
 
     def step(name: str, **changes: Any) -> tuple[pd.DataFrame, str]:
         train_specs.main(settings(places, tmp_path / name, **changes))
@@ -432,7 +429,7 @@ def test_on_a_gpu(places: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
-    """By torchrun on the CPU, each with half of the batch."""
+    """Started by torchrun on the CPU, each has half of the batch."""
     one, two = tmp_path / "one", tmp_path / "two"
     train_specs.main(settings(places, one))
     chosen = settings(places, two, training={"batch": 3}).model_dump(mode="json", exclude_none=True)
@@ -446,7 +443,7 @@ def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
         env={**os.environ, "OMP_NUM_THREADS": "1"}, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("epoch 1 of 2") == 1, "the first alone speaks"
+    assert done.stderr.count("epoch 1 of 2") == 1, "only the first process logs"
     logs = [pd.read_csv(folder / "log.csv") for folder in (one, two)]
     pd.testing.assert_frame_equal(*logs, rtol=1e-4, atol=1e-5)
     start = load_file(places / "judge" / "weights.safetensors")
@@ -491,11 +488,6 @@ def test_the_judge_it_starts_from_is_not_overwritten(places: Path) -> None:
         with pytest.raises(UserError, match=f"--output {output}: would overwrite {places / 'judge'}"):
             train_specs.main(settings(places, output, cache=places.parent / "none"))
     assert not (places.parent / "none").exists() and load_judge(places / "judge", 1).name == "small"
-
-
-def test_more_positions_kept_than_there_are(run: Run) -> None:
-    with pytest.raises(UserError, match="keep 500: the model has only 44 positions"):
-        run("judge", keep=500)
 
 
 def test_a_warm_up_longer_than_the_training(

@@ -40,7 +40,7 @@ def embed(texts: list[str]) -> np.ndarray:
     return np.stack([FakeJudge.embed(text) for text in texts])
 
 
-def test_ensemble_is_open_clips(tmp_path: Path) -> None:
+def test_ensembles_equal_open_clip(tmp_path: Path) -> None:
     from workflow_scripts.clip.model import load_judge
     from workflow_scripts.clip.vision import open_clip
 
@@ -61,7 +61,7 @@ def test_mean_of_similarities() -> None:
     assert lengths == pytest.approx([1, 1, 1], abs=1e-6)
 
 
-def test_top_k_is_torchmetrics() -> None:
+def test_top_k_equals_torchmetrics() -> None:
     import_torchvision()
     from torchmetrics.classification import MulticlassAccuracy
 
@@ -75,7 +75,7 @@ def test_top_k_is_torchmetrics() -> None:
         assert found[:, place].mean() == pytest.approx(value)
 
 
-def test_classes_of_one_name_share_their_images() -> None:
+def test_classes_with_equal_names_tie() -> None:
     classes = class_vectors(embed, make_prompts(["crane", "crane", "wing"], ["a {}", "the {}"]))
     assert top_k(embed(["crane", "wing"]), np.array([1, 2]), classes, (1, 2)).tolist() == [[0.5, 1], [1, 1]]
 
@@ -136,7 +136,7 @@ def test_templates(tmp_path: Path) -> None:
 
 
 def test_example_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of each class's own in place of templates, and the mean of their similarities."""
+    """Each class has its own texts instead of templates, with the mean of their similarities."""
     data = write_imagenet(tmp_path / "val")
     (tmp_path / "synsets.txt").write_text(SYNSETS)
     texts = {"n01440764": ["blue bill", "blue", "bill tail"], "red wing": ["red wing"], "n03000000": ["tail", "green"]}
@@ -164,7 +164,7 @@ CAPTIONS = {
 @pytest.mark.parametrize("kind", ["captions", "descriptions"])
 @pytest.mark.parametrize("examples", [None, 2])
 def test_captions_in_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, examples: int | None) -> None:
-    """Compun's prompts (its appendix A.2), each caption by two templates: one text after another, by the definition."""
+    """Compun's prompts (its appendix A.2), each caption by two templates, computed by the definition."""
     data = write_imagenet(tmp_path / "val")
     (tmp_path / "synsets.txt").write_text(SYNSETS)
     (tmp_path / "templates.txt").write_text("a {}\nthe {} red.\n")
@@ -197,7 +197,7 @@ def test_captions_in_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     assert all(text.startswith("a photo of a ") for text in judge.texts_seen)
 
 
-def test_captions_of_too_few_classes(tmp_path: Path) -> None:
+def test_bad_texts_of_classes(tmp_path: Path) -> None:
     data = write_imagenet(tmp_path / "val")
     (tmp_path / "texts.json").write_text(json.dumps({"n01440764": ["x"], "n03000000": ["y"]}))
     (tmp_path / "synsets.txt").write_text(SYNSETS)
@@ -211,7 +211,7 @@ def test_captions_of_too_few_classes(tmp_path: Path) -> None:
 
 
 class Python2(pickle._Pickler):  # noqa: SLF001
-    """Writes as Python 2 wrote CIFAR: texts and bytes alike, under numpy's old name."""
+    """Pickle as Python 2 pickled CIFAR: texts as bytes, under numpy's old name."""
 
     dispatch = dict(pickle._Pickler.dispatch)
 
@@ -251,7 +251,7 @@ PIXELS = np.random.default_rng(0).integers(256, size=(5, 3072)).astype(np.uint8)
 @pytest.mark.parametrize("kind", ["CIFAR-10", "CIFAR-100"])
 def test_cifar(tmp_path: Path, kind: str) -> None:
     data = write_cifar(tmp_path / "data", kind, [0, 2, 1, 1, 0], PIXELS)
-    # What is read is what Python's own unpickler reads.
+    # Python's own unpickler reads the same.
     name = {"CIFAR-10": "test_batch", "CIFAR-100": "test"}[kind]
     own = pickle.loads((data / name).read_bytes(), encoding="bytes")
     assert np.array_equal(own[b"data"], PIXELS)

@@ -73,9 +73,9 @@ class Project:
     def snakemake(self, config: str, *arguments: str, cores: int = 2, check: bool = True):
         return self.call("snakemake", "--cores", str(cores), "--configfile", config, *arguments, check=check)
 
-    def planned(self, config: str) -> dict[str, int]:
+    def planned(self, config: str, *targets: str) -> dict[str, int]:
         """Return the number of jobs of each rule that a dry run lists."""
-        printed = self.snakemake(config, "--dry-run", "--quiet", "rules").stdout
+        printed = self.snakemake(config, "--dry-run", "--quiet", "rules", "--", *targets).stdout
         if "Nothing to be done" in printed:
             return {}
         lines = [line.split() for line in printed.splitlines()]

@@ -177,7 +177,7 @@ def ask_all(
             with open_model(model, step.asked.batch, step.threads, step.asked.device, step.cache) as embedder:
                 readable = encode_compounds(embedder, images, step.folder)
                 own = ask(embedder, model.title, prompts, readable)
-                cut = evaluation.count_cut(embedder, texts)
+                cut = evaluation.count_truncated(embedder, texts)
                 loaded.append({"model": model.title, **evaluation.judge_of(embedder), "texts_cut": cut})
         except CannotLoad as error:
             log.warning("warning: %s: not loaded: %s", model.title, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -35,18 +36,26 @@ class Checkpoint:
     Args:
         model: in the mode in which it trains.
         unit: what a row of the training's log stands for, an epoch or a step.
+        fraction: of the training's time, at most, for writing checkpoints.
     """
 
     def __init__(
-        self, file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler, unit: str
+        self,
+        file: Path,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        scale: torch.amp.GradScaler,
+        unit: str,
+        fraction: float = math.inf,
     ) -> None:
         self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
-        self.names = moving(model)
-        self.written = time.monotonic()
+        self.names, self.fraction = moving(model), fraction
+        self.written, self.cost = time.monotonic(), 0.0
 
     def keep(self, rows: list[dict[str, Any]], last: bool) -> None:
         """Write the state after the last of ``rows`` if ``EVERY`` seconds have passed, or if it is the ``last``."""
-        if not last and time.monotonic() - self.written < EVERY:
+        begun = time.monotonic()
+        if not last and begun - self.written < max(EVERY, self.cost / self.fraction):
             return
         state = {
             "model": self._state(),
@@ -58,6 +67,7 @@ class Checkpoint:
         with atomic(self.file) as temporary, temporary.open("wb") as file:
             torch.save(state, file)
         self.written = time.monotonic()
+        self.cost = self.written - begun
 
     def resume(self) -> list[dict[str, Any]]:
         """Load the state, if there is one, and return the rows of the finished units; a damaged file counts as none.

@@ -76,15 +76,15 @@ def training_mode(module: nn.Module) -> None:
             training_mode(child)
 
 
-def make_optimizer(model: nn.Module, config: JudgeConfig) -> torch.optim.AdamW:
+def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.optim.AdamW:
     """Return AdamW without decay on norms, biases and the logit scale (parameters of fewer than two dimensions)."""
     trained = [p for p in model.parameters() if p.requires_grad]
     return torch.optim.AdamW(
         [
-            {"params": [p for p in trained if p.ndim >= 2], "weight_decay": config.weight_decay},
+            {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
             {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
         ],
-        lr=config.lr,
+        lr=lr,
         betas=(0.9, 0.98),
         eps=1e-6,
     )
@@ -109,7 +109,7 @@ def train(
     """
     device = next(model.parameters()).device
     training_mode(model)
-    optimizer = make_optimizer(model, config)
+    optimizer = make_optimizer(model, config.lr, config.weight_decay)
     scale = scaler(config.precision, device)
     kept = Checkpoint(checkpoint, model, optimizer, scale, "epoch")
     rows = kept.resume()

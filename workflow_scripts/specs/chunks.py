@@ -25,11 +25,6 @@ PIPELINE_BATCH = 32  # texts; more take memory and save hardly any time
 READ_AHEAD = 8  # batches of texts in memory for each process
 
 
-def increments(text: str, ends: Sequence[int]) -> list[str]:
-    """Return the text up to each end: its first chunk, its first two, …; the last is the text, right-stripped."""
-    return [text[:end] for end in ends]
-
-
 def triple(text: str, ends: Sequence[int], other_text: str, other_ends: Sequence[int], i: int) -> tuple[str, str, str]:
     """Return base, detail and negative for i = 1, 2, …: what the two hinges of SPECS' loss compare.
 

@@ -1,9 +1,9 @@
 """Images with long captions for training, from other people's data sets (``sources`` lists the formats).
 
-``read_examples`` reads a source from beginning to end. ``open_examples`` does so once: it checks every image, cuts
-every caption into chunks, and keeps the result, without the images, in memory-mapped files. After that each example is
-accessible by its number: an epoch is a permutation of all examples, a resumed training starts within one, and the
-memory in use is a few bytes per example, however long the captions are.
+``open_examples`` reads a source once: it checks every image, cuts every caption into chunks, and keeps the result,
+without the images, in memory-mapped files. After that each example is accessible by its number: an epoch is a
+permutation of all examples, a resumed training starts within one, and the memory in use is a few bytes per example,
+however long the captions are.
 
 Examples without a caption or a readable image are skipped, named and counted.
 """
@@ -62,25 +62,6 @@ class Example:
     name: str
 
 
-def read_examples(source: Path, images: Path | None = None) -> Iterator[Example]:
-    """Yield the usable examples of a source in its order; log how many are skipped.
-
-    Args:
-        images: the folder that paths are relative to; None for the source's own.
-
-    Raises:
-        UserError: the source is missing or damaged, or a path leaves the folder of images.
-    """
-    count, first = 0, ""
-    for entry, image in check_images(read_entries(source), folder_of(source, images)):
-        if not entry.fault:
-            yield Example(image, entry.text, entry.name)
-        else:
-            count, first = count + 1, first or f"{entry.name}: {entry.fault}"
-    if count:
-        log.warning("%s: %d examples skipped, first %s", source, count, first)
-
-
 class Examples:
     """The usable examples of a source by number; their captions stay on disk.
 
@@ -135,7 +116,7 @@ def open_examples(source: Path, images: Path | None, model: str, cache: Path, pr
         model: the spaCy pipeline that cuts the captions.
 
     Raises:
-        UserError: as ``read_examples``, or no example is usable.
+        UserError: the source is missing or damaged, a path leaves the folder of images, or no example is usable.
     """
     folder = folder_of(source, images)
     entries = _index_entries(source, folder, cache / "specs")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
@@ -22,24 +23,34 @@ COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
 MARKERS = {"stretched": "o", "contrastive": "s", "specs": "D"}
 
 
-def draw_measures(table: pd.DataFrame) -> Figure:
-    """Draw the judges' values with 95 % intervals, a row per measure and seed; ``table`` as of ``read_intrinsic``."""
-    seeds = sorted(table["seed"].unique())
-    rows = [(measure, seed) for measure in MEASURES for seed in seeds]
-    figure = Figure(figsize=size(len(rows), 0.42, 1.5))
+def _draw_intervals(table: pd.DataFrame, labels: dict[str, str], height: float, spacing: float) -> tuple[Figure, Axes]:
+    """Draw a row per measure and seed, with a marker and an interval for each series of ``labels``.
+
+    ``table`` has a column series; markers of differences are hollow if the interval contains 0.
+    """
+    rows = [(measure, seed) for measure in MEASURES for seed in sorted(table["seed"].unique())]
+    figure = Figure(figsize=size(len(rows), height, 1.5))
     axes = figure.add_subplot()
     for y, (measure, seed) in enumerate(rows):
-        for place, judge in enumerate(JUDGES):
-            row = pick(table, seed=seed, measure=measure, judge=judge, against="")
+        for place, series in enumerate(labels):
+            row = pick(table, seed=seed, measure=measure, series=series)
             if row is None:
                 continue
-            at = y + (place - 1) * 0.22
-            axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[judge], linewidth=2)
+            at = y + (place - (len(labels) - 1) / 2) * spacing
+            hollow = row["against"] and not is_certain(row)
+            axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[series], linewidth=2)
             axes.plot(
-                100 * row["value"], at, MARKERS[judge], color=COLORS[judge], markersize=5.5,
-                label=JUDGES[judge] if y == 0 else "",
+                100 * row["value"], at, MARKERS[series], color=COLORS[series], markersize=5.5,
+                markerfacecolor="white" if hollow else COLORS[series], label=labels[series] if y == 0 else "",
             )  # fmt: skip
     name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
+    return figure, axes
+
+
+def draw_measures(table: pd.DataFrame) -> Figure:
+    """Draw the judges' values; ``table`` as of ``read_intrinsic``."""
+    values = table[table["against"] == ""]
+    figure, axes = _draw_intervals(values.assign(series=values["judge"]), JUDGES, 0.42, 0.22)
     axes.axvline(50, color="#555555", linewidth=1, linestyle=":")
     axes.set_xlabel("% (line: 95 % interval; dotted: by chance)")
     figure.legend(loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.3, columnspacing=1)
@@ -52,25 +63,10 @@ def draw_measures(table: pd.DataFrame) -> Figure:
 
 
 def draw_gains(table: pd.DataFrame) -> Figure:
-    """Draw what the loss of SPECS gains over each rival; markers are hollow if the interval contains 0."""
-    between = table[table["against"] != ""]
-    seeds, rivals = sorted(table["seed"].unique()), [judge for judge in JUDGES if judge in set(between["against"])]
-    rows = [(measure, seed) for measure in MEASURES for seed in seeds]
-    figure = Figure(figsize=size(len(rows), 0.36, 1.5))
-    axes = figure.add_subplot()
-    for y, (measure, seed) in enumerate(rows):
-        for place, rival in enumerate(rivals):
-            label = f"loss of SPECS − {JUDGES[rival]}" if y == 0 else ""
-            row = pick(between, seed=seed, measure=measure, against=rival)
-            if row is None:
-                continue
-            at = y + (place - (len(rivals) - 1) / 2) * 0.26
-            axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[rival], linewidth=2)
-            axes.plot(
-                100 * row["value"], at, MARKERS[rival], color=COLORS[rival], markersize=5.5,
-                markerfacecolor=COLORS[rival] if is_certain(row) else "white", label=label,
-            )  # fmt: skip
-    name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
+    """Draw what the loss of SPECS gains over each rival, paired."""
+    gains = table[table["against"] != ""]
+    labels = {judge: f"loss of SPECS − {name}" for judge, name in JUDGES.items() if judge in set(gains["against"])}
+    figure, axes = _draw_intervals(gains.assign(series=gains["against"]), labels, 0.36, 0.26)
     axes.axvline(0, color="#555555", linewidth=1)
     axes.set_xlabel("percentage points (line: 95 % interval)")
     figure.legend(loc="outside upper left", ncols=1, fontsize=9, handletextpad=0.3, columnspacing=1)
@@ -89,7 +85,7 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
     texts = steps[steps["judge"] == judges[0]].sort_values("step")
     added = [text[len(before) :].strip() for before, text in zip(["", *texts["text"]], texts["text"], strict=False)]
     figure = Figure(figsize=size(len(added), 0.27, 2.2))
-    top, below = np.ravel(figure.subfigures(2, 1, height_ratios=(1.2, len(added) * 0.27 + 1)))
+    top, below = np.asarray(figure.subfigures(2, 1, height_ratios=(1.2, len(added) * 0.27 + 1)), object)
     picture = top.subplots(1, 3, width_ratios=(1, 1, 2))
     if image.is_file():
         with Image.open(image) as pixels:

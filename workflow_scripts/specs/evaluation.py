@@ -52,7 +52,7 @@ def fault_of(path: Path) -> str:
     return UNREADABLE if os.path.isfile(path) else MISSING
 
 
-def count_cut(embedder: Embedder, captions: Sequence[str]) -> int:
+def count_truncated(embedder: Embedder, captions: Sequence[str]) -> int:
     """Return how many of ``captions`` are truncated, because they are longer than the model reads."""
     truncated = cut_texts(embedder.judge.tokenizer, captions)
     return sum(caption in truncated for caption in captions)

@@ -308,7 +308,7 @@ def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, p
         result = {
             "folder": judge.resolve().name,
             **evaluation.judge_of(embedder),
-            "captions_cut": evaluation.count_cut(embedder, last.tolist()),
+            "captions_cut": evaluation.count_truncated(embedder, last.tolist()),
             **summarize(captions, step.bootstrap, step.seed),
         }
     log.info("%s: %s", judge, _summary(result))

@@ -259,7 +259,7 @@ def main(step: Retrieval) -> None:
         hits = retrieve(images, texts, own, embedder.judge.device)
         result = evaluation.head(step, step.data, DEFINITION) | evaluation.judge_of(embedder)
         result |= {"images": len(images), "captions": len(texts)}
-        result["captions_cut"] = evaluation.count_cut(embedder, gallery.captions)
+        result["captions_cut"] = evaluation.count_truncated(embedder, gallery.captions)
     result["left_out"] = evaluation.report_skipped(gallery.skipped, step.data)
     names = np.array(gallery.names)
     for way, queries in {"image_to_text": names, "text_to_image": names[own]}.items():

@@ -31,6 +31,15 @@ from workflow_scripts.specs.training import LOSSES, train
 
 # The options of torchrun that errors of several processes name.
 PROCESSES, HOSTS = "--nproc-per-node", "--nnodes"
+# The code that decides the trained weights.
+TRAINING = (
+    "workflow_scripts.specs.training:train",
+    "workflow_scripts.specs.data:Examples",
+    "workflow_scripts.clip.model:Judge",
+    "workflow_scripts.clip.model:read_judge",
+    "workflow_scripts.clip.pixels:Preprocess",
+    "workflow_scripts.clip.tokens:get_tokenizer",
+)
 
 
 def read_captions(step: TrainSpecs, group: Group) -> Examples:
@@ -46,17 +55,9 @@ def read_captions(step: TrainSpecs, group: Group) -> Examples:
 
 def work_key(step: TrainSpecs, settings: Training, device: torch.device, processes: int, examples: Examples) -> str:
     """Return 32 hex digits over everything that decides the trained weights."""
-    code = code_hash(
-        "workflow_scripts.specs.training:train",
-        "workflow_scripts.specs.data:Examples",
-        "workflow_scripts.clip.model:Judge",
-        "workflow_scripts.clip.model:read_judge",
-        "workflow_scripts.clip.pixels:Preprocess",
-        "workflow_scripts.clip.tokens:get_tokenizer",
-    )
     return cache.key(
-        code, settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__, device.type,
-        processes, judge_hash(step.judge), examples.identity,
+        code_hash(*TRAINING), settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__,
+        device.type, processes, judge_hash(step.judge), examples.identity,
     ).hex()  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -230,7 +229,7 @@ class Trainer:
         self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
         training_mode(self.model)
         hold_positions(self.model, settings.keep)
-        self.optimizer = make_optimizer(self.model, settings)
+        self.optimizer = make_optimizer(self.model, settings.lr, settings.weight_decay)
         self.scaler = scaler(settings.precision, judge.device)
         self.margin = Margin(settings.margin)
 
@@ -304,7 +303,7 @@ def train(
     plan = make_plan(count, settings, group.count)
     hinges = loss == "specs"
     trainer = Trainer(judge, settings, hinges, group)
-    kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step")
+    kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION)
     rows = kept.resume()
     done = len(rows)
     if done:
@@ -314,7 +313,6 @@ def train(
     batches = make_batches(judge, stream, plan, done, group.share(plan.batch), seed, hinges)
     if is_gpu(judge.device):
         batches = ahead(batches)
-    cost = 0.0  # seconds of the last checkpoint
     with Progress(plan.steps, "steps") as progress:
         progress.add(done)
         for step in range(done, plan.steps):
@@ -326,12 +324,8 @@ def train(
                 )
             rows.append({"step": step + 1, "epoch": step // plan.each + 1, **row})
             progress.add(1, f"loss {row['loss']:.3f}")
-            last = step + 1 == plan.steps
-            if group.first and (last or time.monotonic() - kept.kept > cost / CHECKPOINT_FRACTION):
-                begun = time.monotonic()
-                kept.keep(rows, last)
-                if kept.kept > begun:
-                    cost = time.monotonic() - begun
+            if group.first:
+                kept.keep(rows, last=step + 1 == plan.steps)
             if (step + 1) % plan.each == 0:
                 mean = np.mean([row["loss"] for row in rows[-plan.each :]])
                 log.info("epoch %d of %d: loss %.4f", rows[-1]["epoch"], settings.epochs, mean)

@@ -319,7 +319,7 @@ def main(step: ZeroShot) -> None:
         readable = fault == ""
         labels = np.array(classified.labels)[readable]
         hits = top_k(images[readable], labels, classes, device=embedder.judge.device)
-        truncated = evaluation.count_cut(embedder, texts)
+        truncated = evaluation.count_truncated(embedder, texts)
         judge = evaluation.judge_of(embedder)
     names = [
         f"{classified.keys[label]}/{path.name}" for label, path in zip(classified.labels, classified.paths, strict=True)
