@@ -197,6 +197,11 @@ def test_shares_no_code_with_pairs() -> None:
     assert not names & {"__import__", "import_module", "exec", "eval"}
 
 
+@pytest.mark.parametrize("target", ["judge.train_judge", "clip.embed", "score.embed_images"])
+def test_editing_the_wording_does_not_retrain_or_embed_again(target: str) -> None:
+    assert "workflow_scripts.split.wording" not in modules_of(f"workflow_scripts.{target}")
+
+
 def test_without_a_noun_lexicon_plurals_are_known() -> None:
     assert plain_forms(["wing", "belly", "brush", "eye"]) == {
         "wing": "wing", "wings": "wing", "belly": "belly", "bellies": "belly",

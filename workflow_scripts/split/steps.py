@@ -168,10 +168,10 @@ class DrawSplits(CompositionStep):
     splits: Splits
     swapped: Swapped
     prompts: Input = Field(description="prompts.parquet")
-    dominant: int = Field(description="how many of the most frequent swapped pairs are cut")
-    ratio: Annotated[float, Key("score.balance.ratio")] = Field(description="cut to this multiple of the next pair")
+    dominant: int = Field(description="number of dominant swapped pairs")
+    ratio: Annotated[float, Key("score.balance.ratio")] = Field(description="reduced to this multiple of the next")
     seed: Seed
     adjectives: Output = Field(description="SVG: adjectives in each split")
     nouns: Output = Field(description="SVG: nouns in each split")
     swapped_pairs: Output = Field(description="SVG: swapped pairs, before and after balancing")
-    distributions: list[Output] = Field(description="SVGs: the adjectives, then the nouns, of each split in turn")
+    distributions: list[Output] = Field(description="SVGs: for each split, its adjectives and its nouns")
