@@ -33,7 +33,7 @@ class Files(Section):
     captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
 
     def places(self, published: Mapping[str, Published]) -> dict[str, list[Candidate]]:
-        """Return where each file may be; without ``images`` for captions alone."""
+        """Return where each file may be; without ``images`` if only captions are taken."""
         return {
             key: candidates(getattr(self, key), self.root, getattr(self, f"{key}_sha256"), published)
             for key in ("captions", "labels", "images")

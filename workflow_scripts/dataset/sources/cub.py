@@ -56,7 +56,7 @@ class Settings(Files):
     """Where the two archives are; by default, at their public addresses."""
 
     images: NamesOrNone = Field(
-        PHOTOGRAPHS, description="name below root, address, or several in order; null: captions alone"
+        PHOTOGRAPHS, description="name below root, address, or several in order; null: only captions"
     )
     captions: Names = Field([CAPTIONS, "cub_captions.zip"], description="name below root, address, or several in order")
 

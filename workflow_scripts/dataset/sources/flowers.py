@@ -58,7 +58,7 @@ class Settings(Files):
     """Where the three files are; by default, at their public addresses."""
 
     images: NamesOrNone = Field(
-        PHOTOGRAPHS, description="name below root, address, or several in order; null: captions alone"
+        PHOTOGRAPHS, description="name below root, address, or several in order; null: only captions"
     )
     labels: Names = Field(LABELS, description="name below root, address, or several in order")
     captions: Names = Field(CAPTIONS, description="name below root, address, or several in order")

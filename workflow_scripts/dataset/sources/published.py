@@ -25,7 +25,7 @@ class Settings(Section):
     """The published file and what goes with it."""
 
     data: str = Field(min_length=1, description="data.pkl (of several compositions, any: their captions are the same)")
-    images: str | None = Field(None, min_length=1, description="folder of the images; null for captions alone")
+    images: str | None = Field(None, min_length=1, description="folder of the images; null for only captions")
     classes: str | None = Field(
         "number", description="number: before the dot of the image id; a file of image id, tab, class; null: none"
     )

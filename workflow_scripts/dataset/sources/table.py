@@ -31,7 +31,7 @@ class Settings(Section):
     """The table and the folder."""
 
     file: str = Field(min_length=1, description="CSV, TSV, JSON, JSON lines or Parquet with image_id and caption")
-    images: str | None = Field(None, min_length=1, description="folder of the images; null for captions alone")
+    images: str | None = Field(None, min_length=1, description="folder of the images; null for only captions")
 
 
 def fingerprint(settings: Settings) -> str:
@@ -53,7 +53,7 @@ def with_images(
 
     Args:
         captions: columns of ``tables.CAPTIONS``.
-        source: folder of the images; None for captions alone.
+        source: folder of the images; None for only captions.
         paths: as in ``find_files``.
     """
     described = captions[["image_id", "class_id"]].drop_duplicates("image_id")

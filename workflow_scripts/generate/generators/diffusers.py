@@ -87,10 +87,10 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     ):
         absent: dict[bytes, list[int]] = {}
         for start in range(0, len(keys), LOOKED_UP):
-            found = cache.get(keys[start : start + LOOKED_UP])
+            cached = cache.get(keys[start : start + LOOKED_UP])
             for row, name in enumerate(keys[start : start + LOOKED_UP], start):
-                if name in found:
-                    keep(row, pipelines.Drawn.from_bytes(found[name]))
+                if name in cached:
+                    keep(row, pipelines.Drawn.from_bytes(cached[name]))
                     progress.add()
                 else:
                     absent.setdefault(name, []).append(row)
