@@ -10,9 +10,8 @@ from pydantic import Field
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score.config import Balance, Fid, ScoreConfig, Scoring
-from workflow_scripts.split.config import SplitConfig
+from workflow_scripts.split.config import PromptRule, TrainOn
 
-TrainOn = Annotated[Literal["train", "half", "all"], Key("judge.train_on"), JudgeConfig.model_fields["train_on"]]
 Device = Annotated[Literal["auto", "cpu", "cuda"], Key("judge.device"), JudgeConfig.model_fields["device"]]
 Batch = Annotated[int, Key("score.batch"), ScoreConfig.model_fields["batch"]]
 Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["bootstrap"]]
@@ -45,8 +44,8 @@ class ScoreStep(Step):
     composition: str = Field(description="name of the composition")
     generator: str = Field(description="name of the generator")
     serves: Served
-    prompt_rule: Annotated[Literal["pairs", "all"], Key("split.prompts"), SplitConfig.model_fields["prompts"]]
-    train_on: TrainOn
+    prompt_rule: Annotated[PromptRule, Key("split.prompts")]
+    train_on: Annotated[TrainOn, Key("judge.train_on")]
     scoring: Annotated[Scoring, Key("score")] = Scoring()
     seed: Seed
     scores: Output = Field(description="folder of scores: for each set a table and predictions, and summary.json")
@@ -107,7 +106,7 @@ class AdjectiveChoice(Encoding):
     results: Results
     dataset: str = Field(description="name of the data set")
     composition: str = Field(description="name of the composition")
-    train_on: TrainOn
+    train_on: Annotated[TrainOn, Key("judge.train_on")]
     bootstrap: Bootstrap
     seed: Seed
     choice: Output = Field(description="adjective_choice.json")
