@@ -67,7 +67,7 @@ class SpecsConfig(Section):
     data: LongCaptions | None = Field(None, description="long captions; null: descriptions of the sketches")
     test: TestImages
     base: SmallJudgeConfig = Field(
-        default_factory=lambda: SmallJudgeConfig(model="sketch_text"),
+        default_factory=lambda: SmallJudgeConfig.model_validate({"model": "sketch_text"}),
         description="the CLIP that is stretched; its epochs are on short captions",
     )
     training: Training = Field(default_factory=Training)

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.clip.model import (
     MANIFEST,
     MODEL,
@@ -33,7 +34,6 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, read_json, write_json
-from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.specs.config import KEEP, LENGTH
 from workflow_scripts.specs.steps import Stretch
 
@@ -205,7 +205,7 @@ def build_model(model: str, pretrained: str | None, seed: int) -> Source:
     if pretrained is None:
         log.warning("%s: random weights, because --pretrained is not given", model)
     try:
-        built = build(JudgeConfig(model=model, pretrained=pretrained), [], seed)
+        built = build(ModelConfig(model=model, pretrained=pretrained), [], seed)
     except UserError as error:
         message = str(error).replace("judge.model:", "--judge:").replace("judge.pretrained:", "--pretrained:")
         raise UserError(message) from error
