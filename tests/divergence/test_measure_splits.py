@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.split.split_worlds import COLORS, NOUNS, pairs_table, rank, world
-from tests.split.test_split_steps import all_steps, inputs
+from tests.split.stage import inputs, run_all
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
@@ -154,7 +154,7 @@ def sides_by_hand(folder: Path, test: pd.DataFrame) -> dict[str, float]:
 
 
 def test_the_step_measures_what_the_tables_say(tmp_path: Path) -> None:
-    all_steps(inputs(tmp_path))
+    run_all(inputs(tmp_path))
     table = step(tmp_path).set_index(["split", "texts"])
     assert set(table.index) == {
         (s, t) for s in ("test_seen", "test_unseen", "test_swapped") for t in ("captions", "prompts")
@@ -196,7 +196,7 @@ def test_the_step_measures_what_the_tables_say(tmp_path: Path) -> None:
 
 
 def test_a_split_without_texts_is_said_and_not_measured(tmp_path: Path) -> None:
-    all_steps(inputs(tmp_path))
+    run_all(inputs(tmp_path))
     write_table(empty_table(SWAPPED), tmp_path / "swapped.parquet", SWAPPED)
     table = step(tmp_path, **parsing(tmp_path))
     assert table.groupby(["definition", "split"]).size().to_dict() == {
@@ -211,7 +211,7 @@ def test_a_split_without_texts_is_said_and_not_measured(tmp_path: Path) -> None:
 
 
 def test_subgraphs_are_measured_beside_the_pairs(tmp_path: Path) -> None:
-    all_steps(inputs(tmp_path))
+    run_all(inputs(tmp_path))
     more = parsing(tmp_path)
     table = step(tmp_path, **more)
     assert table.groupby("definition").size().to_dict() == {"pairs": 6, "subgraphs": 6}
