@@ -1,8 +1,7 @@
-"""Write envs/Dockerfile, of an image with all conda environments, by ``snakemake --containerize``."""
+"""Write envs/Dockerfile, an image with all conda environments, with ``snakemake --containerize``."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -13,11 +12,12 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
+from workflow_scripts.core.step import Step
 
 FILE = ROOT / "envs" / "Dockerfile"
-# So that the rules of every stage are there.
+# Sections that bring the rules of every stage.
 SECTIONS = "specs: {}\ncompun: {}\nhuman: {}\n"
-# What Snakemake asks of conda, which need not be here: it looks for files of pins for the platform, and there are none.
+# Answers to what Snakemake asks conda, which need not be installed: it looks for pins for the platform.
 CONDA = """#!/bin/sh
 case "$*" in
   *info*) echo '{"conda_prefix": "/opt/conda", "platform": "linux-64"}' ;;
@@ -25,14 +25,14 @@ case "$*" in
   *) echo conda 99.0.0 ;;
 esac
 """
-# The first line is that which names the image to begin with.
+# Inserted after the first line, which names the base image.
 INDEX = """# Another build of torch: --build-arg PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 ARG PIP_EXTRA_INDEX_URL
 """
 
 
 def dockerfile() -> str:
-    """What Snakemake makes of the rules' environments, and where pip may look for torch besides."""
+    """Return the Dockerfile that Snakemake makes of the rules' environments, with an index for pip."""
     with tempfile.TemporaryDirectory() as folder:
         config, conda = Path(folder, "config.yaml"), Path(folder, "conda")
         config.write_text(SECTIONS)
@@ -47,9 +47,13 @@ def dockerfile() -> str:
     return f"# Generated: `make container`. How to build and use it: docs/cluster.md.\n{first}\n{INDEX}{rest}"
 
 
-def main(_: argparse.Namespace) -> None:
+class Container(Step):
+    """Write envs/Dockerfile, an image with all conda environments."""
+
+
+def main(_: Container) -> None:
     write_text(dockerfile(), FILE)
 
 
 if __name__ == "__main__":
-    cli.run(main, cli.parser(__doc__))
+    cli.run(main)

@@ -6,7 +6,6 @@ and a worker's in seconds after it has begun, for they are there for a while onl
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import itertools
 import os
@@ -24,21 +23,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+import yaml
+from pydantic import Field
 
 from tests.workflow.conftest import Project
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
+from workflow_scripts.core.step import Step
+from workflow_scripts.workflow.config import read_values
 
-# Every stage, as small as can be.
+# Every stage, as small as possible.
 SMALL = """
 results: {results}
 cache: {cache}
 compositions: [color]
 dataset: {{source: sketch, sketch: {{images: 250, species: 20, captions: 6}}}}
+pairs: {{nouns: birds}}
 split: {{per_image: 2}}
 divergence: {{shuffles: 2, subgraphs: null}}
-judge: {{epochs: 6, captions: 2, train_on: half}}
+judge:
+  {{model: sketch, pretrained: null, trainable: ["*"], epochs: 6, captions: 2, batch: 64, lr: 0.005, train_on: half}}
 generate: {{generators: [photographs, faithful]}}
 score: {{bootstrap: 200}}
 report: {{examples: 2}}
@@ -54,7 +59,7 @@ VICTIMS = {
 }
 # Runs after a kill, until it is done; those that are refused while another is at work do not count.
 ATTEMPTS = 4
-WAITED = "is at this step still"
+WAITED = "is still running this step"
 # Those that are there for a while only, and the latest moment after they have begun.
 PASSING = {"a training": 12.0, "a worker": 3.0}
 # Seconds between two looks for somebody to kill.
@@ -131,12 +136,16 @@ class Trial:
             last = said[0] if said else ""
             if done:
                 done[-1].said += said
-            attempts = 0 if killed else attempts + ("at work" not in last)
+            attempts = (
+                0
+                if killed
+                else attempts + ("running in this checkout" not in last and "active in this checkout" not in last)
+            )
             if attempts > ATTEMPTS or not done:
                 raise UserError(f"{name}: does not go on: {last or printed[-300:]}")
             if "make unlock" in last:
                 self.project.call(*self.command(name, "--unlock"))
-            elif "at work" in last:
+            elif "in this checkout" in last:
                 # As a user ends a run: without it the moments to come would find nothing to do.
                 for process in inside(self.project.root):
                     if described(process) == "Snakemake":
@@ -265,20 +274,33 @@ def draw(seed: random.Random, number: int, seconds: float) -> list[Kill]:
     return [Kill(kind, seed.uniform(0, PASSING.get(kind, seconds))) for kind in kinds]
 
 
-def main(options: argparse.Namespace) -> None:
-    seed = random.Random(options.seed)
-    text = SMALL if options.config is None else options.config.read_text()
-    if options.config is not None:
-        text = text.replace("{", "{{").replace("}", "}}")
-        text = re.sub(r"(?m)^(results|cache): .*$", lambda match: f"{match[1]}: {{{match[1]}}}", text)
-    with tempfile.TemporaryDirectory(dir=options.folder, ignore_cleanup_errors=True) as folder:
-        trial = Trial(Project(Path(folder).resolve()).copy(), text, options.cores)
+class Faults(Step):
+    """Kill runs at random moments, run again, and compare with an undisturbed run."""
+
+    config: Path | None = Field(None, description="a config; default: a small one")
+    moments: int = Field(20, ge=1, description="kills in all")
+    each: int = Field(7, ge=1, description="kills of a run")
+    seed: int = 0
+    cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
+    folder: Path | None = Field(None, description="folder for the copy; default: the system's temporary one")
+    output: Path | None = Field(None, description="file for the table")
+
+
+def main(step: Faults) -> None:
+    seed = random.Random(step.seed)
+    text = SMALL
+    if step.config is not None:
+        values = {**read_values(step.config), "results": "RESULTS", "cache": "CACHE"}
+        text = yaml.safe_dump(values).replace("{", "{{").replace("}", "}}")
+        text = text.replace("RESULTS", "{results}").replace("CACHE", "{cache}")
+    with tempfile.TemporaryDirectory(dir=step.folder, ignore_cleanup_errors=True) as folder:
+        trial = Trial(Project(Path(folder).resolve()).copy(), text, step.cores)
         seconds = trial.undisturbed("whole")
         cli.log.info("undisturbed: %.0f s", seconds)
-        waiting, runs = draw(seed, options.moments, seconds), []
-        while waiting and len(runs) < options.moments:
+        waiting, runs = draw(seed, step.moments, seconds), []
+        while waiting and len(runs) < step.moments:
             name = f"run{len(runs) + 1}"
-            run = trial.disturbed(name, sorted(waiting[: options.each], key=lambda kill: kill.moment), seed)
+            run = trial.disturbed(name, sorted(waiting[: step.each], key=lambda kill: kill.moment), seed)
             run.faults = trial.faults(name, "whole")
             runs.append(run)
             waiting = [kill for kill in waiting if kill not in run.kills]
@@ -286,22 +308,22 @@ def main(options: argparse.Namespace) -> None:
                 # It may have come too late.
                 kill.moment *= 0.8
             cli.log.info("%s: %.0f s, %d kills, %s", name, run.seconds, len(run.kills), run.faults or "as undisturbed")
-            lines = report(options, seconds, runs)
-            if options.output:
-                write_text("\n".join(lines) + "\n", options.output)
+            lines = report(step, seconds, runs)
+            if step.output:
+                write_text("\n".join(lines) + "\n", step.output)
     print("\n".join(lines))
     if any(run.faults for run in runs):
         raise UserError("a run did not end as the undisturbed one: the lines above say how")
 
 
-def report(options: argparse.Namespace, seconds: float, runs: list[Disturbed]) -> list[str]:
+def report(step: Faults, seconds: float, runs: list[Disturbed]) -> list[str]:
     """A paragraph and a table, a row a kill."""
     kills = sum(len(run.kills) for run in runs)
     good = sum(not run.faults for run in runs)
-    command = f"make faults MOMENTS={options.moments} SEED={options.seed}"
-    command += f" CONFIG={options.config}" if options.config else ""
+    command = f"make faults MOMENTS={step.moments} SEED={step.seed}"
+    command += f" CONFIG={step.config}" if step.config else ""
     lines = [
-        f"`{command}` on {datetime.date.today()}, {options.cores} cores, {platform.machine()}, {platform.system()}. An"
+        f"`{command}` on {datetime.date.today()}, {step.cores} cores, {platform.machine()}, {platform.system()}. An"
         f" undisturbed run took {seconds:.0f} s; {kills} kills; runs from nothing: {len(runs)}. {good} of {len(runs)}"
         " ended with the bytes of the undisturbed run, and left no lock, temporary file, process or damaged cache.",
         "",
@@ -318,17 +340,5 @@ def report(options: argparse.Namespace, seconds: float, runs: list[Disturbed]) -
     return lines
 
 
-def arguments() -> argparse.ArgumentParser:
-    parser = cli.parser(__doc__)
-    parser.add_argument("--config", type=Path, help="with keys results and cache at the top; none: a small one")
-    parser.add_argument("--moments", type=cli.positive, default=20, help="kills in all")
-    parser.add_argument("--each", type=cli.positive, default=7, help="kills of a run")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cores", type=cli.positive, default=os.cpu_count())
-    parser.add_argument("--folder", type=Path, help="for the copy; none: the system's for temporary files")
-    parser.add_argument("--output", type=Path, help="write the table here")
-    return parser
-
-
 if __name__ == "__main__":
-    cli.run(main, arguments())
+    cli.run(main)

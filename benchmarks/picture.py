@@ -1,8 +1,7 @@
-"""Put Snakemake's own drawing of the rules into the README, as Mermaid."""
+"""Put Snakemake's rule graph into the README, as Mermaid."""
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import sys
@@ -11,16 +10,14 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
+from workflow_scripts.core.step import Step
 
 README = ROOT / "README.md"
 PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S)
 
 
 def picture() -> str:
-    """The rule graph of the default config, in Mermaid.
-
-    Snakemake numbers and colors the rules anew each time; here they go by their names, in a fixed order.
-    """
+    """Return the rule graph of the default config in Mermaid, rules by name and in a fixed order."""
     command = [sys.executable, "-m", "snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
     drawn = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     names = dict(re.findall(r"^\s*(id\d+)\[(.+)\]$", drawn, re.M))
@@ -29,15 +26,19 @@ def picture() -> str:
 
 
 def with_picture(readme: str, drawn: str) -> str:
-    """``readme`` with the picture in its place; UserError where the place is not marked."""
+    """Return ``readme`` with the picture between its marks; raise UserError if they are missing."""
     if not PLACE.search(readme):
         raise UserError("README.md: the marks of the workflow's picture are missing")
     return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", readme)
 
 
-def main(_: argparse.Namespace) -> None:
+class Picture(Step):
+    """Put Snakemake's rule graph into the README, as Mermaid."""
+
+
+def main(_: Picture) -> None:
     write_text(with_picture(README.read_text(encoding="utf-8"), picture()), README)
 
 
 if __name__ == "__main__":
-    cli.run(main, cli.parser(__doc__))
+    cli.run(main)

@@ -9,13 +9,13 @@ the figures.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -27,23 +27,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import psutil
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 
+from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.core import cli
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.step import Step, command, declaration
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, IMAGES, MANIFEST, PROMPTS, SPLIT, SWAPPED, TESTS
 from workflow_scripts.dataset.sketch.captions import write_caption
 from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
 from workflow_scripts.dataset.sources.cub import read_captions
+from workflow_scripts.workflow.config import Config
 
 EACH = 10  # captions of an image
 CLASSES = 200
 DATASET, COMPOSITION, GENERATOR = "scale", "color", "madeup"
 WIDTH = 512  # numbers of an embedding, as RN101's
 LOOK = 0.2  # seconds between two looks at a step's memory
+# Files of fields that are not tables, and inputs that these runs do not have.
+FILES = {"heldout": "heldout.json", "audit": "audit.json", "csv": "splits.csv", "jsonl": "prompts.jsonl"}
+ABSENT = ("division", "reports", "unused")
 
 
 # measuring
@@ -60,23 +68,34 @@ def memory(process: psutil.Process) -> int:
     return total
 
 
-def measure(module: str, *options: object) -> dict[str, float]:
-    """Run a step: seconds by the clock and of processors, and its greatest memory, children included, in MB."""
-    command = [sys.executable, "-m", f"workflow_scripts.{module}", *map(str, options)]
+def measure(name: str, folder: Path, **given: Any) -> dict[str, float]:
+    """Run step ``stage.module``: wall-clock and CPU seconds, and the largest memory, children included, in MB.
+
+    Args:
+        folder: of what it reads and writes, by the names of its fields; what is in ``given`` comes first.
+    """
+    declared = declaration(name)
+    config = Config(cache=str(folder / "cache"))
+    paths = {field: str(folder / FILES.get(field, f"{field}.parquet")) for field in declared.model_fields}
+    known = {"dataset": DATASET, "composition": COMPOSITION, "generator": GENERATOR, **given}
+    own = {field: value for field, value in known.items() if field in declared.model_fields}
+    absent = {field: None for field in ABSENT}
+    words = command(name, config, {**paths, **absent}, paths, own)
+    line = [sys.executable, "-m", *shlex.split(words)]
     begun = time.monotonic()
-    started = subprocess.Popen(command, cwd=ROOT)
-    process, most, ended = psutil.Process(started.pid), 0, 0
+    started = subprocess.Popen(line, cwd=ROOT)
+    process, largest, ended = psutil.Process(started.pid), 0, 0
     while not ended:
-        most = max(most, memory(process))
+        largest = max(largest, memory(process))
         time.sleep(LOOK)
         ended, status, usage = os.wait4(started.pid, os.WNOHANG)
     started.returncode = os.waitstatus_to_exitcode(status)
     if started.returncode:
-        raise UserError(f"{module} stopped (exit {started.returncode}): its error stands above")
+        raise UserError(f"{name} failed (exit {started.returncode}); see its error above")
     return {
         "seconds": round(time.monotonic() - begun, 1),
         "processor": round(usage.ru_utime + usage.ru_stime, 1),
-        "memory": round(most / 1e6),
+        "memory": round(largest / 1e6),
     }
 
 
@@ -148,49 +167,27 @@ def images_of(names: Iterable[str], with_file: bool) -> pd.DataFrame:
 
 
 def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[str, Any]]:
-    """Each step over so many captions."""
+    """Measure each step over so many captions."""
     make_captions(size, real, folder)
     lexicons = ROOT / "lexicons"
-    adjectives = ("--adjectives", lexicons / "adjectives" / f"{COMPOSITION}.yaml")
-    nouns = ("--nouns", lexicons / "nouns" / "birds.yaml")
-    where = ("--dataset", DATASET, "--composition", COMPOSITION)
-
-    def file(*names: str) -> list[object]:
-        return [part for name in names for part in (f"--{name}", folder / f"{name}.parquet")]
-
-    heldout = ("--heldout", folder / "heldout.json")
-    steps: dict[str, list[object]] = {
-        "pairs.extract_pairs": [
-            *file("captions"), *nouns,
-            "--adjectives", ",".join(map(str, sorted((lexicons / "adjectives").glob("*.yaml")))),
-            "--parsing.model", "en_core_web_sm", "--processes", 2, "--cache", folder / "cache",
-            "--pairs", folder / "pairs.parquet", "--summary", folder / "pairs.json",
-        ],
-        "pairs.rank_pairs": [*file("pairs"), *adjectives, *nouns, "--ranking", folder / "ranking.parquet"],
-        "split.sample_heldout": [*file("ranking"), *where, *heldout],
-        "split.make_splits": [
-            *file("captions", "pairs", "ranking"), *heldout, *where, "--splits", folder / "splits.parquet",
-            "--csv", folder / "splits.csv", "--summary", folder / "splits.json",
-        ],
-        "split.swap_adjectives": [
-            *file("captions", "pairs", "splits"), *heldout, *adjectives, *nouns, *where,
-            "--swapped", folder / "swapped.parquet", "--summary", folder / "swapped.json",
-        ],
-        "split.make_prompts": [
-            *file("captions", "images", "pairs", "ranking", "splits", "swapped"), *heldout, *where,
-            "--prompts", folder / "prompts.parquet", "--jsonl", folder / "prompts.jsonl",
-            "--summary", folder / "prompts.json",
-        ],
-        "split.audit": [
-            *file("captions", "splits", "swapped"), *heldout, *adjectives, *nouns, *where,
-            "--audit", folder / "audit.json",
-        ],
-        "split.export": [
-            *file("captions", "images", "splits", "swapped"), *heldout, "--folder", folder / "export",
-        ],
-    }  # fmt: skip
-    for module, options in steps.items():
-        yield {"step": module.split(".")[1], "captions": size, **measure(module, *options)}
+    adjectives = sorted(map(str, (lexicons / "adjectives").glob("*.yaml")))
+    words = {
+        "adjectives": str(lexicons / "adjectives" / f"{COMPOSITION}.yaml"),
+        "nouns": str(lexicons / "nouns" / "birds.yaml"),
+    }
+    steps = {
+        "pairs.extract_pairs": words | {"adjectives": adjectives},
+        "pairs.rank_pairs": words,
+        "split.sample_heldout": {"adjectives": None, "nouns": None, "pairs": None},
+        "split.make_splits": {},
+        "split.swap_adjectives": words,
+        "split.make_prompts": {},
+        "split.audit": words,
+        "split.export": {"folder": str(folder / "export")},
+    }
+    for name, given in steps.items():
+        summary = {"summary": str(folder / f"{name.split('.')[1]}.json")}
+        yield {"step": name.split(".")[1], "captions": size, **measure(name, folder, **summary, **given)}
 
 
 # images
@@ -258,48 +255,39 @@ class MadeUp:
         return self._unit(own + 0.25 * self.noise.normal(size=own.shape))
 
 
-def fill_cache(options: argparse.Namespace, folder: Path) -> None:
-    """Put made-up embeddings of all that is to be scored in the cache that the step's options name."""
-    from workflow_scripts.clip.embed import open_embedder
+def fill_cache(folder: Path) -> Path:
+    """Save a judge, and put made-up embeddings of everything to be scored into the cache; return the judge's folder."""
+    from workflow_scripts.clip.embed import Encoding, open_embedder
     from workflow_scripts.clip.model import build, save_judge
-    from workflow_scripts.workflow.config import load_config
 
     place = folder / DATASET / COMPOSITION
     prompts, manifest = (pd.read_parquet(place / f"{name}.parquet") for name in ("prompts", "manifest"))
     texts = pd.concat([prompts["text"], pd.read_parquet(place / "captions.parquet")["text"]]).drop_duplicates()
-    config = load_config({"judge": {"model": "sketch"}})
-    options.judge.mkdir(parents=True, exist_ok=True)
-    save_judge(build(config.judge, texts.head(1000).tolist(), 0), "made up", None, options.judge)
+    judge = place / "judge"
+    judge.mkdir(parents=True, exist_ok=True)
+    save_judge(build(ModelConfig(model="sketch"), texts.head(1000).tolist(), 0), "made up", None, judge)
     paths = [folder / path for path in manifest["path"]]
-    with open_embedder(options) as embedder:
+    with open_embedder(Encoding(judge=judge, cache=place / "cache", device="cpu")) as embedder:
         embedder.judge = MadeUp(embedder.judge, texts, dict(zip(map(str, paths), prompts["text"], strict=True)))
         embedder.texts(texts.tolist())
         for start in range(0, len(paths), 1 << 16):
             embedder.images([(path, None) for path in paths[start : start + (1 << 16)]])
+    return judge
 
 
 def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any]]:
-    """Scoring and the table of one generator that draws ``draws`` images of each caption of a pool."""
-    from workflow_scripts.core.step import parse
-    from workflow_scripts.score.steps import ScoreImages
-
+    """Measure scoring and the table of one generator that draws ``draws`` images of each caption of a pool."""
     size = make_images(images, draws, folder)
     place = folder / DATASET / COMPOSITION
-    tables = ("captions", "images", "splits", "swapped", "prompts", "manifest")
-    scoring = [
-        *(part for name in tables for part in (f"--{name}", place / f"{name}.parquet")),
-        "--judge", place / "judge", "--results", folder, "--dataset", DATASET, "--composition", COMPOSITION,
-        "--generator", GENERATOR, "--serves", json.dumps(TESTS), "--device", "cpu",
-        "--cache", folder / "cache", "--scores", place / "scores" / GENERATOR,
-    ]  # fmt: skip
-    fill_cache(parse(ScoreImages, list(map(str, scoring)), "score_images"), folder)
+    judge = fill_cache(folder)
     about = {"images": size, "pool": images * EACH, "draws": draws}
-    yield {"step": "score_images", **about, **measure("score.score_images", *scoring)}
-    table = [
-        "--results", folder, "--dataset", DATASET, "--compositions", COMPOSITION, "--generators", GENERATOR,
-        "--output", folder,
-    ]  # fmt: skip
-    yield {"step": "make_table", **about, **measure("report.make_table", *table)}
+    scoring = {"results": str(folder), "judge": str(judge), "serves": list(TESTS), "device": "cpu"}
+    scores = {"scores": str(place / "scores" / GENERATOR), "embedded": []}
+    yield {"step": "score_images", **about, **measure("score.score_images", place, **scoring, **scores)}
+    table = {"results": str(folder), "compositions": [COMPOSITION], "generators": [GENERATOR]}
+    outputs = {name: str(folder / f"table.{name}") for name in ("csv", "md", "tex")}
+    more = {"comparisons": str(folder / "comparisons.csv"), "metrics": str(folder / "metrics.json")}
+    yield {"step": "make_table", **about, **measure("report.make_table", place, **table, **outputs, **more)}
 
 
 # Of each part, what grows, and sizes: captions; draws of each caption of a pool; images of a pool, drawn twice.
@@ -334,24 +322,28 @@ def lines(rows: list[dict[str, Any]], of: str) -> Iterator[str]:
         yield f"| {' | '.join([*cells, *(str(growth.get(name, '')) for name in ('processor', 'memory'))])} |"
 
 
-def main(options: argparse.Namespace) -> None:
-    found = read_json(options.out) if options.out.is_file() else {}
-    for part in options.parts or PARTS:
+class Scale(Step):
+    """Measure time and memory of the steps by size, and how they grow."""
+
+    parts: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(PARTS)}; default: all")
+    sizes: list[int] = Field([], description="sizes of one part: captions, draws, images of a split")
+    real: Path | None = Field(None, description="Reed's captions of CUB, cub_captions.zip")
+    folder: Path | None = Field(None, description="folder with 10 GB of space; default: the system's temporary one")
+    out: Path = Field(Path("results/scale.json"), description="file of the figures")
+
+
+def main(step: Scale) -> None:
+    figures = read_json(step.out) if step.out.is_file() else {}
+    for part in step.parts or PARTS:
         of, sizes = PARTS[part]
-        for size in options.sizes or sizes:
-            with tempfile.TemporaryDirectory(dir=options.folder) as name:
-                new = run_part(part, size, options.real, Path(name))
-            kept = [row for row in found.get(part, []) if row[of] != new[0][of]]
-            found[part] = grown([*kept, *new], of)
-            write_json(found, options.out)
-        print("\n".join(lines(found[part], of)))
+        for size in step.sizes or sizes:
+            with tempfile.TemporaryDirectory(dir=step.folder) as name:
+                new = run_part(part, size, step.real, Path(name))
+            kept = [row for row in figures.get(part, []) if row[of] != new[0][of]]
+            figures[part] = grown([*kept, *new], of)
+            write_json(figures, step.out)
+        print("\n".join(lines(figures[part], of)))
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all, if none is named")
-    parser.add_argument("--sizes", type=cli.positive, nargs="+", help="of one part: captions, draws, images of a split")
-    parser.add_argument("--real", type=Path, help="Reed's captions of CUB, cub_captions.zip")
-    parser.add_argument("--folder", type=Path, help="where there is room for it: 10 GB (default: the system's)")
-    parser.add_argument("--out", type=Path, default=Path("results/scale.json"))
-    cli.run(main, parser)
+    cli.run(main)

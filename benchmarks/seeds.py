@@ -1,11 +1,10 @@
-"""Run the default config with several seeds and write what must hold of them to ``docs/seeds.md``.
+"""Run the default config with several seeds and check the measurement; the result is ``docs/seeds.md``.
 
-The sketch generators have known skill, so the measurement can be checked: what each row should be is said there.
+The generators of sketches have known skill, so each row of the table has a value that it should reach.
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import os
 import platform
@@ -13,20 +12,22 @@ import subprocess
 from pathlib import Path
 
 import pandas as pd
+from pydantic import Field
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, write_text
-from workflow_scripts.workflow.run import read_config
+from workflow_scripts.core.step import Step
+from workflow_scripts.workflow.config import read_config
 
 DOCUMENT = ROOT / "docs" / "seeds.md"
-# The least mean over the seeds of faithful minus memorizer on unseen and swapped captions.
+# The smallest acceptable mean, over the seeds, of faithful minus memorizer on unseen and swapped captions.
 LEAST_GAP = {"color": 0.15, "shape": 0.08}
 
 
 def exact(table: pd.DataFrame, generator: str, split: str, judge: str = "trained") -> pd.Series:
-    """The row of the main score (all prompts with a pair, original distractors)."""
+    """Return the row of the main score (all prompts with a pair, original distractors)."""
     of_judge = table["judge"] == "oracle" if judge == "oracle" else table["judge"] != "oracle"
     rows = table[of_judge & (table["generator"] == generator) & (table["split"] == split)]
     rows = rows[(rows["prompts"] != "swapped") | (split == "test_swapped")]
@@ -44,7 +45,7 @@ def difference(comparisons: pd.DataFrame, a: str, b: str, split: str) -> pd.Seri
 
 
 def figures(folder: Path, dataset: str, composition: str) -> dict[str, tuple[str, bool]]:
-    """What must hold of one run: a name to its figure as text and whether it holds."""
+    """Return the checks of one run: for each name its value as text, and whether it holds."""
     table = pd.read_csv(folder / "table.csv")
     table = table[(table["dataset"] == dataset) & (table["composition"] == composition)]
     comparisons = pd.read_csv(folder / "comparisons.csv")
@@ -74,21 +75,28 @@ def figures(folder: Path, dataset: str, composition: str) -> dict[str, tuple[str
     return result
 
 
-def main(options: argparse.Namespace) -> None:
+class Seeds(Step):
+    """Run the default config with several seeds and write docs/seeds.md."""
+
+    seeds: list[int] = Field([0, 1, 2], description="seeds to run")
+    cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
+
+
+def main(step: Seeds) -> None:
     os.chdir(ROOT)
     settings = read_config(ROOT / "config.yaml")
     dataset = settings.dataset.name or settings.dataset.source
     results = Path(settings.results)
     # The config's own seed is the default run.
-    folders = {seed: results if seed == settings.seed else results / "seeds" / str(seed) for seed in options.seeds}
+    folders = {seed: results if seed == settings.seed else results / "seeds" / str(seed) for seed in step.seeds}
     for seed, folder in folders.items():
         cli.log.info("seed %d, into %s", seed, folder)
-        command = ["snakemake", "--cores", str(options.cores), "--quiet", "rules"]
+        command = ["snakemake", "--cores", str(step.cores), "--quiet", "rules"]
         subprocess.run([*command, "--config", f"seed={seed}", f"results={folder}"], check=True)
     lines = [
         "# The default run over several seeds",
         "",
-        f"`make seeds` on {datetime.date.today()}, {options.cores} cores, {platform.machine()}, {platform.system()}. "
+        f"`make seeds` on {datetime.date.today()}, {step.cores} cores, {platform.machine()}, {platform.system()}. "
         "Exact R-precision of 100 candidates; intervals are 95 %, paired, over images. A figure that misses is bold.",
         "",
     ]
@@ -113,7 +121,4 @@ def main(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--cores", type=int, default=os.cpu_count())
-    cli.run(main, parser)
+    cli.run(main)

@@ -1,40 +1,49 @@
-"""Run the benchmarks named (all, if none is) and put their figures into results/bench.json.
+"""Run benchmarks and put their figures into results/bench.json.
 
-A benchmark gives ``ratio`` (how many times as fast), ``ours``, ``baseline``, ``unit``, ``n`` and, where there
-is one, ``bound``; a part of it may give these once more. Close other programs first: two cores that do other work
-measure that work.
+A benchmark returns ``ratio`` (speed relative to the baseline), ``ours``, ``baseline``, ``unit``, ``n`` and, if there is
+one, ``bound``; so may its parts. Close other programs first.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# As the workflow's steps have it (rules/common.smk); read when torch is loaded.
+# As for the workflow's steps (rules/common.smk); torch reads it when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 
 from workflow_scripts.core import cli, plugins
 from workflow_scripts.core.io import read_json, write_json
+from workflow_scripts.core.step import Step
 
 PACKAGE = "benchmarks.speed"
 
 
-def main(options: argparse.Namespace) -> None:
-    figures = read_json(options.out) if options.out.is_file() else {}
-    for name in options.names or plugins.available(PACKAGE):
+class Speed(Step):
+    """Run benchmarks and put their figures into results/bench.json."""
+
+    names: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(plugins.available(PACKAGE))}")
+    out: Path = Field(Path("results/bench.json"), description="file of the figures")
+
+
+def main(step: Speed) -> None:
+    figures = read_json(step.out) if step.out.is_file() else {}
+    for name in step.names or plugins.available(PACKAGE):
         cli.log.info("%s ...", name)
         measured = plugins.load(PACKAGE, name).measure()
         figures[name] = measured
-        write_json(dict(sorted(figures.items())), options.out)
+        write_json(dict(sorted(figures.items())), step.out)
         for line in lines(name, measured):
             cli.log.info("%s", line)
 
 
 def lines(name: str, measured: dict[str, Any]) -> Iterator[str]:
-    """A benchmark's figures, one line for the comparison and one for each part that has several."""
+    """Yield a line for the comparison, and one for each part with figures of its own."""
     bound = f", bound {measured['bound']:.1f}" if "bound" in measured else ""
     yield (
         f"{name}: {measured['ratio']:.1f} times ({measured['ours']:.1f} against {measured['baseline']:.1f}"
@@ -48,7 +57,4 @@ def lines(name: str, measured: dict[str, Any]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    parser = cli.parser(__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(plugins.available(PACKAGE))}")
-    parser.add_argument("--out", type=Path, default=Path("results/bench.json"))
-    cli.run(main, parser)
+    cli.run(main)

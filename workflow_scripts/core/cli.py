@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
@@ -16,29 +15,6 @@ from workflow_scripts.core.lock import locked
 from workflow_scripts.core.step import parse
 
 log = logging.getLogger("compclip")
-
-
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the options that every step has; ``description`` is the module's docstring."""
-    result = argparse.ArgumentParser(
-        description=(description or "").strip(), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    result.add_argument("--log", type=Path, metavar="FILE", help="also write the log, tracebacks included, here")
-    return result
-
-
-def positive(text: str) -> int:
-    """The ``type`` of an option that is a whole number from 1: so many threads, say."""
-    if (value := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"at least 1, not {value}")
-    return value
-
-
-def resamples(text: str) -> int:
-    """The ``type`` of an option that says how often an interval resamples: fewer than 100 times give no quantile."""
-    if (value := int(text)) < 100:
-        raise argparse.ArgumentTypeError(f"at least 100, not {value}")
-    return value
 
 
 def start_logging(log_file: Path | None = None) -> None:
@@ -90,22 +66,18 @@ def _alone(log_file: Path | None) -> AbstractContextManager[object]:
     return locked(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
 
 
-def run(main: Callable[[Any], None], arguments: argparse.ArgumentParser | None = None) -> None:
+def run(main: Callable[[Any], None]) -> None:
     """Run a step from the command line: parse, log, call ``main``; on failure print one line and exit with 1.
 
     Args:
         main: takes one argument, annotated with the class that declares the step.
-        arguments: the parser of a step that is not declared by a class yet.
     """
+    declared = next(iter(get_type_hints(main).values()))
     specification = sys.modules["__main__"].__spec__
     start_logging()
     log_file = None
     try:
-        if arguments is not None:
-            step = arguments.parse_args()
-        else:
-            declared = next(iter(get_type_hints(main).values()))
-            step = parse(declared, sys.argv[1:], specification.name if specification else sys.argv[0])
+        step = parse(declared, sys.argv[1:], specification.name if specification else sys.argv[0])
         log_file = step.log
         with _alone(log_file):
             start_logging(log_file)
