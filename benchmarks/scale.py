@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def memory(process: psutil.Process) -> int:
     return total
 
 
-def measure(name: str, folder: Path, **given: Any) -> dict[str, float]:
+def measure(name: str, folder: Path, /, **given: Any) -> dict[str, float]:
     """Run step ``stage.module``: wall-clock and CPU seconds, and the largest memory, children included, in MB.
 
     Args:
@@ -257,7 +258,7 @@ class MadeUp:
 
 def fill_cache(folder: Path) -> Path:
     """Save a judge, and put made-up embeddings of everything to be scored into the cache; return the judge's folder."""
-    from workflow_scripts.clip.embed import Encoding, open_embedder
+    from workflow_scripts.clip.embed import open_embedder
     from workflow_scripts.clip.model import build, save_judge
 
     place = folder / DATASET / COMPOSITION
@@ -265,9 +266,10 @@ def fill_cache(folder: Path) -> Path:
     texts = pd.concat([prompts["text"], pd.read_parquet(place / "captions.parquet")["text"]]).drop_duplicates()
     judge = place / "judge"
     judge.mkdir(parents=True, exist_ok=True)
-    save_judge(build(ModelConfig(model="sketch"), texts.head(1000).tolist(), 0), "made up", None, judge)
+    save_judge(build(ModelConfig(model="sketch", pretrained=None), texts.head(1000).tolist(), 0), "made up", None, judge)
     paths = [folder / path for path in manifest["path"]]
-    with open_embedder(Encoding(judge=judge, cache=place / "cache", device="cpu")) as embedder:
+    encoding = SimpleNamespace(judge=judge, cache=place / "cache", device="cpu", threads=2, batch=256)
+    with open_embedder(encoding) as embedder:
         embedder.judge = MadeUp(embedder.judge, texts, dict(zip(map(str, paths), prompts["text"], strict=True)))
         embedder.texts(texts.tolist())
         for start in range(0, len(paths), 1 << 16):
