@@ -266,7 +266,9 @@ def fill_cache(folder: Path) -> Path:
     texts = pd.concat([prompts["text"], pd.read_parquet(place / "captions.parquet")["text"]]).drop_duplicates()
     judge = place / "judge"
     judge.mkdir(parents=True, exist_ok=True)
-    save_judge(build(ModelConfig(model="sketch", pretrained=None), texts.head(1000).tolist(), 0), "made up", None, judge)
+    save_judge(
+        build(ModelConfig(model="sketch", pretrained=None), texts.head(1000).tolist(), 0), "made up", None, judge
+    )
     paths = [folder / path for path in manifest["path"]]
     encoding = SimpleNamespace(judge=judge, cache=place / "cache", device="cpu", threads=2, batch=256)
     with open_embedder(encoding) as embedder:

@@ -44,10 +44,10 @@ wildcard_constraints:
 
 
 def step(name, *code, **given):
-    """Return the params of a rule that runs step ``stage.module``: the identity of its code, and its command.
+    """Return the params that run step ``stage.module``, which are the identity of its code and its command.
 
-    ``code`` names further modules that decide its result. ``given`` has the values of fields that are neither paths of
-    the rule, nor keys of the config, nor wildcards; a function is called with the wildcards.
+    ``code`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
+    nor keys of the config, nor wildcards; a function is called with the wildcards.
     """
 
     def words(wildcards, input, output):

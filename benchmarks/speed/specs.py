@@ -34,6 +34,7 @@ from workflow_scripts.dataset.sketch.description import count_values, describe, 
 from workflow_scripts.dataset.sketch.world import Dice
 from workflow_scripts.dataset.sources import sketch
 from workflow_scripts.specs import score as step
+from workflow_scripts.workflow.config import Config
 
 if TYPE_CHECKING:
     from torch import nn
@@ -175,7 +176,7 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
     from workflow_scripts.clip.model import load_judge, save_judge
     from workflow_scripts.clip.tokens import cut_texts, tokenize
 
-    threads = step.arguments().get_default("threads")
+    threads = Config().threads
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         built = stretched(model)

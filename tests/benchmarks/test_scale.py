@@ -5,12 +5,14 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from benchmarks import scale
+from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SPLIT, SWAPPED
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
 
 
 def archive(path: Path) -> Path:
@@ -74,12 +76,16 @@ def test_growth_is_the_exponent_between_two_sizes() -> None:
     assert scale.grown(found, "captions") == found
 
 
-def test_a_step_is_measured_and_its_failure_told(capfd: pytest.CaptureFixture) -> None:
-    found = scale.measure("common.config")
-    assert "properties" in capfd.readouterr().out
-    assert found["memory"] > 20 and 0 < found["processor"] < 60 and found["seconds"] > 0
-    with pytest.raises(UserError, match="pairs.rank_pairs stopped"):
-        scale.measure("pairs.rank_pairs", "--pairs", "nowhere.parquet")
+def test_a_step_is_measured_and_its_failure_reported(tmp_path: Path) -> None:
+    pairs = {name: ["a"] if column.dtype.type is str else [1] for name, column in PAIRS.columns.items()}
+    pairs |= {"adjective": ["red"], "noun": ["bill"], "relation": ["adjacent"]}
+    write_table(pd.DataFrame(pairs), tmp_path / "pairs.parquet", PAIRS)
+    lexicon = str(ROOT / "lexicons" / "adjectives" / "color.yaml")
+    figures = scale.measure("pairs.rank_pairs", tmp_path, adjectives=lexicon, nouns=None)
+    assert len(read_table(tmp_path / "ranking.parquet", RANKING)) == 1
+    assert figures["memory"] > 20 and 0 < figures["processor"] < 60 and figures["seconds"] > 0
+    with pytest.raises(UserError, match="pairs.rank_pairs failed"):
+        scale.measure("pairs.rank_pairs", tmp_path / "nowhere", adjectives=lexicon, nouns=None)
 
 
 def test_tables_of_figures_show_every_row() -> None:

@@ -9,13 +9,14 @@ the config as one JSON argument (what rules pass) or key by key (``--heldout.fra
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -53,6 +54,9 @@ class Step(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
+    # Keys of the config that a rule turns into other fields.
+    follows: ClassVar[tuple[str, ...]] = ()
+
     log: Path | None = Field(None, description="file for the log, tracebacks included")
 
 
@@ -86,7 +90,7 @@ def declaration(name: str) -> type[Step]:
 
 def config_keys(declared: type[Step]) -> list[str]:
     """Return the keys of the config that a step takes, sorted."""
-    keys: set[str] = set()
+    keys = set(declared.follows)
     for field in declared.model_fields.values():
         if key := _mark(field, Key):
             section = _section(field)
@@ -163,6 +167,7 @@ def parse(declared: type[S], arguments: Sequence[str], program: str) -> S:
         UserError: an option has a value that the step does not take.
     """
     sys.argv[0] = f"python -m {program}"
+    declared.__doc__ = inspect.cleandoc(declared.__doc__ or "")
     try:
         return CliApp.run(declared, cli_args=list(arguments))
     except ValidationError as error:

@@ -18,6 +18,8 @@ class LoadDataset(Step):
     without captions, images that are missing or broken (their path is null).
     """
 
+    follows = ("dataset",)
+
     choice: Annotated[Choice, Key("dataset")] = Choice()
     settings: dict[str, Any] = Field(default_factory=dict, description="the source's own settings, as JSON")
     seed: Seed

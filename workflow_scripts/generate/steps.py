@@ -14,6 +14,8 @@ from workflow_scripts.generate.config import Layout
 class GenerateImages(Step):
     """Run one generator over the prompts: an image for each. Missing and unreadable images are counted and named."""
 
+    follows = ("generate.generators",)
+
     generator: str = Field(description="the generator's name")
     kind: str = Field(description="a file in workflow_scripts/generate/generators")
     settings: dict[str, Any] = Field(default_factory=dict, description="the kind's own settings, as JSON")
