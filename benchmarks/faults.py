@@ -115,7 +115,8 @@ class Trial:
     def disturbed(self, name: str, kills: list[Kill], seed: random.Random) -> Disturbed:
         """Run, kill, run again, until it is done; those of ``kills`` for which there was no occasion are left out."""
         begun, worked, attempts = time.monotonic(), 0.0, 0
-        pending, done = list(kills), []
+        pending = list(kills)
+        done: list[Kill] = []
         for number in itertools.count():
             # What was left of an earlier run may still print to its own.
             output = self.project.root / f"{name}.{number}.txt"
@@ -297,7 +298,8 @@ def main(step: Faults) -> None:
         trial = Trial(Project(Path(folder).resolve()).copy(), text, step.cores)
         seconds = trial.undisturbed("whole")
         cli.log.info("undisturbed: %.0f s", seconds)
-        waiting, runs = draw(seed, step.moments, seconds), []
+        waiting = draw(seed, step.moments, seconds)
+        runs: list[Disturbed] = []
         while waiting and len(runs) < step.moments:
             name = f"run{len(runs) + 1}"
             run = trial.disturbed(name, sorted(waiting[: step.each], key=lambda kill: kill.moment), seed)

@@ -76,7 +76,7 @@ def measure(name: str, folder: Path, /, **given: Any) -> dict[str, float]:
         folder: of what it reads and writes, by the names of its fields; what is in ``given`` comes first.
     """
     declared = declaration(name)
-    config = Config(cache=str(folder / "cache"))
+    config = Config.model_validate({"cache": str(folder / "cache")})
     paths = {field: str(folder / FILES.get(field, f"{field}.parquet")) for field in declared.model_fields}
     known = {"dataset": DATASET, "composition": COMPOSITION, "generator": GENERATOR, **given}
     own = {field: value for field, value in known.items() if field in declared.model_fields}
@@ -176,7 +176,7 @@ def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[s
         "adjectives": str(lexicons / "adjectives" / f"{COMPOSITION}.yaml"),
         "nouns": str(lexicons / "nouns" / "birds.yaml"),
     }
-    steps = {
+    steps: dict[str, dict[str, Any]] = {
         "pairs.extract_pairs": words | {"adjectives": adjectives},
         "pairs.rank_pairs": words,
         "split.sample_heldout": {"adjectives": None, "nouns": None, "pairs": None},
@@ -272,7 +272,8 @@ def fill_cache(folder: Path) -> Path:
     paths = [folder / path for path in manifest["path"]]
     encoding = SimpleNamespace(judge=judge, cache=place / "cache", device="cpu", threads=2, batch=256)
     with open_embedder(encoding) as embedder:
-        embedder.judge = MadeUp(embedder.judge, texts, dict(zip(map(str, paths), prompts["text"], strict=True)))
+        made_up: Any = MadeUp(embedder.judge, texts, dict(zip(map(str, paths), prompts["text"], strict=True)))
+        embedder.judge = made_up
         embedder.texts(texts.tolist())
         for start in range(0, len(paths), 1 << 16):
             embedder.images([(path, None) for path in paths[start : start + (1 << 16)]])

@@ -8,6 +8,7 @@ is what ``divide`` makes of the samples that the plain side divides, restarts an
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,12 +54,10 @@ def measure(
     plain_seconds, own_seconds = {}, {}
     for n in plain:
         bags = adjective_noun_bags(n)
-        plain_seconds[n], reference = seconds(
-            lambda n=n, bags=bags: plain_greedy(*bags, *sizes(n), ATOM, COMPOUND, first_sample(n))
-        )
+        plain_seconds[n], reference = seconds(partial(plain_greedy, *bags, *sizes(n), ATOM, COMPOUND, first_sample(n)))
         samples = from_bags(*bags)
         # Milliseconds: the median of several.
-        times = [seconds(lambda samples=samples: own(samples)) for _ in range(REPEATS)]
+        times = [seconds(partial(own, samples)) for _ in range(REPEATS)]
         check_equal(times[0][1], *reference)
         own_seconds[n] = float(np.median([time for time, _ in times]))
     n, greedy_end = plain[-1], times[0][1]
@@ -66,7 +65,7 @@ def measure(
     for larger in sizes_own:
         if larger not in own_seconds:
             made = from_bags(*adjective_noun_bags(larger))
-            own_seconds[larger] = seconds(lambda made=made: own(made))[0]
+            own_seconds[larger] = seconds(partial(own, made))[0]
     return {
         "ratio": round(plain_seconds[n] / own_seconds[n], 1),
         "ours": round(sum(sizes(n)) / own_seconds[n], 1),

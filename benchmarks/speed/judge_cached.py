@@ -98,9 +98,11 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
     threads = os.cpu_count() or 1
     # Beside a GPU the threads decode, each on its own.
     settle(1 if on_gpu else threads)
-    config = JudgeConfig(
-        model=model, pretrained=None, trainable=trainable, epochs=size.epochs, batch=size.batch, lr=5e-4,
-        schedule="constant", warmup=0, precision="amp_bf16" if on_gpu else "fp32",
+    config = JudgeConfig.model_validate(
+        {
+            "model": model, "pretrained": None, "trainable": trainable, "epochs": size.epochs, "batch": size.batch,
+            "lr": 5e-4, "schedule": "constant", "warmup": 0, "precision": "amp_bf16" if on_gpu else "fp32",
+        }
     )  # fmt: skip
     built = build(config, [], 0)
     judge = Judge(
@@ -153,7 +155,7 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
             return time.perf_counter()
 
         def timed(work: Callable[..., float], *arguments: Any) -> tuple[float, int]:
-            counter = nullcontext() if on_gpu else FlopCounterMode(display=False)
+            counter: Any = nullcontext() if on_gpu else FlopCounterMode(display=False)
             begun = time.perf_counter()
             with counter:
                 ended = work(*arguments)

@@ -74,7 +74,7 @@ def measure(n: int = ENTRIES, anew: int = ENTRIES_ANEW) -> dict[str, Any]:
 
     library = open_clip().transform
     transform = library.image_transform_v2(library.PreprocessCfg(**model.preprocess.cfg), is_train=False)
-    rule = {"candidates": config.score.candidates, "ties": config.score.ties, "seed": config.seed}
+    rule: dict[str, Any] = {"candidates": config.score.candidates, "ties": config.score.ties, "seed": config.seed}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         captions = sketch_captions(n, folder)

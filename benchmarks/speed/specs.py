@@ -37,8 +37,6 @@ from workflow_scripts.specs import score as step
 from workflow_scripts.workflow.config import Config
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from workflow_scripts.clip.model import Built
 
 SEED = 0
@@ -93,11 +91,11 @@ def pair(images: Sequence[Path], texts: Sequence[str]) -> Pairs:
 def stretched(model: str) -> Built:
     """open_clip's ``model``, or a model config's, with random weights and 248 positions."""
     # Here and below, for other benchmarks' sake: loading torch's models takes seconds.
+    from workflow_scripts.clip.config import ModelConfig
     from workflow_scripts.clip.model import assemble, build
-    from workflow_scripts.judge.config import JudgeConfig
     from workflow_scripts.specs.stretch import stretch
 
-    built = build(JudgeConfig(model=model, pretrained=None), [], SEED)
+    built = build(ModelConfig(model=model, pretrained=None), [], SEED)
     return assemble(*stretch(built.model_cfg, built.model.state_dict()), built.preprocess_cfg, None, model)
 
 
@@ -106,7 +104,7 @@ def plain_way(built: Built, device: torch.device) -> Callable[[Pairs], np.ndarra
     from workflow_scripts.clip.vision import open_clip
 
     library = open_clip()
-    model: nn.Module = built.model.to(device)
+    model: Any = built.model.to(device)
     preprocess_cfg = library.transform.PreprocessCfg(**built.preprocess_cfg)
     transform = library.transform.image_transform_v2(preprocess_cfg, is_train=False)
     tokenizer = library.SimpleTokenizer(context_length=built.model_cfg["text_cfg"]["context_length"])
@@ -149,9 +147,9 @@ def peak_memory(device: torch.device, work: Callable[[], Any]) -> float | None:
         return None
     # Loading the judge took more than it left: the peak is to count from here.
     (MEMORY / "clear_refs").write_text("5")
-    before = resident("VmRSS")
+    at_start = resident("VmRSS")
     work()
-    return resident("VmHWM") - before
+    return resident("VmHWM") - at_start
 
 
 def resident(key: str) -> float:
@@ -176,7 +174,7 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
     from workflow_scripts.clip.model import load_judge, save_judge
     from workflow_scripts.clip.tokens import cut_texts, tokenize
 
-    threads = Config().threads
+    threads = Config.model_validate({}).threads
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         built = stretched(model)

@@ -74,7 +74,7 @@ def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: 
 def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     """Return the folder in ``cache`` of a judge that equals this model of open_clip; make it if necessary."""
     assert model.open_clip is not None
-    config = JudgeConfig(model=model.open_clip, pretrained=model.pretrained, epochs=0)
+    config = JudgeConfig.model_validate({"model": model.open_clip, "pretrained": model.pretrained, "epochs": 0})
     weights = Path(model.pretrained or "")
     # The files beside a judge's weights matter, too.
     files = [weights, weights.with_name(MODEL), weights.with_name(VOCABULARY)] if weights.is_file() else []

@@ -27,7 +27,7 @@ class TrainJudge(Step):
     splits: Input = Field(description="splits.parquet")
     results: Path = Field(description="folder that image paths are relative to")
     # Not an instance: the command line would complete partial settings from it, and hide which keys are given.
-    settings: Annotated[JudgeConfig, Key("judge")] = Field(default_factory=JudgeConfig)
+    settings: Annotated[JudgeConfig, Key("judge")] = Field(default_factory=lambda: JudgeConfig.model_validate({}))
     seed: Seed
     threads: Threads
     cache: Cache

@@ -46,6 +46,7 @@ class Extractor:
     """
 
     tokenizer = None
+    width = 2048
 
     def __init__(self, network: torch.nn.Module, name: str, hash: str, device: torch.device) -> None:
         self.network, self.name, self.hash, self.device = network.to(device).eval(), name, hash, device

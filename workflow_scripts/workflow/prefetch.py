@@ -129,7 +129,7 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
         yield Need("compun.compounds.images", lambda: open_images(wanted.images, wanted.sha256, cache)[0])
     for model in config.compun.models:
         if model.open_clip:
-            judge = JudgeConfig(model=model.open_clip, pretrained=model.pretrained, epochs=0)
+            judge = JudgeConfig.model_validate({"model": model.open_clip, "pretrained": model.pretrained, "epochs": 0})
             yield from of_judge(f"compun.models: {model.title}", judge)
         elif model.transformers:
 
