@@ -329,7 +329,7 @@ def report(step: Faults, seconds: float, runs: list[Disturbed]) -> list[str]:
         f" undisturbed run took {seconds:.0f} s; {kills} kills; runs from nothing: {len(runs)}. {good} of {len(runs)}"
         " ended with the bytes of the undisturbed run, and left no lock, temporary file, process or damaged cache.",
         "",
-        "| run | killed | which | at, s | what was said |",
+        "| run | killed | which | at, s | message |",
         "|---|---|---|---|---|",
     ]
     for number, run in enumerate(runs, 1):
