@@ -10,7 +10,7 @@ sys.path.insert(0, workflow.basedir)
 from workflow_scripts.core import plugins
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import command, declaration
+from workflow_scripts.core.step import command, declaration, settings
 from workflow_scripts.workflow.config import load_config
 from workflow_scripts.workflow.storage import check_store, follow_constraints
 
@@ -44,22 +44,30 @@ wildcard_constraints:
 
 
 def step(name, *code, **given):
-    """Return the params that run step ``stage.module``, which are the identity of its code and its command.
+    """Return the params that run step ``stage.module``, which are the identity of its code, its settings and its command.
+
+    Snakemake does not compare the command between runs, since it depends on the rule's paths; it compares the settings.
 
     ``code`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
     nor keys of the config, nor wildcards; a function is called with the wildcards.
     """
+    declared = declaration(name).model_fields
 
-    def words(wildcards, input, output):
+    def values(wildcards):
         named = {"dataset": DATASET, "results": results_folder(wildcards)} | dict(wildcards.items())
         named |= {key: value(wildcards) if callable(value) else value for key, value in given.items()}
-        declared = declaration(name).model_fields
-        own = {
-            key: value for key, value in named.items() if key in declared and key not in {*input.keys(), *output.keys()}
-        }
+        return {key: value for key, value in named.items() if key in declared}
+
+    def words(wildcards, input, output):
+        paths = {*input.keys(), *output.keys()}
+        own = {key: value for key, value in values(wildcards).items() if key not in paths}
         return command(name, CONFIG, dict(input.items()), dict(output.items()), own)
 
-    return {"code": code_hash(f"workflow_scripts.{name}", *code), "step": words}
+    return {
+        "code": code_hash(f"workflow_scripts.{name}", *code),
+        "settings": lambda wildcards: settings(name, CONFIG, values(wildcards)),
+        "step": words,
+    }
 
 
 def results_folder(wildcards):

@@ -91,3 +91,13 @@ def test_a_rule_that_does_not_fit_is_refused() -> None:
         command(table=None)
     with pytest.raises(UserError, match="expected one path, got 2"):
         command(table=["a", "b"])
+
+
+def test_settings_are_the_command_without_the_paths_of_the_rule() -> None:
+    """Snakemake compares them between runs; it does not compare params that depend on a rule's paths."""
+    given = {"composition": "color", "flag": True}
+    settings = shlex.split(step.settings("stage.draw", Config(), given))
+    words = command()
+    assert [word for word in words if word in settings] == settings
+    assert {word for word in words if word.startswith("--")} - set(settings) == {"--table", "--more", "--result"}
+    assert step.settings("stage.draw", Config(seed=4), given) != step.settings("stage.draw", Config(), given)

@@ -160,6 +160,20 @@ def command(
     return shlex.join(words)
 
 
+def settings(name: str, config: BaseModel, given: Mapping[str, Any]) -> str:
+    """Return the arguments of step ``stage.module`` that are not the rule's paths, as ``command`` does.
+
+    Snakemake reruns a job for a changed param only if the param does not depend on the rule's inputs and outputs.
+    """
+    words: list[str] = []
+    for field_name, field in declaration(name).model_fields.items():
+        if field_name in given:
+            words += _words(field_name, given[field_name])
+        elif key := _mark(field, Key):
+            words += _words(field_name, _setting(config, key, field))
+    return shlex.join(words)
+
+
 def parse(declared: type[S], arguments: Sequence[str], program: str) -> S:
     """Return the step that a command line asks for; exits as argparse does for ``--help`` and unknown options.
 
