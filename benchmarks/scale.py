@@ -319,7 +319,7 @@ def run_part(part: str, size: int, real: Path | None, folder: Path) -> list[dict
 
 def lines(rows: list[dict[str, Any]], of: str) -> Iterator[str]:
     """The rows as a Markdown table."""
-    yield f"| step | {of} | seconds | of processors | memory, MB | growth of time | of memory |"
+    yield f"| step | {of} | seconds | CPU seconds | memory, MB | exponent of time | exponent of memory |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for row in rows:
         growth = row.get("growth", {})
