@@ -76,10 +76,7 @@ def test_split(tmp_path: Path, key: str, kind: Any) -> None:
     [
         (["a"], "expected a dict, got a list"),
         ({"train": ["a"]}, "no list 'test_seen'; its keys: 'train'"),
-        (
-            SPLIT,
-            "under 'heldout_pairs' or exactly one key that begins with heldout; its keys: train, test_seen",
-        ),
+        (SPLIT, "under 'heldout_pairs' or exactly one key that begins with heldout; its keys: train, test_seen"),
         (SPLIT | {"heldout_pairs": []}, "heldout_pairs: no pairs"),
         (SPLIT | {"heldout_pairs": ["purple"]}, "expected adjective_noun, got 'purple'"),
         (SPLIT | {"heldout_pairs": "tan_wing"}, "heldout_pairs: expected a list, got 'tan_wing'"),

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from workflow_scripts.core.layout import Layout
-from workflow_scripts.plot.examples import (
-    THUMBNAIL,
-    mark,
-    read_examples,
-    spread,
-    swapped_spans,
-    thumbnail,
-)
+from workflow_scripts.plot.examples import THUMBNAIL, mark, read_examples, spread, swapped_spans, thumbnail
 from workflow_scripts.plot.page import data_uri
 
 

@@ -33,11 +33,9 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def kind_summary(
     kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, pay: float, resamples: int, seed: int
 ) -> dict[str, Any]:
-    """Return how much was answered, the majorities, the agreement and the pay of one kind.
+    """Return counts, majorities, agreement and pay of one kind.
 
-    Args:
-        rows: as from ``majorities``.
-        opinions: those of kept workers, checks included.
+    ``rows`` are as from ``majorities``; ``opinions`` are those of kept workers, checks included.
     """
     majority_counts = rows["majority"].value_counts()
     seconds = opinions["seconds"]
@@ -58,14 +56,7 @@ def kind_summary(
     }
 
 
-def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
-    """Write each table as a CSV of its name."""
-    for name, table in tables.items():
-        table.round(DECIMALS).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-
-
 def log_kind(kind: str, summary: Mapping[str, Any]) -> None:
-    """Log one kind's ``kind_summary``."""
     alpha, median = summary["agreement"]["alpha"], summary["seconds_median"]
     undefined = "all answers are equal" if summary["agreement"]["tasks"] else "no task has two answers"
     log.info(
@@ -97,17 +88,14 @@ def main(step: Analyze) -> None:
         "records": dict(sorted(screened.records.items())),
         "answers": len(screened.opinions),
         "workers": {
-            "answered": workers["answered"],
-            "kept": people,
-            "left_out": workers["left_out"],
-            "met_no_gold_task": workers["met_no_gold_task"],
-            "rule": screened.rule,
+            "answered": workers["answered"], "kept": people, "left_out": workers["left_out"],
+            "met_no_gold_task": workers["met_no_gold_task"], "rule": screened.rule,
             "answers_left_out": len(screened.opinions) - len(kept),
         },
         "kinds": kinds,
         "preferences": records(preferred),
         "correlations": records(correlated),
-    }
+    }  # fmt: skip
     about = (
         f"n = {(kept['check'] == 'none').sum():,} answers of {people} people;"
         f" lines: 95 % intervals over images; seed {step.seed}"
@@ -119,7 +107,8 @@ def main(step: Analyze) -> None:
         "correlations": correlated,
     }
     with atomic_folder(step.analysis) as folder, style():
-        write_tables(tables, folder)
+        for name, table in tables.items():
+            table.round(DECIMALS).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
         save(draw_people(preferred, correlated, about), folder / "people.svg", "What people answered", about)
     write_json(json_values(summary), step.summary)
     for kind, of_kind in kinds.items():

@@ -17,6 +17,7 @@ from workflow_scripts.core.records import decode, read_records
 from workflow_scripts.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
+# seconds: time that the task was visible; revision: how often the worker changed this answer, from 0.
 FIELDS = ("task_id", "worker", "answer", "seconds", "revision")
 MAX_SECONDS = 86_400  # beyond a day the page was left open
 MAX_REVISIONS = 10_000
@@ -32,13 +33,7 @@ Rows = list[tuple[str, Record | str]]
 
 
 def fault(record: Mapping[str, Any], kinds: Mapping[str, str]) -> str | None:
-    """Return what is wrong with an answer, or None.
-
-    Args:
-        record: has FIELDS. revision counts from 0 how often the worker changed this answer; seconds is the time that
-            the task was visible.
-        kinds: the kind of each task_id.
-    """
+    """Return what is wrong with an answer, which has FIELDS, or None; ``kinds`` has the kind of each task_id."""
     task, worker, answer, seconds, revision = (record[name] for name in FIELDS)
     if not isinstance(task, str) or task not in kinds:
         return "unknown task_id"
@@ -63,7 +58,6 @@ def _number(text: Any) -> float | None:
 
 
 def _page_rows(path: Path) -> Rows:
-    """Read what the pages save: JSON lines, or a JSON list."""
     table, unreadable = read_records(path, FIELDS)
     rows: Rows = [(str(path), reason) for reason in unreadable]
     for row in table.to_dict("records"):
@@ -89,19 +83,14 @@ def _site_choice(row: Mapping[str, Any]) -> str | None:
 
 
 def _site_rows(path: Path) -> Rows:
-    """Read a site's results, a CSV with a row for each assignment."""
+    """Read a site's results, a row for each assignment."""
     table, unreadable = read_records(path, SITE_COLUMNS, ("AssignmentStatus", *SITE_CHOICES))
     if not set(SITE_CHOICES) & set(table):
         raise UserError(f"{path}: no column Answer.choice; use the results of a batch that was posted with the layout")
     rows: Rows = [(str(path), reason) for reason in unreadable]
     for row in table.to_dict("records"):
-        record = {
-            "task_id": row["Input.task_id"],
-            "worker": row["WorkerId"],
-            "answer": _site_choice(row),
-            "seconds": _number(row["WorkTimeInSeconds"]),
-            "revision": 0,
-        }
+        seconds = _number(row["WorkTimeInSeconds"])
+        record = dict(zip(FIELDS, (row["Input.task_id"], row["WorkerId"], _site_choice(row), seconds, 0), strict=True))
         rejected = row.get("AssignmentStatus") == "Rejected"
         rows.append((f"{path}: {row['where']}", "rejected" if rejected else record))
     return rows
@@ -127,19 +116,14 @@ def _annotation(task: Any, annotation: Any) -> Record | str:
         results = [result["value"]["choices"] for result in annotation["result"] if result["from_name"] == CHOICE]
         user = annotation["completed_by"]
         user_id = int(user["id"] if isinstance(user, dict) else user)
-        return {
-            "task_id": task["data"]["task_id"],
-            "worker": f"label_studio_{user_id}",
-            "answer": results[0][0] if [len(choices) for choices in results] == [1] else None,
-            "seconds": annotation["lead_time"],
-            "revision": 0,
-        }
+        answer = results[0][0] if [len(choices) for choices in results] == [1] else None
+        values = (task["data"]["task_id"], f"label_studio_{user_id}", answer, annotation["lead_time"], 0)
+        return dict(zip(FIELDS, values, strict=True))
     except (AttributeError, KeyError, TypeError):
         return "not an annotation of a project that compclip wrote"
 
 
 def _label_studio_rows(path: Path, tasks: Sequence[Any]) -> Rows:
-    """Read Label Studio's JSON export, a list of tasks with their annotations."""
     rows: Rows = []
     for number, task in enumerate(tasks, 1):
         annotations = task.get("annotations") if isinstance(task, dict) else None
@@ -165,11 +149,8 @@ def read_answers(path: Path) -> Rows:
 def collect(files: Sequence[Path], kinds: Mapping[str, str]) -> tuple[pd.DataFrame, Counter[str], list[str]]:
     """Read files of answers and keep the last answer of each worker to each task.
 
-    An answer that is in two files counts once. If a worker gave two answers of the same revision, on a site or in two
-    browsers, the first in the files counts.
-
-    Args:
-        kinds: the kind of each task_id of the study; answers to other studies are skipped.
+    Of two answers of the same revision, from a site or from two browsers, the first in the files counts. Answers to
+    tasks that are not in ``kinds`` are skipped.
 
     Returns:
         The answers, with FIELDS except revision, sorted by worker and task; counts of all records and of those that

@@ -23,7 +23,6 @@ def fee(pay: float, workers: int, site: Site | None) -> float:
 
 
 def hourly(pay: float, seconds: float) -> float:
-    """Return dollars per hour."""
     return round(pay * 3600 / seconds, 2)
 
 

@@ -14,16 +14,12 @@ from workflow_scripts.human.steps import SampleTasks
 from workflow_scripts.human.tasks import PROMPT
 from workflow_scripts.score.trials import make_trials
 
+Others = dict[tuple[str, str, int], str]  # other captions by split, image_id and caption_id
 
-def other_captions(
-    swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame
-) -> dict[tuple[str, str, int], str]:
-    """Return the caption that each prompt is compared with, by (split, image_id, caption_id).
 
-    Args:
-        trials: columns image_id, caption_id, adjective, noun, wrong_text, as from ``make_trials``.
-    """
-    others: dict[tuple[str, str, int], str] = {}
+def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame) -> Others:
+    """Return the caption that each prompt is compared with; ``trials`` as from ``make_trials``."""
+    others: Others = {}
     for row in swapped.itertuples():
         others["test_seen", row.image_id, row.caption_id] = row.swapped_text
         others["test_swapped", row.image_id, row.caption_id] = row.text
@@ -38,10 +34,10 @@ def entries_of(
     prompts: pd.DataFrame,
     manifests: Mapping[str, pd.DataFrame],
     scores: Mapping[tuple[str, str], pd.DataFrame],
-    others: Mapping[tuple[str, str, int], str],
+    others: Others,
     splits: Sequence[str],
 ) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return a row for each scored image, and why others were skipped.
+    """Return a row for each scored image, and counts of the others by reason.
 
     Args:
         manifests: by generator.
@@ -49,7 +45,7 @@ def entries_of(
         others: as from ``other_captions``.
 
     Returns:
-        Columns generator, ``PROMPT``, text, pair, other (None without another caption) and path; and counts by reason.
+        Columns generator, ``PROMPT``, text, pair, other (None without another caption) and path; and the counts.
     """
     tables, skipped = [], Counter[str]()
     for name, manifest in manifests.items():

@@ -23,11 +23,7 @@ Scores = dict[tuple[Any, ...], float]
 
 
 def run_scores(tasks: pd.DataFrame, folders: Sequence[Path]) -> dict[str, Scores]:
-    """Return the run's scores of the images in ``tasks``, by name.
-
-    Args:
-        folders: the scores of each generator, in a folder that has its name.
-    """
+    """Return the run's scores of the images in ``tasks``, by name; each generator has a folder of its name."""
     study = tasks[tasks["check"] == "none"]
     shown = {*study["generator_1"], *study["generator_2"].dropna()}
     scores: dict[str, Scores] = {name: {} for name in RUN_SCORES}
@@ -42,11 +38,7 @@ def run_scores(tasks: pd.DataFrame, folders: Sequence[Path]) -> dict[str, Scores
 
 
 def other_scores(path: Path) -> Scores:
-    """Read a score from a table with generator, split, image_id, caption_id, score and, if there are several, draw.
-
-    Raises:
-        UserError: a row has no number, or repeats an image.
-    """
+    """Read a score; raises UserError if a row has no number or repeats an image."""
     table, unreadable = read_records(path, ["generator", "split", "image_id", "caption_id", "score"], ["draw"])
     if unreadable:
         raise UserError(f"{path}: {unreadable[0]}; correct or remove this row")

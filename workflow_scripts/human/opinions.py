@@ -78,12 +78,9 @@ class Screened:
     """The answers to a study, and whose count.
 
     Attributes:
-        tasks: as from ``read_tasks``.
         records: counts of the records in the files, as from ``collect``.
         workers: as from ``workers_of``.
-        opinions: all answers, as from ``opinions_of``.
-        kept: those of the workers who are kept.
-        rule: who is kept.
+        opinions: all answers, as from ``opinions_of``; ``kept`` are those of the workers who are kept by ``rule``.
     """
 
     tasks: pd.DataFrame
@@ -164,12 +161,10 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def splits_of(rows: pd.DataFrame) -> list[str]:
-    """Return the splits that occur, in their order."""
     return [split for split in TESTS if (rows["split"] == split).any()]
 
 
 def of_split(rows: pd.DataFrame, split: str) -> pd.DataFrame:
-    """Return the rows of a split, or all of them."""
     return rows if split == ALL else rows[rows["split"] == split]
 
 
@@ -182,12 +177,8 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
     """
     study = opinions[opinions["check"] == "none"]
     second = study[study["b"].notna()]
-    sides = pd.concat(
-        [
-            study.assign(generator=study["a"], against=study["b"]),
-            second.assign(generator=second["b"], against=second["a"], value=1 - second["value"]),
-        ]
-    )
+    reverse = second.assign(generator=second["b"], against=second["a"], value=1 - second["value"])
+    sides = pd.concat([study.assign(generator=study["a"], against=study["b"]), reverse])
     rows = []
     for kind in (k for k in KINDS if (study["kind"] == k).any()):
         of_kind = sides[sides["kind"] == kind]

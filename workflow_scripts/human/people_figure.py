@@ -27,14 +27,12 @@ PANEL_TITLES = {
 def _draw_split(
     axes: Axes, rows: pd.DataFrame, y: np.ndarray, split: str, label: str, value: str, scale: int = 1
 ) -> None:
-    """Draw the values of a split with their intervals."""
     color, mark = SPLIT_COLORS.get(split, ALL_COLOR), SPLIT_MARKS.get(split, "o")
     axes.hlines(y, scale * rows["low"], scale * rows["high"], color=color, linewidth=1.6)
     axes.plot(scale * rows[value], y, mark, color=color, markersize=4.5, linestyle="none", label=label)
 
 
 def _draw_preferences(axes: Axes, kind: str, rows: pd.DataFrame) -> None:
-    """Draw the fraction of answers for each generator, by split."""
     generators = list(rows["generator"].drop_duplicates())
     for split, offset in zip(TESTS, (-0.22, 0.0, 0.22), strict=True):
         of_split = rows[rows["split"] == split]

@@ -74,15 +74,11 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
     for (split, name), rows in entries.groupby(["split", "generator"]):
         tasks = [
             Task(
-                kind,
-                (Picture(row.path),),
-                (row.text,) if kind == "match" else (row.text, row.other),
-                prompt=_prompt(row),
-                generators=(name,),
-                right=None if kind == "match" else "1",
+                kind, (Picture(row.path),), (row.text,) if kind == "match" else (row.text, row.other),
+                prompt=_prompt(row), generators=(name,), right=None if kind == "match" else "1",
             )
             for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).itertuples()
-        ]
+        ]  # fmt: skip
         cells.append(Cell(split, (name,), tasks))
     return cells, skipped
 
@@ -92,8 +88,7 @@ def perceptual_cells(
 ) -> tuple[list[Cell], Counter[str]]:
     """Return a cell for each split and two generators that both have images of its prompts, and counts of skips.
 
-    Args:
-        content: a hash of a file's bytes; two equal images are no task.
+    ``content`` hashes a file's bytes; two equal images are no task.
     """
     cells, skipped = [], Counter[str]()
     for split, of_split in entries.groupby("split"):
@@ -134,9 +129,7 @@ def pages_of(chosen: Sequence[Sequence[Task]], size: int, generator: np.random.G
 def gold_task(kind: str, source: str | None, generator: np.random.Generator, stream: str) -> Task:
     """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape with a wrong text.
 
-    Args:
-        source: the file of a perceptual task's image.
-        stream: name of the random stream that shuffles its tiles.
+    ``source`` is the file of a perceptual task's image; ``stream`` names the random stream that shuffles its tiles.
     """
     first = bool(generator.integers(2))
     right = "1" if first else "2"
@@ -165,10 +158,8 @@ def plan(
 ) -> Plan:
     """Sample the tasks of each kind and deal them to pages.
 
-    Args:
-        entries: as from ``entries_of``.
-        real: path of each image_id's real image, for gold tasks.
-        content: a hash of a file's bytes.
+    ``entries`` as from ``entries_of``; ``real`` has each image_id's real image, for gold tasks; ``content`` hashes a
+    file's bytes.
     """
     planned = Plan({}, [], Counter())
     for kind in KINDS:
@@ -219,15 +210,11 @@ def main(step: SampleTasks) -> None:
     write_study(planned.pages, study, step.results, step.seed, tasks=step.tasks, pictures=step.pictures)
     price = cost(tasks, step.sampling)
     summary = {
-        "dataset": step.dataset,
-        "composition": step.composition,
-        "seed": step.seed,
-        "generators": step.generators,
-        "kinds": kinds,
-        "cells": planned.cells,
+        "dataset": step.dataset, "composition": step.composition, "seed": step.seed, "generators": step.generators,
+        "kinds": kinds, "cells": planned.cells,
         "left_out": {reason: n for reason, n in sorted(skipped.items()) if n},
         "cost": price,
-    }
+    }  # fmt: skip
     write_json(summary, step.summary)
     for kind, counts in kinds.items():
         wanted = getattr(step.sampling, kind).tasks

@@ -10,9 +10,13 @@ from pydantic import Field
 from workflow_scripts.core.step import Input, Key, Output, Seed, Step
 from workflow_scripts.human.config import Kinds, Notice, Sampling, Screening
 from workflow_scripts.score.steps import Bootstrap
+from workflow_scripts.split.steps import Captions, CompositionStep, Heldout, Images, Pairs, Ranking, Swapped
+
+Tasks = Annotated[Input, Field(description="tasks.parquet")]
+Pictures = Annotated[Input, Field(description="folder of the pictures")]
 
 
-class SampleTasks(Step):
+class SampleTasks(CompositionStep):
     """Sample tasks for people from a scored run, balanced over splits and generators, and print their cost.
 
     Perceptual tasks show two generators' images of one prompt side by side. Tasks of correctness show one image, with
@@ -23,16 +27,14 @@ class SampleTasks(Step):
     repeats some of its own. Interface and pay: appendix 1.2, figures 1 to 3.
     """
 
-    dataset: str = Field(description="name of the data set")
-    composition: str = Field(description="name of the composition")
     results: Path = Field(description="folder that the paths in tables are relative to")
     generators: list[str] = Field(min_length=1, description="whose images are shown")
-    captions: Input = Field(description="captions.parquet")
-    images: Input = Field(description="images.parquet")
-    pairs: Input = Field(description="pairs.parquet")
-    ranking: Input = Field(description="ranking.parquet")
-    heldout: Input = Field(description="heldout.json")
-    swapped: Input = Field(description="swapped.parquet")
+    captions: Captions
+    images: Images
+    pairs: Pairs
+    ranking: Ranking
+    heldout: Heldout
+    swapped: Swapped
     prompts: Input = Field(description="prompts.parquet")
     manifests: list[Input] = Field(description="each generator's manifest.parquet, in the order of generators")
     scores: list[Input] = Field(description="each generator's folder of scores, in the order of generators")
@@ -50,8 +52,8 @@ class WritePages(Step):
     as a file to download or copy. It sends nothing and loads nothing.
     """
 
-    tasks: Input = Field(description="tasks.parquet")
-    pictures: Input = Field(description="folder of the pictures")
+    tasks: Tasks
+    pictures: Pictures
     notice: Annotated[Notice, Key("human")] = Notice()
     pages: Output = Field(description="folder of the pages")
 
@@ -64,7 +66,7 @@ class WriteSite(Step):
     because the site inserts them into the layout unchanged. The site's results CSV is read by ``analyze``.
     """
 
-    tasks: Input = Field(description="tasks.parquet")
+    tasks: Tasks
     base: Annotated[str, Key("human.site.base")] = Field(description="https address of the folder of pictures")
     notice: Annotated[Notice, Key("human")] = Notice()
     site: Output = Field(description="folder of the CSVs and layouts")
@@ -76,8 +78,8 @@ class WriteLabelStudio(Step):
     The pictures are in the JSON as data URIs. Label Studio's JSON export is read by ``analyze``.
     """
 
-    tasks: Input = Field(description="tasks.parquet")
-    pictures: Input = Field(description="folder of the pictures")
+    tasks: Tasks
+    pictures: Pictures
     notice: Annotated[Notice, Key("human")] = Notice()
     label_studio: Output = Field(description="folder of the projects")
 
@@ -89,7 +91,7 @@ class Analyze(Step):
     workers by number, in the order of their names. Intervals are 95 %, over images.
     """
 
-    tasks: Input = Field(description="tasks.parquet")
+    tasks: Tasks
     answers: list[Input] = Field(
         min_length=1, description="the pages' .jsonl, a site's results .csv, or Label Studio's .json export"
     )

@@ -88,21 +88,16 @@ def with_checks(page: Sequence[Task], gold: Sequence[Task], repeats: int, genera
 
 
 def check_counts(pages: Sequence[Page]) -> dict[str, int]:
-    """Return how many pages there are, and how many tasks of each check."""
+    """Return the numbers of pages and of tasks with each check."""
     return {"pages": len(pages), **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS}}
 
 
 def table_of(
     pages: Mapping[str, Sequence[Page]], files: Mapping[Picture, str], study: Sequence[str | int]
 ) -> pd.DataFrame:
-    """Return the columns of ``TASKS``.
+    """Return the columns of ``TASKS``; ``study`` distinguishes these tasks from another run's.
 
     A task's name does not reveal what it is. It depends on the page, the place, the pictures and the texts.
-
-    Args:
-        pages: the pages of each kind.
-        files: the file name of each picture.
-        study: what distinguishes these tasks from another run's.
     """
     rows = []
     for kind, of_kind in pages.items():
@@ -124,21 +119,10 @@ def table_of(
 
 
 def write_study(
-    pages: Mapping[str, Sequence[Page]],
-    study: Sequence[str | int],
-    images: Path,
-    seed: int,
-    *,
-    tasks: Path,
-    pictures: Path,
-) -> None:
-    """Write the table ``tasks`` and the folder ``pictures``.
-
-    Args:
-        pages: the pages of each kind.
-        study: as in ``table_of``.
-        images: folder that the pictures' paths are relative to.
-    """
+    pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path, seed: int, *,
+    tasks: Path, pictures: Path,
+) -> None:  # fmt: skip
+    """Write ``tasks`` and the folder ``pictures``; ``images`` is the folder of the pictures' paths."""
     wanted = dict.fromkeys(p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures)
     files: dict[Picture, str] = {}
     with atomic_folder(pictures) as folder:

@@ -19,15 +19,7 @@ CHECKS = ("none", "gold", "repeat")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of task.
-
-    Attributes:
-        question: what people read.
-        answers: the possible answers.
-        labels: what is on their buttons.
-        pictures: number of pictures that are shown.
-        texts: number of texts.
-    """
+    """A kind of task: what people read, the answers, their buttons' labels, and the numbers of pictures and texts."""
 
     question: str
     answers: tuple[str, ...]

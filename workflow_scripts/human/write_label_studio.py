@@ -18,7 +18,6 @@ from workflow_scripts.plot.page import data_uri, render
 
 
 def labeling_config(kind: str, notice: Notice) -> str:
-    """Return the XML of one kind's labeling interface."""
     return render("label_studio.xml.j2", {"kind": ALL_KINDS[kind], "control": CHOICE, "notice": bool(notice.texts())})
 
 

@@ -49,13 +49,7 @@ def _inlined(**files: str) -> dict[str, Any]:
 
 
 def page_html(page: pd.DataFrame, pictures: Path, notice: Notice) -> str:
-    """Return one page.
-
-    Args:
-        page: the rows of one batch, with the columns of ``tasks.TASKS``.
-        pictures: folder of the pictures.
-        notice: what participants are told before they begin.
-    """
+    """Return the page of one batch of ``tasks.TASKS``; ``notice`` is what participants are told before they begin."""
     page = page.sort_values("place")
     kind = page["kind"].iloc[0]
     files = [[name for name in row if name] for row in page[PICTURES].itertuples(index=False)]

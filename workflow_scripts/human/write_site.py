@@ -26,12 +26,7 @@ def site_text(text: str) -> str:
 
 
 def batch_csv(tasks: pd.DataFrame, base: str) -> str:
-    """Return a row for each task, in the order of pages.
-
-    Args:
-        tasks: of one kind.
-        base: address of the folder of pictures.
-    """
+    """Return a row for each task of one kind, in the order of pages; ``base`` is the address of the pictures."""
     columns = shown_columns(tasks["kind"].iloc[0])
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
@@ -46,7 +41,6 @@ def batch_csv(tasks: pd.DataFrame, base: str) -> str:
 
 
 def layout_html(kind: str, notice: Notice) -> str:
-    """Return the site's layout of one kind of task."""
     texts = [site_text(text).replace("$", "&#36;") for text in notice.texts()]
     context = {"kind": ALL_KINDS[kind], "kind_name": kind, "columns": shown_columns(kind), "notice": texts}
     return render("site.html.j2", context)
