@@ -65,14 +65,7 @@ def empty(text: str) -> Figure:
 
 
 def save(figure: Figure, path: Path, title: str, description: str = "") -> None:
-    """Write an SVG; the same data gives the same bytes.
-
-    Args:
-        figure: what to write.
-        path: where to.
-        title: what the figure shows.
-        description: its numbers.
-    """
+    """Write an SVG with a title and a description, its numbers; the same data gives the same bytes."""
     # The layout solver differs in the last digits from run to run, and names in an SVG are hashes of all digits.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

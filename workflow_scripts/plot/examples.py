@@ -36,11 +36,8 @@ Prompt = tuple[str, str, int]
 class Picture:
     """A small picture.
 
-    Attributes:
-        title: what it is.
-        file: PNG or JPEG; None if there is none, with the reason in ``verdict``.
-        verdict: the exact score of the picture.
-        hit: whether the judge retrieved the caption; None if not scored.
+    ``file`` is PNG or JPEG; if it is None, ``verdict`` is the reason, else the exact score; ``hit``: whether the judge
+    retrieved the caption, None if not scored.
     """
 
     title: str
@@ -130,18 +127,21 @@ class Made:
     scores: Mapping[Prompt, tuple[bool, float]]
 
 
-def read_made(name: str, manifest: pd.DataFrame, scores: Mapping[str, pd.DataFrame]) -> Made:
-    """Return the first draw of each prompt. manifest: ``tables.MANIFEST``; scores: ``tables.SCORES`` by split."""
+def read_made(layout: Layout, generator: str, images: Collection[str]) -> Made:
+    """Return what a generator made of the captions of ``images``: the first draw of each prompt."""
+    manifest = read_table(layout.generated(generator) / "manifest.parquet", MANIFEST)
+    manifest = manifest[manifest["image_id"].isin(images)]
     first = manifest.sort_values("draw").drop_duplicates(["split", "image_id", "caption_id"])
     files = {(r.split, r.image_id, r.caption_id): (r.status, r.path) for r in first.itertuples()}
     draws = {(r.split, r.image_id, r.caption_id, r.draw) for r in first.itertuples()}
+    tables = {split: layout.scores(generator) / f"{split}.parquet" for split in TESTS}
     scored = {
         (split, r.image_id, r.caption_id): (bool(r.hit), float(r.expected_top1))
-        for split, table in scores.items()
-        for r in table.itertuples()
+        for split, file in tables.items() if file.is_file()
+        for r in read_table(file, SCORES).itertuples()
         if (split, r.image_id, r.caption_id, r.draw) in draws
-    }
-    return Made(name, files, scored)
+    }  # fmt: skip
+    return Made(generator, files, scored)
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ class Gallery:
             pair_words(pair),
             Picture("real image", file, "" if file else "no file"),
             [
-                Caption(split.removeprefix("test_"), segments, self.pictures((split, image_id, caption_id)))
-                for split, segments in captions.items()
+                Caption(name.removeprefix("test_"), segments, self.pictures((name, image_id, caption_id)))
+                for name, segments in captions.items()
             ],
         )
 
@@ -186,11 +186,7 @@ class Gallery:
 def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
     """Return at most ``n`` rows as named tuples, spread over pairs and then over classes; an image at most once.
 
-    Args:
-        rows: columns image_id, caption_id, pair and more.
-        classes: class by image_id.
-        n: how many.
-        generator: of the random order.
+    ``rows`` have columns image_id, caption_id, pair and more; ``classes`` are by image_id.
     """
     rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id").reset_index(drop=True)
     keys = list(zip(rows["pair"], rows["image_id"].map(classes), strict=True))
@@ -200,9 +196,7 @@ def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np
 def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:
     """Return what to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
 
-    Args:
-        row: of ``tables.SWAPPED``.
-        nouns: spans of an adjective's nouns in the seen caption, by the adjective's start.
+    ``row`` is of ``tables.SWAPPED``; ``nouns`` are spans in the seen caption, by the start of their adjective.
     """
     seen: list[Span] = []
     swapped: list[Span] = []
@@ -250,18 +244,6 @@ def _of_caption(pairs: pd.DataFrame, row: Any) -> pd.DataFrame:
     return pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)]
 
 
-def read_made_of(layout: Layout, generator: str, images: Collection[str]) -> Made:
-    """Return what a generator made of the captions of ``images``."""
-    files = {split: layout.scores(generator) / f"{split}.parquet" for split in TESTS}
-    manifest = read_table(layout.generated(generator) / "manifest.parquet", MANIFEST)
-    scores = {split: read_table(file, SCORES) for split, file in files.items() if file.is_file()}
-    return read_made(
-        generator,
-        manifest[manifest["image_id"].isin(images)],
-        {split: table[table["image_id"].isin(images)] for split, table in scores.items()},
-    )
-
-
 def read_examples(layout: Layout, generators: Sequence[str], n: int, seed: int) -> tuple[list[Example], list[Example]]:
     """Return at most ``n`` swapped examples, and unseen ones; the same for the page and for print."""
     data, place = layout.data, layout.place
@@ -279,7 +261,7 @@ def read_examples(layout: Layout, generators: Sequence[str], n: int, seed: int) 
     pairs = pairs[pairs["image_id"].isin(shown)]
     images = read_table(data / "images.parquet", IMAGES).dropna(subset="path")
     real = dict(zip(images["image_id"], images["path"], strict=True))
-    made = [read_made_of(layout, name, shown) for name in generators]
+    made = [read_made(layout, name, shown) for name in generators]
     # Generators of all splits come first, so that each generator's pictures are in one column.
     made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
     gallery = Gallery(layout.results, real, made)

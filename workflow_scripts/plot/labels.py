@@ -53,7 +53,6 @@ def interval(low: float | None, high: float | None, digits: int = 1) -> str:
 
 
 def pair_words(pair: str) -> str:
-    """Return ``red_wing`` as words."""
     return pair.replace("_", " ")
 
 

@@ -28,13 +28,7 @@ SVG_DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 @dataclass(frozen=True)
 class PageSection:
-    """What a stage shows on a page.
-
-    Attributes:
-        title: its heading.
-        template: file name of its template, without the heading.
-        context: the variables of the template.
-    """
+    """What a stage shows on a page: a heading, the file name of a template without it, and the template's variables."""
 
     title: str
     template: str
@@ -56,16 +50,13 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     """Return a page or a part of one; ``{{ part | body }}`` renders a ``PageSection``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(sorted(ROOT.glob("workflow_scripts/*/templates"))),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = percent
-    environment.filters["data_uri"] = data_uri
-    environment.filters["body"] = lambda section: Markup(
-        environment.get_template(section.template).render(section.context)
-    )
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+    def body(section: PageSection) -> Markup:
+        return Markup(environment.get_template(section.template).render(section.context))
+
+    environment.filters.update(percent=percent, data_uri=data_uri, body=body)
     environment.globals["interval"] = interval
     return environment.get_template(template).render(context)
 
@@ -89,12 +80,10 @@ def show_figures(files: Iterable[Path]) -> list[dict[str, str]]:
 
 def write_page(file: Path, template: str, context: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Write a page; its template finds ``settings`` as indented JSON beside ``context``."""
-    text = json.dumps(settings, indent=2, ensure_ascii=False)
-    page = render(template, {**context, "settings": text})
+    page = render(template, {**context, "settings": json.dumps(settings, indent=2, ensure_ascii=False)})
     write_text(page, file)
     log.info("%s: %.1f MB", file, len(page.encode()) / 1e6)
 
 
 def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:
-    """Write a page with one stage's section alone."""
     write_page(file, "section_page.html.j2", {"dataset": dataset, "section": section}, settings)

@@ -22,5 +22,4 @@ class MakeSectionPage(Step):
 
     @property
     def layout(self) -> Layout:
-        """Return where the artifacts are."""
         return Layout(self.results, self.dataset)

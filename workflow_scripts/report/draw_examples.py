@@ -86,7 +86,7 @@ def _length(line: Line) -> float:
 
 
 def _joined(line: Line) -> Line:
-    """Return adjacent segments of one kind as one."""
+    """Join adjacent segments of one kind."""
     joined: Line = []
     for text, kind in line:
         if joined and joined[-1][1] == kind:
@@ -128,11 +128,8 @@ class Sheet:
         self.figure = Figure(figsize=PAGE)
 
     def text(self, x: float, y: float, text: str, points: float, color: str = "black", bold: bool = False) -> None:
-        """Write a text with its baseline at ``y``."""
-        self.figure.text(
-            x / PAGE[0], y / PAGE[1], text, fontsize=points, color=color, va="baseline",
-            fontweight="bold" if bold else "normal",
-        )  # fmt: skip
+        look = {"fontsize": points, "color": color, "fontweight": "bold" if bold else "normal", "va": "baseline"}
+        self.figure.text(x / PAGE[0], y / PAGE[1], text, look)
 
     def box(self, x: float, y: float, w: float, h: float, **look: object) -> None:
         place = Rectangle((x / PAGE[0], y / PAGE[1]), w / PAGE[0], h / PAGE[1], transform=self.figure.transFigure)
@@ -140,7 +137,6 @@ class Sheet:
         self.figure.add_artist(place)
 
     def line(self, x: float, y: float, segments: Line) -> None:
-        """Write a line of a caption with its marks."""
         for text, kind in segments:
             color, back = MARKS.get(kind, ("black", None))
             if back:
@@ -166,10 +162,8 @@ class Sheet:
         self.box(x, y, side, side, facecolor="none", edgecolor=color, linestyle=dash, linewidth=wide)
         sign = "" if picture.hit is None else "✓ " if picture.hit else "✗ "
         for number, words in enumerate(filter(None, (picture.title, sign + picture.verdict))):
-            self.text(
-                x, y - (number + 1) * SMALL_LINE, shorten(words, side + 0.07, SMALL), SMALL,
-                color if number and picture.hit is not None else SOFT,
-            )  # fmt: skip
+            ink = color if number and picture.hit is not None else SOFT
+            self.text(x, y - (number + 1) * SMALL_LINE, shorten(words, side + 0.07, SMALL), SMALL, ink)
 
     def half(self, x: float, top: float, caption: Caption, names: Sequence[str]) -> None:
         """Draw a caption and, below it, the pictures that the generators ``names`` made from it."""
@@ -200,7 +194,6 @@ def of_both(examples: Sequence[Example]) -> list[str]:
 
 
 def draw_page(examples: Sequence[Example], names: Sequence[str], title: str, foot: str) -> Figure:
-    """Return a page; ``foot`` is what a reader must know."""
     sheet = Sheet()
     sheet.text(MARGIN, TOP + 0.3, title, 9, bold=True)
     if not examples:

@@ -28,7 +28,7 @@ from workflow_scripts.plot.labels import (
     against_seen,
     between_generators,
     main_rows,
-)
+)  # fmt: skip
 from workflow_scripts.report.steps import DrawScores
 
 # With more generators, a matrix has a cell for each difference instead of a line.
@@ -44,7 +44,6 @@ Scores = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def _by_place(rows: pd.DataFrame) -> Scores:
-    """Return the first row of each generator and split."""
     records = rows.drop_duplicates(["generator", "split"]).to_dict("records")
     return {(row["generator"], row["split"]): row for row in records}
 
@@ -58,11 +57,7 @@ def _draw_score(axes: Axes, y: int, row: Mapping[str, Any], split: str, column: 
 
 
 def draw_scores(table: pd.DataFrame) -> Figure:
-    """Draw dots with 95 % intervals: exact R-precision of each generator and split, the oracle's, the blind control.
-
-    Args:
-        table: rows of table.csv of one data set and composition.
-    """
+    """Draw dots with 95 % intervals: exact R-precision of each generator and split, the oracle's, the blind control."""
     rows = main_rows(table)
     trained, oracle = _by_place(rows[rows["judge"] != ORACLE]), _by_place(rows[rows["judge"] == ORACLE])
     # A generator's name has a line of its own above its scores.
@@ -73,15 +68,7 @@ def draw_scores(table: pd.DataFrame) -> Figure:
         return empty("Nothing was scored.")
     figure = Figure(figsize=size(len(lines), 0.25, 1.8))
     axes = figure.add_subplot()
-    unnamed = ["oracle (ceiling)", "blind control"]
-
-    def label(name: str) -> str:
-        """Return the name for the legend, once."""
-        if name not in unnamed:
-            return ""
-        unnamed.remove(name)
-        return name
-
+    unnamed = {name: name for name in ("oracle (ceiling)", "blind control")}  # the legend names each once
     for y, (generator, line) in enumerate(lines):
         if line is None:
             axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=0, linewidth=0)
@@ -92,12 +79,12 @@ def draw_scores(table: pd.DataFrame) -> Figure:
         if ceiling is not None:
             axes.plot(
                 100 * ceiling[column], y, "|", color="#000000", markersize=10, markeredgewidth=1.6,
-                label=label("oracle (ceiling)"),
+                label=unnamed.pop("oracle (ceiling)", ""),
             )  # fmt: skip
         if column == "exact":
             axes.plot(
                 100 * row["blind_control"], y, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4,
-                label=label("blind control"),
+                label=unnamed.pop("blind control", ""),
             )  # fmt: skip
     first, *_ = trained.values()
     candidates = int(first["candidates"])
@@ -123,10 +110,8 @@ def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colo
     """Draw a dot with its interval for each row, hollow if the interval contains 0."""
     for y, (row, color) in enumerate(zip(rows.itertuples(), colors, strict=True)):
         axes.hlines(y, 100 * row.low, 100 * row.high, color=color, linewidth=2)
-        clear = row.low > 0 or row.high < 0
-        axes.plot(
-            100 * row.difference, y, "o", color=color, markersize=5.5, markerfacecolor=color if clear else "white"
-        )
+        face = color if row.low > 0 or row.high < 0 else "white"
+        axes.plot(100 * row.difference, y, "o", color=color, markersize=5.5, markerfacecolor=face)
     axes.axvline(0, color="#333333", linewidth=1)
     name_rows(axes, names)
 
@@ -135,15 +120,10 @@ def draw_gaps(gaps: pd.DataFrame, seed: int) -> Figure:
     """Draw unseen and swapped against seen, for each generator. gaps: as ``labels.against_seen`` returns them."""
     if gaps.empty:
         return empty("No generator serves seen and another split.")
-    names, colors = zip(
-        *[
-            (f"{row.generator}: {SPLIT_NAMES[row.split]} − seen", SPLIT_COLORS[row.split])
-            for row in gaps.itertuples()
-        ], strict=True,
-    )  # fmt: skip
+    names = [f"{row.generator}: {SPLIT_NAMES[row.split]} − seen" for row in gaps.itertuples()]
     figure = Figure(figsize=size(len(gaps), 0.28, 1.1))
     axes = figure.add_subplot()
-    _draw_differences(axes, gaps, names, colors)
+    _draw_differences(axes, gaps, names, [SPLIT_COLORS[split] for split in gaps["split"]])
     axes.set_xlabel("percentage points (line: 95 % interval)")
     note(
         figure,
@@ -157,12 +137,7 @@ def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
     """Draw each generator's unseen and swapped against its seen, by the divergence of each split's prompts from train.
 
     Seen itself is at 0 and its own divergence, because the difference of two divergences has no meaning. No line is
-    fitted through so few splits.
-
-    Args:
-        table: rows of table.csv of one composition.
-        gaps: rows of comparisons.csv, as ``labels.against_seen`` returns them.
-        seed: of the run.
+    fitted through so few splits. ``gaps`` are as ``labels.against_seen`` returns them.
     """
     rows = main_rows(table).drop_duplicates("split").set_index("split")
     columns = {

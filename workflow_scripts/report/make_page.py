@@ -29,7 +29,7 @@ DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in W
 
 
 def class_line(captions: pd.DataFrame) -> str:
-    """Return what to know if images have no class; an empty text if all have one."""
+    """Return what to know if images have no class; empty if all have one."""
     without = captions.loc[captions["class_id"].isna(), "image_id"].nunique()
     images = captions["image_id"].nunique()
     if not without:
@@ -61,7 +61,6 @@ def _first(names: Sequence[Any]) -> str:
 
 
 def summary_lines(layout: Layout, generators: Sequence[str], divided: bool) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the counts of all summaries, file by file."""
     names = ["splits", "swapped", "prompts", *(["division"] if divided else [])]
     files = [layout.data / "dataset.json", layout.data / "pairs.json", *(layout.place / f"{n}.json" for n in names)]
     for generator in generators:
@@ -89,7 +88,6 @@ def skipped_lines(
 
 
 def composition_context(layout: Layout, step: MakePage) -> dict[str, Any]:
-    """Return what the page shows of one composition."""
     divided = step.split.get("method") == "divergence"
     captions = read_table(layout.data / "captions.parquet", CAPTIONS)
     ranking = read_table(layout.place / "ranking.parquet", RANKING)

@@ -14,8 +14,7 @@ from workflow_scripts.score.fid import fid_note, read_fids
 
 
 def main(step: MakeTable) -> None:
-    all_rows: list[Row] = []
-    all_differences: list[Row] = []
+    all_rows, all_differences = list[Row](), list[Row]()
     metrics: dict[str, dict[str, dict[str, float]]] = {}
     tables: list[Readable] = []
     for composition in step.compositions:

@@ -18,7 +18,7 @@ from workflow_scripts.plot.labels import (
     main_rows,
     pair_words,
     percent,
-)
+)  # fmt: skip
 from workflow_scripts.plot.page import show_figures
 from workflow_scripts.score.fid import Fids, distance, fid_note, read_fids
 
@@ -47,11 +47,7 @@ def difference(row: Mapping[str, Any]) -> Line:
 
 
 def score_lines(rows: pd.DataFrame) -> list[Line]:
-    """Return a line a generator: its score in each of ``SCORE_COLUMNS``, None if it has none.
-
-    Args:
-        rows: those of table.csv that represent a split, by one judge.
-    """
+    """Return a line a generator: its score in each of ``SCORE_COLUMNS``, None if it has none. rows: by one judge."""
     lines = []
     for generator in rows["generator"].drop_duplicates():
         own = rows[rows["generator"] == generator].set_index("split")
@@ -156,14 +152,7 @@ def read_rows(file: Any, layout: Layout) -> pd.DataFrame:
 def scores_context(
     layout: Layout, summaries: Sequence[Mapping[str, Any]], oracle: Sequence[str], fid: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the page shows of the scores and differences of one composition.
-
-    Args:
-        layout: where the artifacts are.
-        summaries: ``scores/G/summary.json`` of each generator.
-        oracle: the generators that the oracle has scored.
-        fid: the generators with a Fréchet distance.
-    """
+    """Return what the page shows of one composition; ``oracle`` and ``fid`` are the generators with these scores."""
     table = read_rows(layout.results / "table.csv", layout)
     comparisons = read_rows(layout.results / "comparisons.csv", layout)
     main = main_rows(table)

@@ -38,7 +38,6 @@ def percent(value: float | None, low: float | None = None, high: float | None = 
 
 
 def exact(row: Row | None, name: str = "exact") -> str:
-    """Return a score of a row with its interval."""
     return percent(row[name], row[f"{name}_low"], row[f"{name}_high"]) if row else NONE
 
 
@@ -62,21 +61,11 @@ def score_table(scores: Sequence[Scored], rows: Sequence[Row], fids: Fids) -> pd
         balance = scored.about.get("balance")
         unbalanced = " (no cut)" if balance and not balance["cut"] and row["n"] else ""
         deviation = "" if row["sampled_std"] is None else f" ± {100 * row['sampled_std']:.1f}"
-        cells.append(
-            [
-                row["generator"],
-                row["split"].removeprefix("test_"),
-                row["prompts"],
-                row["distractors"],
-                f"{row['n']:,}",
-                exact(row),
-                percent(row["sampled_mean"]) + deviation,
-                exact(row, "balanced") + unbalanced,
-                percent(row["blind_control"]),
-                exact(oracle.get((row["generator"], *scored.place))),
-                _fid(scored, fids),
-            ]
-        )
+        cells.append([
+            row["generator"], row["split"].removeprefix("test_"), row["prompts"], row["distractors"], f"{row['n']:,}",
+            exact(row), percent(row["sampled_mean"]) + deviation, exact(row, "balanced") + unbalanced,
+            percent(row["blind_control"]), exact(oracle.get((row["generator"], *scored.place))), _fid(scored, fids),
+        ])  # fmt: skip
     table = pd.DataFrame(cells, columns=HEAD)
     return table.loc[:, ~table.isin([NONE, "original"]).all()]
 
@@ -170,17 +159,14 @@ def notes(scores: Sequence[Scored]) -> list[str]:
 
 
 def _aligned(table: pd.DataFrame, left: str, right: str) -> list[str]:
-    """Return the alignment of each column."""
     return [left if name in LEFT_ALIGNED else right for name in table.columns]
 
 
 def markdown_table(table: pd.DataFrame) -> str:
-    """Return cells as Markdown."""
     return table.to_markdown(index=False, colalign=_aligned(table, "left", "right"), disable_numparse=True)
 
 
 def latex_text(text: str) -> str:
-    """Return plain text as LaTeX in ASCII."""
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
@@ -191,12 +177,9 @@ def latex_table(table: pd.DataFrame, caption: str) -> str:
     if first.duplicated().any():
         starts = first.ne(first.shift()) & (first.index > 0)
         cells.isetitem(0, first.where(~starts, "\\midrule\n" + first))
-    return cells.style.hide(axis="index").to_latex(
-        hrules=True,
-        position_float="centering",
-        caption=latex_text(caption),
-        column_format="".join(_aligned(table, "l", "r")),
-    )
+    columns = "".join(_aligned(table, "l", "r"))
+    style = cells.style.hide(axis="index")
+    return style.to_latex(hrules=True, position_float="centering", caption=latex_text(caption), column_format=columns)
 
 
 @dataclass(frozen=True)
@@ -204,10 +187,8 @@ class Readable:
     """One composition to read.
 
     Attributes:
-        title: data set and composition.
         scores: cells, as ``score_table`` returns them.
         divergences: cells, as ``divergence_table`` returns them; no rows if nothing was measured.
-        about_divergences: what these cells mean.
         gaps: how far generators fall from seen, a line each.
         notes: a line each; the first is about the judge.
     """
@@ -220,13 +201,11 @@ class Readable:
     notes: Sequence[str]
 
     def markdown(self) -> str:
-        """Return headings, tables and notes."""
         tables = [table for table in (self.scores, self.divergences) if len(table)]
         lines = "\n".join(f"- {text}" for text in [*self.gaps, *self.notes])
         return "\n\n".join([f"## {self.title}", *map(markdown_table, tables), lines]) + "\n"
 
     def latex(self) -> str:
-        """Return a table of scores and, if measured, one of divergences."""
         tables = [latex_table(self.scores, f"{self.title}. {self.notes[0]}")]
         if len(self.divergences):
             tables.append(latex_table(self.divergences, f"{self.title}. {self.about_divergences}"))

@@ -16,15 +16,7 @@ MOST_NAMES = 5
 
 @dataclass(frozen=True)
 class Skipped:
-    """A line of the table.
-
-    Attributes:
-        what: what was skipped.
-        count: how often.
-        of: of how many; None if that is not known.
-        names: the first names.
-        more: whether there are more names.
-    """
+    """What was skipped, how often, of how many (None: unknown), the first names, and whether there are more."""
 
     what: str
     count: int
@@ -52,9 +44,8 @@ def in_pairs(captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame)
     ranked = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
     with_pair = len(ranked[["image_id", "caption_id"]].drop_duplicates())
     yield Skipped("captions without a ranked pair", len(captions) - with_pair, len(captions))
-    disputed = int((ranked["relation"] == "disputed").sum())
     what = "pairs on which parse and surface disagree: held out, not ranked or swapped"
-    yield Skipped(what, disputed, len(ranked))
+    yield Skipped(what, int((ranked["relation"] == "disputed").sum()), len(ranked))
 
 
 def in_splits(captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame) -> Iterator[Skipped]:
@@ -86,11 +77,7 @@ def in_generated(manifests: Mapping[str, pd.DataFrame]) -> Iterator[Skipped]:
 
 
 def in_scores(summaries: Sequence[Mapping[str, Any]]) -> Iterator[Skipped]:
-    """Yield entries with too few distractors, a line for generators with the same counts.
-
-    Args:
-        summaries: ``scores/G/summary.json`` of each generator.
-    """
+    """Yield entries with too few distractors, a line for generators with the same counts."""
     generators: dict[tuple[str, int, int], dict[str, None]] = {}
     for summary in summaries:
         for score in summary["scores"]:

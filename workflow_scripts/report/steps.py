@@ -22,6 +22,9 @@ Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["boo
 Compositions = Annotated[list[str], Key("compositions"), Field(min_length=1, description="names of the compositions")]
 
 
+Shows: Any = Field({}, description="section of the config to show")
+
+
 class OfResults(Step):
     """Base of the steps that read many artifacts by their layout."""
 
@@ -75,7 +78,6 @@ class DrawExamples(OfResults):
 
     @property
     def layout(self) -> Layout:
-        """Return where the artifacts are."""
         return Layout(self.results, self.dataset, self.composition)
 
 
@@ -89,12 +91,12 @@ class MakePage(OfResults):
     sections: list[str] = Field([], description="further stages with a section")
     examples: Examples
     seed: Seed
-    pairs: Annotated[Shown, Key("pairs")] = Field({}, description="section of the config to show")
-    split: Annotated[Shown, Key("split")] = Field({}, description="section of the config to show")
-    divergence: Annotated[Shown, Key("divergence")] = Field({}, description="section of the config to show")
-    judge: Annotated[Shown, Key("judge")] = Field({}, description="section of the config to show")
-    generate: Annotated[Shown, Key("generate")] = Field({}, description="section of the config to show")
-    score: Annotated[Shown, Key("score")] = Field({}, description="section of the config to show")
+    pairs: Annotated[Shown, Key("pairs")] = Shows
+    split: Annotated[Shown, Key("split")] = Shows
+    divergence: Annotated[Shown, Key("divergence")] = Shows
+    judge: Annotated[Shown, Key("judge")] = Shows
+    generate: Annotated[Shown, Key("generate")] = Shows
+    score: Annotated[Shown, Key("score")] = Shows
     page: Output = Field(description="report.html")
 
     @property

@@ -38,13 +38,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scored:
-    """One score.
-
-    Attributes:
-        about: what the generator's summary says of this score.
-        summary: the generator's whole summary.
-        entries: columns of ``tables.SCORES``.
-    """
+    """One score: what the generator's summary says of it, the whole summary, and its entries (``tables.SCORES``)."""
 
     about: Mapping[str, Any]
     summary: Mapping[str, Any]
@@ -76,11 +70,7 @@ class Scored:
 
 
 def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
-    """Return the scores in a folder that stage score wrote.
-
-    Args:
-        folder: ``scores/G`` or ``scores_oracle/G``.
-        swapped: image_id and caption_id of the swapped captions.
+    """Return the scores in a folder that stage score wrote; ``swapped``: image_id and caption_id of swapped captions.
 
     Raises:
         UserError: a table has not as many entries as its summary says.
@@ -128,19 +118,11 @@ def columns_of(name: str, value: Estimate | None) -> dict[str, float | None]:
 
 
 def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: int) -> Row:
-    """Return a row of ``table.csv``, by ``COLUMNS``.
-
-    Args:
-        scored: the score.
-        measured: divergences, columns of ``tables.DIVERGENCE``.
-        chunks: of the sampled score.
-        resamples: of an interval.
-    """
+    """Return a row of ``table.csv``, by ``COLUMNS``; ``measured`` are ``tables.DIVERGENCE``."""
     about, summary, entries = scored.about, scored.summary, scored.entries
     exact = estimate(scored, np.ones(len(entries)), resamples)
-    balanced = None
-    if scored.split == "test_swapped":
-        balanced = estimate(scored, entries["weight"].to_numpy(), resamples)
+    is_swapped = scored.split == "test_swapped"
+    balanced = estimate(scored, entries["weight"].to_numpy(), resamples) if is_swapped else None
     means = sampled(entries["hit"], chunks, summary["seed"], summary.get("chunking", "even"))
     return {
         **{name: summary[name] for name in ("dataset", "composition", "generator")},
