@@ -1,7 +1,7 @@
-# status.sh JOB: prints running, success or failed. Put your scheduler's question in place of Slurm's.
-# A scheduler that does not answer for a moment has not ended a job: that is running too.
+# status.sh JOB: prints running, success or failed. Replace Slurm's query with your scheduler's.
+# If the scheduler does not answer for a moment, the job counts as running.
 
-# Slurm: lists a job for MinJobAge seconds after its end (five minutes unless your cluster says otherwise).
+# Slurm lists a job for MinJobAge seconds after its end (five minutes by default).
 if state=$(squeue --noheader --states=all --format=%T --jobs="$1" 2>&1); then
   case $state in
     COMPLETED) echo success ;;
@@ -10,7 +10,7 @@ if state=$(squeue --noheader --states=all --format=%T --jobs="$1" 2>&1); then
   esac
 else
   case $?:$state in
-    127:*) echo "$state" >&2 && exit 1 ;; # there is no squeue here: the run would wait for ever
+    127:*) echo "$state" >&2 && exit 1 ;; # no squeue here: the run would wait forever
     *"Invalid job id"*) echo failed ;;
     *) echo running ;;
   esac

@@ -1,5 +1,5 @@
-# submit.sh THREADS MEGABYTES MINUTES GPUS SCRIPT: hands SCRIPT to the scheduler and prints the job's number alone.
-# Put your scheduler's line in place of Slurm's, with your queue and account. Of these only Slurm's has been run.
+# submit.sh THREADS MEGABYTES MINUTES GPUS SCRIPT: submits SCRIPT and prints only the job's id.
+# Replace Slurm's line with your scheduler's, with your queue and account. Only Slurm's has been tested.
 set -eu
 threads=$1 megabytes=$2 minutes=$3 gpus=$4 script=$5
 logs=results/logs/cluster # the scheduler's own logs; each step's is in <results>/logs
