@@ -138,10 +138,7 @@ def faulty(state: dict[str, torch.Tensor], fault: str) -> dict[str, torch.Tensor
         ("unused", r"2 unknown tensors: mask_net\.weight, text_proj$"),
         ("width", r"transformer\.resblocks\.0\.ln_1\.weight is 64, but 128 fits the other tensors$"),
         ("projection", r"visual\.proj is 64×48, but 64×32 fits the other tensors$"),
-        (
-            "positions",
-            r"positional_embedding is 77×128, but positional_embedding_res is 248×128; expected equal",
-        ),
+        ("positions", r"positional_embedding is 77×128, but positional_embedding_res is 248×128; expected equal"),
         ("heads", r"towers of width 64 and 96; expected multiples of 64$"),
         ("grid", r"visual\.positional_embedding is 6×64, but 5×64 fits the other tensors$"),
         ("resnet", r"not a CLIP with a ViT under OpenAI's names; tensors missing: visual\.conv1\.weight, "),

@@ -38,15 +38,7 @@ from workflow_scripts.specs import train_specs, training
 from workflow_scripts.specs.data import Example
 from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.stretch import stretch, write_judge
-from workflow_scripts.specs.training import (
-    Sample,
-    Stream,
-    Training,
-    chunk_numbers,
-    count_fitting,
-    draw_triples,
-    train,
-)
+from workflow_scripts.specs.training import Sample, Stream, Training, chunk_numbers, count_fitting, draw_triples, train
 
 COLORS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "white": (240, 240, 240)}
 CFG = {

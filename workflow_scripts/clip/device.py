@@ -22,11 +22,7 @@ def settle(threads: int) -> None:
 
 
 def find_device(name: str, key: str = "judge.device") -> torch.device:
-    """Return the device called auto, cpu or cuda; auto is a GPU where there is one.
-
-    Raises:
-        UserError: cuda was asked for and there is none; names the config's ``key``.
-    """
+    """Return the device called auto, cpu or cuda; auto is a GPU where there is one."""
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError(f"{key}: cuda, but torch sees no GPU; use auto or cpu")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

@@ -70,11 +70,7 @@ def _tower(towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, 
 
 
 def find_model(name: str) -> dict[str, Any]:
-    """Return the open_clip model config of a path (also a judge's ``model.json``), of ``models/``, or of open_clip.
-
-    Raises:
-        UserError: there is none of this name, or the file is not a model config.
-    """
+    """Return the open_clip model config of a path (also a judge's ``model.json``), of ``models/``, or of open_clip."""
     path = model_file(name)
     if path is not None:
         cfg = read_json(path)
@@ -101,11 +97,7 @@ def model_name(name: str) -> str:
 
 
 def construct(model_cfg: dict[str, Any]) -> Any:
-    """Return the model of a config in evaluation mode, with random weights from torch's generator.
-
-    Raises:
-        UserError: the config's keys do not fit.
-    """
+    """Return the model of a config in evaluation mode, with random weights from torch's generator."""
     cfg = deepcopy(model_cfg)
     if "timm_model_name" in cfg["vision_cfg"]:
         cfg["vision_cfg"]["timm_model_pretrained"] = False
@@ -284,11 +276,7 @@ def fold_norms(model: nn.Module) -> None:
 
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
-    """Read a judge as it was saved, to be trained further: its model, name and crop.
-
-    Raises:
-        UserError: the folder is not a judge's, or its files do not belong together.
-    """
+    """Read a judge as it was saved, to be trained further: its model, name and crop."""
     folder = Path(folder)
     if not (folder / MODEL).is_file():
         raise UserError(

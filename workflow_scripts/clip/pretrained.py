@@ -23,11 +23,7 @@ from workflow_scripts.core.io import read_json
 
 
 def find_pretrained(config: ModelConfig) -> tuple[Path | None, dict[str, Any]]:
-    """Return the file of ``pretrained`` and what is known of its training: quick_gelu, mean, std as in open_clip.
-
-    Raises:
-        UserError: there is no such file or tag, or the download fails.
-    """
+    """Return the file of ``pretrained`` and what is known of its training: quick_gelu, mean, std as in open_clip."""
     if config.pretrained is None:
         return None, {}
     path = Path(config.pretrained)

@@ -32,7 +32,6 @@ def make_prompts(names: Sequence[str], templates: Sequence[str]) -> list[list[st
 
 
 def fill(template: str, name: str) -> str:
-    """Return a template with ``{}`` replaced by ``name``."""
     return template.replace("{}", name)
 
 
@@ -48,12 +47,10 @@ def with_description(photo: str, description: str) -> str:
 
 
 def by_captions(name: str, captions: Sequence[str], templates: Sequence[str]) -> Ensembles:
-    """Return an ensemble for each caption."""
     return [[with_example(fill(t, name), name, caption) for t in templates] for caption in captions]
 
 
 def by_descriptions(name: str, descriptions: Sequence[str], templates: Sequence[str]) -> Ensembles:
-    """Return an ensemble for each description."""
     return [[with_description(fill(t, name), text) for t in templates] for text in descriptions]
 
 
@@ -63,11 +60,7 @@ Lacking = dict[str, list[str]]
 
 
 def read_templates(name: str) -> list[str]:
-    """Return CLIP's templates for ImageNet, 80 (``imagenet``) or 7 (``simple``), ``TEMPLATE`` (``photo``), or a file's.
-
-    Raises:
-        UserError: there is no such file, or a line does not have one ``{}``.
-    """
+    """Return CLIP's templates for ImageNet (80: ``imagenet``, 7: ``simple``), ``TEMPLATE`` (``photo``) or a file's."""
     if name == "photo":
         return [TEMPLATE]
     if name in ("imagenet", "simple"):

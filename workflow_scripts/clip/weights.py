@@ -18,11 +18,7 @@ from workflow_scripts.core.errors import UserError
 
 
 def find_weights(name: str) -> Path:
-    """Return the path of a weights file: a path, or ``package:file`` inside an installed package (not imported).
-
-    Raises:
-        UserError: there is no such file.
-    """
+    """Return the path of a weights file: a path, or ``package:file`` inside an installed package (not imported)."""
     package, colon, inside = name.partition(":")
     if not colon or Path(name).exists():
         path = Path(name)
@@ -79,11 +75,7 @@ def read_table(path: str | Path) -> list[tuple[re.Pattern[str], str]]:
 
 
 def rename(names: list[str], table: list[tuple[re.Pattern[str], str]]) -> dict[str, str]:
-    """Map old names to new: every row of the table is applied to each name, in order.
-
-    Raises:
-        UserError: two tensors would get one name.
-    """
+    """Map old names to new: every row of the table is applied to each name, in order."""
     new_names: dict[str, str] = {}
     old_of: dict[str, str] = {}
     for old in names:
@@ -100,9 +92,6 @@ def start(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) ->
     """Load ``weights`` into ``module``; return the names of unused tensors, sorted.
 
     The batch norms' counters of batches may be missing, because nothing reads them.
-
-    Raises:
-        UserError: a tensor of the module is missing or has another shape; names the file ``where``.
     """
     state = module.state_dict()
     missing = [name for name in state if name not in weights and not name.endswith("num_batches_tracked")]

@@ -70,11 +70,7 @@ class Checkpoint:
         self.cost = self.written - begun
 
     def resume(self) -> list[dict[str, Any]]:
-        """Load the state, if there is one, and return the rows of the finished units; a damaged file counts as none.
-
-        Raises:
-            UserError: the checkpoint is another model's.
-        """
+        """Load the state, if there is one, and return the rows of the finished units; a damaged file counts as none."""
         if not self.file.is_file():
             return []
         try:

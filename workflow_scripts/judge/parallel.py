@@ -96,9 +96,6 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
     Args:
         device: a device of the kind to use.
         asked: the device in the config; several processes share the CPU only if it is cpu.
-
-    Raises:
-        UserError: there are fewer GPUs; names ``setting``.
     """
     if asked == "cpu" or max(gpus, int(os.environ.get("WORLD_SIZE", 1))) == 1:
         return device
@@ -112,11 +109,7 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
 
 @contextmanager
 def joined(gpus: int, device: torch.device, setting: str, module: str, hosts: int = 1) -> Iterator[Group]:
-    """Join the group of ``gpus`` processes on each of ``hosts`` that torchrun started; a single process is alone.
-
-    Raises:
-        UserError: torchrun started another number of processes, or another process was lost; names ``setting``.
-    """
+    """Join the group of ``gpus`` processes on each of ``hosts`` that torchrun started; a single process is alone."""
     started = int(os.environ.get("WORLD_SIZE", 1))
     if started != gpus * hosts:
         on_hosts = f" on each of {hosts} hosts" if hosts > 1 else ""
@@ -169,11 +162,7 @@ def check_shared(folder: Path, group: Group, hosts: int, setting: str) -> None:
 
 
 def synchronise_norms(model: nn.Module, group: Group, device: torch.device, setting: str) -> None:
-    """Let the batch norms in training mode see the batch of all processes; names stay.
-
-    Raises:
-        UserError: on a CPU, where torch cannot; names ``setting``.
-    """
+    """Let the batch norms in training mode see the batch of all processes; names stay."""
     if group.count == 1 or not any(
         isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in model.modules()
     ):

@@ -107,11 +107,7 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
 
 
 def read_material(step: TrainJudge) -> Material:
-    """Read the images and captions of a step.
-
-    Raises:
-        UserError: there are too few images to train on.
-    """
+    """Read the images and captions of a step."""
     captions = read_table(step.captions, tables.CAPTIONS)
     images = read_table(step.images, tables.IMAGES)
     splits = read_table(step.splits, tables.SPLIT)

@@ -45,11 +45,7 @@ class Examples:
 
 
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
-    """Freeze every parameter whose name matches no pattern, and return the names of the others.
-
-    Raises:
-        UserError: a pattern matches nothing.
-    """
+    """Freeze every parameter whose name matches no pattern, and return the names of the others."""
     names = [name for name, _ in model.named_parameters()]
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):

@@ -30,9 +30,6 @@ def triple(text: str, ends: Sequence[int], other_text: str, other_ends: Sequence
 
     The base is the first i chunks, the detail the first i + 1. The negative is the base with its i-th chunk replaced
     by the i-th chunk of the other text, which is another image's.
-
-    Raises:
-        ValueError: the text has fewer than i + 1 chunks or the other text fewer than i.
     """
     if not 1 <= i < len(ends):
         raise ValueError(f"no base of {i} and detail of {i + 1} chunks in a text of {len(ends)}")
@@ -51,13 +48,12 @@ def cut(pipeline: Language, texts: Sequence[str]) -> list[list[int]]:
 
 
 def context(model: str) -> bytes:
-    """Return the key of what decides the chunks of a text: the pipeline and the rules."""
     code = code_hash("workflow_scripts.text.language:load_language", "workflow_scripts.specs.chunks:cut")
     return key(code, identity(model))
 
 
 class Chunker:
-    """Cuts texts in this process; ``text.parsing`` runs it in several. ``model`` is a spaCy pipeline's name."""
+    """Cuts texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in several."""
 
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
@@ -75,10 +71,9 @@ class Chunker:
 
 
 def chunk_all(texts: Iterable[str], model: str | Chunker, cache: Cache, processes: int) -> Iterator[list[int]]:
-    """Yield the ends of each text's chunks, in the order of the texts.
+    """Yield the ends of each text's chunks, in order; ``texts`` may be endless, a few thousand are in memory at once.
 
-    Each distinct text is parsed once by one of ``processes`` and cached, so that a killed run resumes. ``texts`` may
-    be endless; a few thousand are in memory at once.
+    Each distinct text is parsed once by one of ``processes`` and cached, so that a killed run resumes.
     """
     chunker = Chunker(model) if isinstance(model, str) else model
     remaining = iter(texts)

@@ -47,12 +47,9 @@ class Correlate(Evaluation):
 def correlations(
     images: np.ndarray, scores: np.ndarray, ratings: np.ndarray, resamples: int, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Return each of STATISTICS with its interval over resampled images.
+    """Return each of STATISTICS of n scores and ratings, with its interval over resampled images.
 
     A value is None if a side does not vary; a single image has no interval.
-
-    Args:
-        images, scores, ratings: (n,).
     """
     scores, ratings = scores.astype(float), ratings.astype(float)
     distinct = len(np.unique(np.asarray(images, dtype=str)))
@@ -67,14 +64,12 @@ def correlations(
         (whole,) = statistic(scores, ratings, np.ones((1, len(images))))
         value = None if np.isnan(whole) else float(whole)
         draws = np.concatenate([np.empty(0), *blocks[name]])
-        # A resample in which a side does not vary has no correlation.
-        draws = draws[~np.isnan(draws)]
-        low, high = (None, None)
+        draws = draws[~np.isnan(draws)]  # a resample in which a side does not vary has no correlation
+        low, high = None, None
         if value is not None and len(draws):
             low, high = np.quantile(draws, [(1 - interval.LEVEL) / 2, (1 + interval.LEVEL) / 2])
-        result[name] = {
-            "value": rounded(value), "low": rounded(low), "high": rounded(high), "n": len(images), "images": distinct,
-        }  # fmt: skip
+        ends = {"value": rounded(value), "low": rounded(low), "high": rounded(high)}
+        result[name] = {**ends, "n": len(images), "images": distinct}
     return result
 
 
@@ -111,11 +106,8 @@ def main(step: Correlate) -> None:
     if not scored.done.any():
         raise UserError(f"{step.data}: no image can be read; the first is {table['path'][0]}; check --images")
     rated, specs = table[scored.done], scored.specs[scored.done]
-    statistics = correlations(
-        rated["image"].to_numpy(), specs, rated["rating"].to_numpy(), step.bootstrap, step.seed
-    )  # fmt: skip
-    result = evaluation.head(step, step.data, DEFINITION) | judge
-    result |= {"captions_cut": scored.status.count(TRUNCATED)}
+    statistics = correlations(rated["image"].to_numpy(), specs, rated["rating"].to_numpy(), step.bootstrap, step.seed)
+    result = evaluation.head(step, step.data, DEFINITION) | judge | {"captions_cut": scored.status.count(TRUNCATED)}
     result |= {"left_out": evaluation.report_skipped(skipped, step.data), **statistics}
     write_json(result, step.output)
     for name, value in statistics.items():

@@ -1,11 +1,8 @@
 """Images with long captions for training, from other people's data sets (``sources`` lists the formats).
 
 ``open_examples`` reads a source once: it checks every image, cuts every caption into chunks, and keeps the result,
-without the images, in memory-mapped files. After that each example is accessible by its number: an epoch is a
-permutation of all examples, a resumed training starts within one, and the memory in use is a few bytes per example,
-however long the captions are.
-
-Examples without a caption or a readable image are skipped, named and counted.
+without the images, in memory-mapped files, so that each example takes a few bytes of memory. Examples without a
+caption or a readable image are skipped, named and counted.
 """
 
 from __future__ import annotations
@@ -63,12 +60,7 @@ class Example:
 
 
 class Examples:
-    """The usable examples of a source by number; their captions stay on disk.
-
-    Attributes:
-        identity: of everything that a training sees of them, images included.
-        summary: the numbers of usable and skipped examples, why they are skipped, and the names of the first of them.
-    """
+    """The usable examples of a source by number; ``identity`` is of everything that a training sees of them."""
 
     def __init__(self, entries: Path, ends: Path, folder: Path) -> None:
         self.folder = folder
@@ -82,11 +74,7 @@ class Examples:
         self.skipped_names = [f"{row['name']}: {row['fault']}" for row in islice(_rows(skipped), SKIPPED_NAMES)]
         self.summary = {
             "examples": len(self),
-            "left_out": {
-                "count": self.skipped,
-                "reasons": dict(sorted(reasons.items())),
-                "names": self.skipped_names,
-            },
+            "left_out": {"count": self.skipped, "reasons": dict(sorted(reasons.items())), "names": self.skipped_names},
         }
 
     def __len__(self) -> int:
@@ -108,15 +96,9 @@ class Examples:
 
 
 def open_examples(source: Path, images: Path | None, model: str, cache: Path, processes: int) -> Examples:
-    """Return the examples of a source, indexed below the folder ``cache``.
+    """Return the examples of a source, indexed below the folder ``cache``; spaCy's ``model`` cuts the captions.
 
     The source is indexed again if its files, or the size, time or presence of any image, changed.
-
-    Args:
-        model: the spaCy pipeline that cuts the captions.
-
-    Raises:
-        UserError: the source is missing or damaged, a path leaves the folder of images, or no example is usable.
     """
     folder = folder_of(source, images)
     entries = _index_entries(source, folder, cache / "specs")
@@ -133,7 +115,7 @@ def open_examples(source: Path, images: Path | None, model: str, cache: Path, pr
 
 
 def _index_entries(source: Path, folder: Path, index: Path) -> Path:
-    """Return the file of a source's entries in the folder ``index``, made if it is absent or out of date."""
+    """Return the file of a source's entries, made if it is absent or out of date."""
     files = source_files(source)
     # Times and absolute paths are only valid on this machine.
     stamps = [str((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns)) for file in files]
@@ -185,9 +167,7 @@ def _rows(table: arrow.Table) -> Iterator[dict[str, Any]]:
 def _changed(entries: Path, times: np.ndarray, folder: Path) -> bool:
     """Return whether an image's own file changed; changes of shards give the index another name."""
     table = _mapped(entries).select(["file", "offset", "size"])
-    if len(times) != len(table):
-        return True
-    return any(
+    return len(times) != len(table) or any(
         file_state(os.path.join(folder, row["file"])) != (row["size"], modified)
         for row, modified in zip(_rows(table), times.tolist(), strict=True)
         if row["file"] and row["offset"] == OWN_FILE
@@ -199,5 +179,4 @@ def _write(path: Path, schema: arrow.Schema, rows: Iterable[tuple]) -> None:
     rows = iter(rows)
     with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, schema) as writer:
         while batch := list(islice(rows, ROWS_WRITTEN)):
-            columns = [list(column) for column in zip(*batch, strict=True)]
-            writer.write_batch(arrow.record_batch(columns, schema=schema))
+            writer.write_batch(arrow.record_batch(list(map(list, zip(*batch, strict=True))), schema=schema))

@@ -21,11 +21,7 @@ SHORT_CAPTIONS = 4  # of each image
 
 
 def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
-    """Draw ``test`` test images (split test_seen); the others are training images. Columns of ``tables.SPLIT``.
-
-    Raises:
-        UserError: fewer than two training images are left.
-    """
+    """Draw ``test`` test images (split test_seen); the others are training images. Columns of ``tables.SPLIT``."""
     if len(images) < test + 2:
         raise UserError(f"specs.test: {test} of {len(images)} images leave fewer than two to train on; lower it")
     tested = set(rng(seed, "describe_images").permutation(len(images))[:test].tolist())
@@ -35,15 +31,10 @@ def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Description:
-    """An image's captions.
+    """An image's captions."""
 
-    Attributes:
-        steps: the long description up to each sentence, with the same text whose last sentence is wrong (``grow``).
-        short: short captions, each from a description of its own.
-    """
-
-    steps: list[tuple[str, str | None]]
-    short: list[str]
+    steps: list[tuple[str, str | None]]  # the description up to each sentence, also with a wrong last one (``grow``)
+    short: list[str]  # each from a description of its own
 
 
 def describe_all(scenes: pd.DataFrame, seed: int) -> dict[str, Description]:

@@ -77,9 +77,7 @@ def draw_gains(table: pd.DataFrame) -> Figure:
 def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
     """Draw one caption, a row per step: how far its similarities, right and wrong, are above that of its first step.
 
-    Args:
-        steps: of one caption, with the columns of ``intrinsic --similarities``.
-        image: its file, shown if it exists.
+    ``steps`` has the columns of ``intrinsic --similarities``; ``image`` is shown if it exists.
     """
     judges = [judge for judge in JUDGES if judge in set(steps["judge"])]
     texts = steps[steps["judge"] == judges[0]].sort_values("step")

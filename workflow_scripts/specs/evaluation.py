@@ -30,13 +30,7 @@ MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions em
 
 
 def encode_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
-    """Return embeddings (n, d) of image files, and the fault of each (n,): ``""``, MISSING or UNREADABLE.
-
-    The embedding of an image with a fault is zero.
-
-    Raises:
-        UserError: no image can be read.
-    """
+    """Return embeddings (n, d) of files, zero for a fault, and each fault (n,): ``""``, MISSING or UNREADABLE."""
     vectors, faults = embed_images(embedder, list(dict.fromkeys(paths)))
     if not vectors:
         first = f"{paths[0]}: {faults[paths[0]]}" if paths else "there are none"
@@ -47,13 +41,11 @@ def encode_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray
 
 
 def fault_of(path: Path) -> str:
-    """Return why an image could not be read."""
     # os.path, because Path.is_file fails if a name is too long.
     return UNREADABLE if os.path.isfile(path) else MISSING
 
 
 def count_truncated(embedder: Embedder, captions: Sequence[str]) -> int:
-    """Return how many of ``captions`` are truncated, because they are longer than the model reads."""
     truncated = cut_texts(embedder.judge.tokenizer, captions)
     return sum(caption in truncated for caption in captions)
 
@@ -83,7 +75,6 @@ def estimate(
 
 
 def head(step: Evaluation, data: Path, definition: str) -> dict[str, Any]:
-    """Return the first keys of a result."""
     return {
         "data": data.resolve().name,
         "definition": " ".join(definition.split()),
@@ -94,7 +85,6 @@ def head(step: Evaluation, data: Path, definition: str) -> dict[str, Any]:
 
 
 def judge_of(embedder: Embedder) -> dict[str, str]:
-    """Return the judge's keys of a result."""
     return {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
 
 
@@ -107,7 +97,6 @@ def report_skipped(skipped: Mapping[str, Sequence[str]], data: Path) -> dict[str
 
 
 def is_absent(cells: pd.Series) -> pd.Series:
-    """Return where a column of ``records.read_records`` has no text."""
     return ~cells.fillna("").str.strip().astype(bool)
 
 

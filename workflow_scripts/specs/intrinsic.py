@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.clip.embed import Embedder, open_embedder
 from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
+from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic, read_json, write_frame, write_json
 from workflow_scripts.core.records import read_records
@@ -57,16 +57,9 @@ def score_captions(
     increments, rise, negatives, won, lost = (np.bincount(caption, weights=column) for column in columns)
     with np.errstate(divide="ignore", invalid="ignore"):
         pos, neg, loses = rise / increments, won / negatives, lost / negatives
-    table = pd.DataFrame(
-        {
-            "image": images[first],
-            "caption_id": captions[first],
-            "increments": increments.astype(int),
-            "pos": pos,
-            "neg": neg,
-            "increment_rate": (pos + 1 - loses) / 2,
-        }
-    )
+    measures = {"pos": pos, "neg": neg, "increment_rate": (pos + 1 - loses) / 2}
+    names = {"image": images[first], "caption_id": captions[first], "increments": increments.astype(int)}
+    table = pd.DataFrame(names | measures)
     return table[table["increments"] > 1].reset_index(drop=True)
 
 
@@ -96,17 +89,7 @@ def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> 
 
 
 def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped]:
-    """Return the steps (columns STEPS) of a table, sorted, and what was skipped.
-
-    A caption with an empty text is skipped with all its steps.
-
-    Args:
-        images: folder of the images; None for the table's.
-
-    Raises:
-        UserError: a row is unreadable or a duplicate, or its step is not a number; the increments next to it would be
-            wrong.
-    """
+    """Return the steps (columns STEPS) of a table, sorted, and the captions skipped because of an empty text."""
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
     if bad:
         raise UserError(f"{path}: {bad[0]}; correct this row ({len(bad)} rows are unreadable)")
@@ -140,14 +123,11 @@ def _text(cell: Any) -> str | None:
 
 
 def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | None] | None:
-    """Align each negative with the text whose newest part it replaces, with None for texts without one.
+    """Return for each text the negative that replaces its newest part, or None; None if the numbers do not fit.
 
     With one negative less than texts, negatives that continue the texts belong to the next ones, others to the texts
     at their own places. (The released evaluation always uses the same place, and so compares a negative that
     continues a text with the text before its wrong part.)
-
-    Returns:
-        A negative per text; None if the numbers do not fit.
     """
     if len(negatives) == len(texts):
         return list(negatives)
@@ -188,7 +168,6 @@ def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFr
 
 
 def _saved_rows(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a saved data set, after a check of its columns."""
     if (folder / "dataset_dict.json").is_file():
         splits = read_json(folder / "dataset_dict.json").get("splits", [])
         if "test" not in splits and len(splits) != 1:
@@ -220,8 +199,7 @@ def _arrow(file: Path) -> Iterator[arrow.RecordBatch]:
         with arrow.memory_map(str(file)) as source:
             yield from arrow.ipc.open_stream(source)
     except (arrow.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{file}: not a readable Arrow stream ({reason}); download it again") from error
+        raise UserError(f"{file}: not a readable Arrow stream ({one_line(error)}); download it again") from error
 
 
 def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
@@ -246,10 +224,9 @@ def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
 
 
 def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, Skipped]:
-    """Return ``steps`` (columns STEPS, sorted by image) with their similarities, and the images that are skipped.
+    """Return ``steps`` (sorted by image) with columns similarity and negative_similarity, and the skipped images.
 
-    The added columns are similarity and negative_similarity. Equal texts have equal similarities, whatever else is
-    compared.
+    Equal texts have equal similarities, whatever else is compared.
     """
     skipped: Skipped = {evaluation.MISSING: [], evaluation.UNREADABLE: []}
     paths = dict(zip(steps["image"], steps["path"], strict=True))
@@ -274,12 +251,10 @@ def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame,
 
 
 def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
-    """Return how many captions have at least ``texts`` texts."""
     return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
 
 
 def read_steps(step: Intrinsic) -> tuple[pd.DataFrame, Skipped]:
-    """Return the steps of the data; raises UserError if no caption can be measured."""
     if step.data.is_dir():
         steps, skipped = read_sdci(step.data, step.images, step.cache)
     else:
@@ -292,11 +267,7 @@ def read_steps(step: Intrinsic) -> tuple[pd.DataFrame, Skipped]:
 
 
 def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, pd.DataFrame, pd.DataFrame, Skipped]:
-    """Measure one judge.
-
-    Returns:
-        Its part of the result, the captions' measures, the steps with similarities, and the images that are skipped.
-    """
+    """Return a judge's part of the result, the captions' measures, the steps with similarities, and skipped images."""
     with open_embedder(step.model_copy(update={"judge": judge})) as embedder:
         compared, skipped = similarities(steps, embedder)
         columns = [compared[name].to_numpy() for name in ("image", "caption_id", "similarity", "negative_similarity")]

@@ -28,9 +28,8 @@ class Losses(NamedTuple):
 class Margin:
     """The margin of the hinges, in logits: ``epsilon``.
 
-    It is adaptive unless ``fixed`` is not 0: it starts at 0, and each hinge, after using it, sets it to the mean
-    difference that it found itself. Within a batch, details use what the negatives of the previous batch achieved, and
-    negatives what the details have just achieved.
+    It is adaptive unless ``fixed`` is not 0: it starts at 0, and each hinge, after using it, sets it to its own mean
+    difference. Details use what the negatives of the previous batch achieved, negatives what the details just did.
     """
 
     def __init__(self, fixed: float = 0.0) -> None:
@@ -64,7 +63,6 @@ def specs_loss(
         detail: (n, d) one chunk more than base.
         negative: (n, d) base with its last chunk replaced by another image's.
         scale: the inverse temperature, which turns cosines into logits.
-        margin: of both hinges; it adapts.
         weights: of the contrastive term, the details and the negatives.
     """
     logits = scale * full @ images.T

@@ -27,9 +27,6 @@ def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
     """Return the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d), (n,).
 
     It is computed in float32, or in float64 if both are; the cosine of a row of zeros is 0.
-
-    Raises:
-        ValueError: other shapes.
     """
     if images.ndim != 2 or images.shape != texts.shape:
         raise ValueError(f"expected pairs of rows, got images {tuple(images.shape)} and texts {tuple(texts.shape)}")
@@ -41,11 +38,7 @@ def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
 def specs(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
     """Return the SPECS score of each pair of rows, ``max((cos + 1) / 2, 0)``, between 0 and 1, (n,).
 
-    Args:
-        images, texts: (n, d) embeddings by one model, of any length.
-
-    Raises:
-        ValueError: other shapes.
+    ``images`` and ``texts`` are (n, d) embeddings by one model, of any length.
     """
     return from_cosine(cosine(images, texts))
 

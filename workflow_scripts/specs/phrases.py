@@ -175,7 +175,6 @@ def _is_bound_preposition(token: Token, head: Token, complete: bool) -> bool:
 
 
 def _in_respect(doc: Doc, at: int) -> bool:
-    """Return whether `in color` or the like is at token ``at``."""
     return at + 1 < len(doc) and doc[at].lower_ == "in" and doc[at + 1].lower_ in RESPECTS
 
 

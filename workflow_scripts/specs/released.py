@@ -26,8 +26,7 @@ from workflow_scripts.core.step import Output, Step
 from workflow_scripts.specs.config import KEEP
 from workflow_scripts.specs.stretch import check_output, write_judge
 
-# The default file of a model on huggingface.co.
-HUB = {
+HUB = {  # the default file of a model on huggingface.co
     "Xiaohud/SPECS": "spec.pt",
     "BeichenZhang/LongCLIP-B": "longclip-B.pt",
     "BeichenZhang/LongCLIP-L": "longclip-L.pt",
@@ -35,15 +34,11 @@ HUB = {
 }
 
 FIRST, REST = "positional_embedding", "positional_embedding_res"
-
-# The tensors whose shapes give the config.
-SHAPES = (
+SHAPES = (  # the tensors whose shapes give the config
     FIRST, "token_embedding.weight", "ln_final.weight", "text_projection", "visual.conv1.weight",
     "visual.positional_embedding", "visual.proj",
 )  # fmt: skip
-
-# Numbers in OpenAI's files that are not weights.
-SETTINGS = ("input_resolution", "context_length", "vocab_size")
+SETTINGS = ("input_resolution", "context_length", "vocab_size")  # in OpenAI's files, but no weights
 HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
 
 
@@ -57,11 +52,7 @@ class Released(Step):
 
 
 def read_released(name: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Return the open_clip model config and the state dict, float32, of a checkpoint by path or name on the Hub.
-
-    Raises:
-        UserError: no such checkpoint, or a tensor is missing, is unknown, or has a shape that does not fit the others.
-    """
+    """Return the open_clip model config and the state dict, float32, of a checkpoint by path or name on the Hub."""
     weights = read_weights(str(find_released(name)))
     state = {key: tensor.float() for key, tensor in weights.items() if key not in SETTINGS}
     rest = state.pop(REST, None)
@@ -89,11 +80,7 @@ def read_released(name: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
 
 
 def find_released(name: str) -> Path:
-    """Return the file of a path, or of a model on huggingface.co, downloaded unless it is cached.
-
-    Raises:
-        UserError: there is no such file or model, or it could not be downloaded.
-    """
+    """Return the file of a path, or of a model on huggingface.co, downloaded unless it is cached."""
     path = Path(name)
     if path.is_file():
         return path

@@ -51,12 +51,8 @@ class Retrieval(Evaluation):
 def expected_hit(above: torch.Tensor, tied: torch.Tensor, own: torch.Tensor, k: int) -> torch.Tensor:
     """Return the chance that one of the query's own items is among the first k, with ties in random order, (n,).
 
-    It is 1 - C(tied - own, r) / C(tied, r) for the r = k - above remaining places.
-
-    Args:
-        above: (n,) number of items with a greater similarity than the best own item.
-        tied: (n,) number of items with that similarity.
-        own: (n,) how many of the tied items are the query's own.
+    It is 1 - C(tied - own, r) / C(tied, r) for the r = k - above remaining places. For each query, (n,): ``above``
+    items are more similar than its best own item, ``tied`` equally similar, and ``own`` of these are its own.
     """
     missed = torch.ones(above.shape, dtype=torch.float64, device=above.device)
     for place in range(k):
@@ -66,20 +62,15 @@ def expected_hit(above: torch.Tensor, tied: torch.Tensor, own: torch.Tensor, k: 
 
 
 def recalls(
-    queries: np.ndarray,
-    candidates: np.ndarray,
-    own: np.ndarray,
-    ks: tuple[int, ...] = KS,
-    device: Any = "cpu",
-    unit: str = "queries",
-) -> np.ndarray:
+    queries: np.ndarray, candidates: np.ndarray, own: np.ndarray,
+    ks: tuple[int, ...] = KS, device: Any = "cpu", unit: str = "queries",
+) -> np.ndarray:  # fmt: skip
     """Return the chance of each query to find one of its own candidates among the first k, (n, len(ks)).
 
     Equal candidates tie exactly. The matrix of all similarities is never in memory as a whole.
 
     Args:
-        queries: (n, d), of unit length.
-        candidates: (m, d), of unit length.
+        queries, candidates: (n, d) and (m, d), of unit length.
         own: (p, 2) pairs of query and candidate, sorted by query, at least one of each query.
         unit: what the queries are called in the progress.
     """
@@ -199,7 +190,6 @@ def read_urban(folder: Path) -> Gallery:
 
 
 def read_table(path: Path, images: Path | None) -> Gallery:
-    """Read a table with a row per caption; unreadable rows are skipped."""
     table, bad = read_records(path, ["image", "caption"])
     gallery = Gallery()
     gallery.skipped["rows that cannot be read"] += bad
@@ -230,18 +220,12 @@ def read_gallery(data: Path, images: Path | None, split: str, captions: int) -> 
 
 
 def retrieve(images: np.ndarray, texts: np.ndarray, own: np.ndarray, device: Any = "cpu") -> dict[str, np.ndarray]:
-    """Return ``recalls`` in both directions, image_to_text (n, 3) and text_to_image (m, 3), for k of KS.
-
-    Args:
-        images: (n, d).
-        texts: (m, d).
-        own: (m,) each text's image.
-    """
+    """Return ``recalls`` for KS in both directions, (n, 3) and (m, 3), of n images and m texts with images ``own``."""
     text = np.arange(len(own))
     by_image = np.argsort(own, kind="stable")
     return {
-        "image_to_text": recalls(images, texts, np.stack([own[by_image], by_image], 1), device=device, unit="images"),
-        "text_to_image": recalls(texts, images, np.stack([text, own], 1), device=device, unit="captions"),
+        "image_to_text": recalls(images, texts, np.stack([own[by_image], by_image], 1), KS, device, "images"),
+        "text_to_image": recalls(texts, images, np.stack([text, own], 1), KS, device, "captions"),
     }
 
 
@@ -267,8 +251,7 @@ def main(step: Retrieval) -> None:
             f"R@{k}": estimate(hits[way][:, i], queries, step.bootstrap, rng(step.seed, "retrieval", way, k))
             for i, k in enumerate(KS)
         }
-        line = ", ".join(f"{name} {percent(value)}" for name, value in result[way].items())
-        log.info("%s: %s", way, line)
+        log.info("%s: %s", way, ", ".join(f"{name} {percent(value)}" for name, value in result[way].items()))
     write_json(result, step.output)
 
 

@@ -63,7 +63,6 @@ class Scored:
 
     @property
     def done(self) -> np.ndarray:
-        """Return which pairs have a score, (n,)."""
         return ~np.isnan(self.specs)
 
 
@@ -115,7 +114,7 @@ def embed_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[dict[Path, 
 
 
 def image_faults(judge: Encoder, paths: Sequence[Path]) -> dict[Path, str]:
-    """Return why the judge cannot read some of distinct files; each file is decoded."""
+    """Return why the judge cannot read some of ``paths``; each file is decoded."""
     return {path: fault for path in paths if (fault := _fault(judge, path))}
 
 
@@ -137,11 +136,6 @@ def _fault(judge: Any, path: Path) -> str | None:
 
 
 def read_pairs(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a CSV.
-
-    Raises:
-        UserError: the file is not UTF-8, has no rows, an unclosed quote, or not the columns of pairs.
-    """
     header, *rows = [row for _, row in csv_rows(path, decode(path))] or [[]]
     missing = [name for name in (IMAGE, TEXT) if name not in header]
     if missing:
@@ -163,11 +157,9 @@ def score_rows(embedder: Embedder, header: Sequence[str], rows: Sequence[Sequenc
     complete = [number for number, row in enumerate(rows) if len(row) == len(header)]
     image, text = header.index(IMAGE), header.index(TEXT)
     pairs = score_pairs(embedder, [folder / rows[n][image] for n in complete], [rows[n][text] for n in complete])
-    scored = Scored(
-        np.full(len(rows), np.nan, np.float32),
-        np.full(len(rows), np.nan, np.float32),
-        [f"{len(row)} fields, not {len(header)}: put quotes around a text that has commas" for row in rows],
-    )
+    statuses = [f"{len(row)} fields, not {len(header)}: put quotes around a text that has commas" for row in rows]
+    empty = np.full(len(rows), np.nan, np.float32)
+    scored = Scored(empty, empty.copy(), statuses)
     scored.cosine[complete], scored.specs[complete] = pairs.cosine, pairs.specs
     for number, status in zip(complete, pairs.status, strict=True):
         scored.status[number] = status

@@ -36,13 +36,11 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
 
 
 def pick(table: pd.DataFrame, **values: Any) -> dict[str, Any] | None:
-    """Return the row with these values; None if there is none."""
     chosen = table[(table[list(values)] == pd.Series(values)).all(axis=1)]
     return None if chosen.empty else chosen.iloc[0].to_dict()
 
 
 def is_certain(difference: Mapping[str, Any]) -> bool:
-    """Return whether the interval of a difference excludes 0."""
     return bool(difference["low"] > 0 or difference["high"] < 0)
 
 
@@ -52,13 +50,10 @@ def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     for (judge, against), rows in table[table["seed"] == seed].groupby(["judge", "against"], sort=False):
         by_measure = {row["measure"]: row for row in rows.to_dict("records")}
         cells = [
-            {
-                "value": percent(row["value"]),
-                "interval": interval(row["low"], row["high"]),
-                "bold": bool(against) and is_certain(row),
-            }
+            {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]),
+             "bold": bool(against) and is_certain(row)}
             for row in (by_measure[measure] for measure in MEASURES)
-        ]
+        ]  # fmt: skip
         name = JUDGES.get(judge, judge)
         result.append({"name": f"{name} − {JUDGES.get(against, against)}" if against else name, "cells": cells})
     return sorted(result, key=lambda line: " − " in line["name"])
@@ -77,7 +72,6 @@ def text_table(table: pd.DataFrame) -> str:
 
 
 def section(layout: Layout) -> PageSection:
-    """Return the section of all seeds."""
     table = pd.read_csv(layout.results / "specs.csv", keep_default_na=False, na_values=[""])
     table["against"] = table["against"].fillna("")
     seeds = list(dict.fromkeys(table["seed"]))

@@ -37,27 +37,16 @@ OWN_FILE = -1  # the offset of an image that is a file of its own
 
 
 class Entry(NamedTuple):
-    """What a source says about an example.
+    """What a source says about an example."""
 
-    Attributes:
-        name: the image's name, or the place in the source if it gives none (``record 3``).
-        text: the caption; "" if there is none.
-        file: path below the folder of images, or of the shard below the folder of the source.
-        offset: of the image's bytes in a shard; ``OWN_FILE`` for a file of its own.
-        size: of the image in bytes; -1 if there is no image.
-        fault: why the example cannot be used, details in parentheses; "" if it can.
-        digest: of the image's bytes, for usable examples.
-        modified: modification time of the image's file in ns, which only this machine knows; -1 if there is none.
-    """
-
-    name: str
-    text: str
-    file: str = ""
-    offset: int = OWN_FILE
-    size: int = -1
-    fault: str = ""
-    digest: str = ""
-    modified: int = -1
+    name: str  # of the image, or the place in the source if it gives none (``record 3``)
+    text: str  # the caption; "" if there is none
+    file: str = ""  # path below the folder of images, or of the shard below the folder of the source
+    offset: int = OWN_FILE  # of the image's bytes in a shard
+    size: int = -1  # of the image in bytes; -1 if there is no image
+    fault: str = ""  # why the example cannot be used, details in parentheses; "" if it can
+    digest: str = ""  # of the image's bytes, for usable examples
+    modified: int = -1  # modification time of the image's file in ns, on this machine; -1 if there is none
 
 
 def read_entries(source: Path) -> Iterator[Entry]:
@@ -92,7 +81,6 @@ def folder_of(source: Path, images: Path | None) -> Path:
 
 
 def _entry(source: Path, number: int, image: Any, text: Any) -> Entry:
-    """Return the entry of a record with a path and a caption; raises UserError for a path outside its folder."""
     where = f"{source.name}: record {number}"
     if not isinstance(image, str) or not image:
         return Entry(where, "", fault="names no image")
@@ -130,7 +118,7 @@ def _json(file: Path) -> Iterator[Entry]:
 
 
 def _sharegpt4v(record: dict[str, Any]) -> tuple[Any, Any]:
-    """Return image and caption of a record; the caption is the model's first turn."""
+    """Return image and caption; the caption is the model's first turn."""
     turns = record.get("conversations")
     turns = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
     return record.get("image"), next((turn.get("value") for turn in turns if turn.get("from") == "gpt"), None)

@@ -17,6 +17,16 @@ Device = Annotated[
 ImageFolder = Annotated[Input | None, Field(None, description="folder of the images; default: the folder of the data")]
 
 
+class CaptionsStep(Step):
+    """The base of steps that read long captions."""
+
+    examples: Input = Field(description="JSON, Parquet or tar file, or a folder of them")
+    images: Input | None = Field(None, description="folder that the images' paths are relative to")
+    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
+    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
+    cache: Cache
+
+
 class DescribeImages(Step):
     """Describe the sketches at length, and divide them into training and test images.
 
@@ -43,8 +53,7 @@ class Stretch(Step):
 
     judge: str = Field(description="a judge's folder, an open_clip model, or a model config (.json)")
     pretrained: str | None = Field(
-        None,
-        description="open_clip tag or weights file, if --judge is not a judge's folder; without it: random weights",
+        None, description="open_clip tag or weights file, if --judge is not a judge's folder; without: random weights"
     )
     length: int = Field(LENGTH, description="positions after stretching")
     keep: int = Field(KEEP, description="number of first positions that stay as they are")
@@ -52,21 +61,16 @@ class Stretch(Step):
     output: Output = Field(description="folder of the stretched judge")
 
 
-class CutCaptions(Step):
+class CutCaptions(CaptionsStep):
     """Index a source of long captions: which examples are usable, and where the chunks of each caption end.
 
     The index is kept in the cache, where each training on these captions reads it.
     """
 
-    examples: Input = Field(description="JSON, Parquet or tar file, or a folder of them")
-    images: Input | None = Field(None, description="folder that the images' paths are relative to")
-    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
-    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
-    cache: Cache
     summary: Output = Field(description="JSON: numbers of usable and skipped examples")
 
 
-class TrainSpecs(Step):
+class TrainSpecs(CaptionsStep):
     """Train a stretched judge by the loss of SPECS or, for comparison, by its contrastive term alone.
 
     The result is a judge's folder, with log.csv (a row per step) and loss.png. A killed training resumes from a
@@ -75,21 +79,16 @@ class TrainSpecs(Step):
     """
 
     judge: Input = Field(description="folder of the stretched judge")
-    examples: Input = Field(description="JSON, Parquet or tar file, or a folder of them")
-    images: Input | None = Field(None, description="folder that the images' paths are relative to")
     loss: Literal["specs", "contrastive"] = "specs"
     training: Annotated[Training, Key("specs.training")] = Training()
-    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
-    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
     seed: Seed
     threads: Threads
     device: Device
-    cache: Cache
     output: Output = Field(description="folder of the trained judge")
 
 
 class Evaluation(Step):
-    """The options of every evaluation of a judge."""
+    """The base of evaluations of a judge."""
 
     judge: Input = Field(description="folder of the judge")
     bootstrap: Annotated[Resamples, Key("specs.bootstrap")]

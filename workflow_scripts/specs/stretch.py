@@ -47,12 +47,8 @@ JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, MANIFEST, "log.csv", "loss.png"}
 def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int = KEEP) -> torch.Tensor:
     """Stretch positional embeddings (n, d) to (length, d), of the same dtype.
 
-    The first ``keep`` stay, because they are well trained. Each of the others becomes k = (length - keep) / (n - keep)
-    positions by linear interpolation towards the next one (¾ and ¼, ½ and ½, ¼ and ¾). The last one, which has no
-    next, is extrapolated by the difference before it.
-
-    Raises:
-        UserError: k is not a whole number.
+    The first ``keep`` stay. Each of the others becomes k = (length - keep) / (n - keep) positions, k a whole number, by
+    linear interpolation towards the next one; the last one is extrapolated by the difference before it.
     """
     n = len(positions)
     factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
@@ -72,14 +68,7 @@ def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int =
 def stretch(
     model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = LENGTH, keep: int = KEEP
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Return an open_clip model's config and state dict, stretched to captions of ``length`` tokens.
-
-    The arguments are not changed.
-
-    Raises:
-        UserError: the text tower has no positional embeddings under open_clip's names, or another number of them than
-            its config says.
-    """
+    """Return copies of an open_clip model's config and state dict, stretched to captions of ``length`` tokens."""
     name = next((name for name in POSITIONS if name in state), None)
     if name is None:
         tower = model_cfg["text_cfg"].get("tower") or model_cfg["text_cfg"].get("hf_model_name") or "this"
@@ -96,7 +85,6 @@ def stretch(
 
 
 def context_length(model_cfg: Mapping[str, Any]) -> int:
-    """Return the number of tokens of a caption that an open_clip model reads."""
     return model_cfg["text_cfg"].get("context_length", CONTEXT_LENGTH)
 
 
@@ -105,9 +93,6 @@ def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
 
     They get no gradient, and hooks restore their bytes after each optimizer step, since weight decay would change
     them. State dicts and checkpoints keep their form. Only this model is affected, not its copies.
-
-    Raises:
-        UserError: the text tower has no positional embeddings under open_clip's names, or fewer than ``keep``.
     """
     parameters = dict(model.named_parameters())
     parameter = next((parameters[name] for name in POSITIONS if name in parameters), None)
@@ -145,11 +130,7 @@ def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
 
 
 def check_output(folder: Path, *sources: str | Path | None) -> None:
-    """Check that writing a judge to ``folder`` overwrites nothing but another judge.
-
-    Raises:
-        UserError: ``folder`` is a file, has other files than a judge's, or contains a source or the working directory.
-    """
+    """Check that writing a judge to ``folder`` overwrites nothing but another judge."""
     target = folder.resolve()
     for source in (Path(source) for source in sources if source):
         if source.exists() and source.resolve().is_relative_to(target):
@@ -165,11 +146,7 @@ def check_output(folder: Path, *sources: str | Path | None) -> None:
 
 
 def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
-    """Write a judge's folder atomically, with a manifest that says what it was made from.
-
-    Raises:
-        UserError: as ``check_output``, which a long step calls before it starts.
-    """
+    """Write a judge's folder atomically, with a manifest that says what it was made from."""
     check_output(folder)
     with atomic_folder(folder.resolve()) as temporary:
         digest = save_judge(built, name, crop, temporary)
@@ -191,17 +168,8 @@ class Source:
     about: dict[str, Any]
 
 
-def read_folder(folder: Path) -> Source:
-    """Return the judge of a folder."""
-    settings = read_json(folder / MODEL)
-    return Source(
-        settings["name"], settings["crop"], settings["model_cfg"], settings["preprocess_cfg"],
-        read_json(folder / VOCABULARY), read_weights(str(folder / WEIGHTS)), {"stretched_from": judge_hash(folder)},
-    )  # fmt: skip
-
-
 def build_model(model: str, pretrained: str | None, seed: int) -> Source:
-    """Return an open_clip model; an error names the options of the command, not the keys of the config."""
+    """Return an open_clip model; errors name the options of the command."""
     if pretrained is None:
         log.warning("%s: random weights, because --pretrained is not given", model)
     try:
@@ -223,9 +191,13 @@ def read_source(judge: str, pretrained: str | None, length: int, seed: int) -> S
         return build_model(judge, pretrained, seed)
     if pretrained is not None:
         raise UserError(f"--pretrained {pretrained}: {folder} is a judge with its own weights; omit this option")
-    if context_length(read_json(folder / MODEL)["model_cfg"]) == length:
+    settings = read_json(folder / MODEL)
+    if context_length(settings["model_cfg"]) == length:
         raise UserError(f"{folder}: already reads {length} tokens; choose another --length")
-    return read_folder(folder)
+    return Source(
+        settings["name"], settings["crop"], settings["model_cfg"], settings["preprocess_cfg"],
+        read_json(folder / VOCABULARY), read_weights(str(folder / WEIGHTS)), {"stretched_from": judge_hash(folder)},
+    )  # fmt: skip
 
 
 def main(step: Stretch) -> None:
@@ -234,8 +206,7 @@ def main(step: Stretch) -> None:
     model_cfg, state = stretch(source.model_cfg, source.state, step.length, step.keep)
     built = assemble(model_cfg, state, source.preprocess_cfg, source.vocabulary, step.judge)
     before = context_length(source.model_cfg)
-    # A judge that is already stretched has its length in its name.
-    name = f"{source.name.removesuffix(f'-{before}')}-{step.length}"
+    name = f"{source.name.removesuffix(f'-{before}')}-{step.length}"  # a stretched judge's name has its length
     about = {**source.about, "positions_before": before, "positions_kept": step.keep}
     write_judge(built, name, source.crop, about, step.output)
 

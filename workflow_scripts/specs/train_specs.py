@@ -29,10 +29,8 @@ from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.stretch import check_output, write_judge
 from workflow_scripts.specs.training import LOSSES, train
 
-# The options of torchrun that errors of several processes name.
-PROCESSES, HOSTS = "--nproc-per-node", "--nnodes"
-# The code that decides the trained weights.
-TRAINING = (
+PROCESSES, HOSTS = "--nproc-per-node", "--nnodes"  # options of torchrun, which errors name
+TRAINING = (  # the code that decides the trained weights
     "workflow_scripts.specs.training:train",
     "workflow_scripts.specs.data:Examples",
     "workflow_scripts.clip.model:Judge",
@@ -43,7 +41,7 @@ TRAINING = (
 
 
 def read_captions(step: TrainSpecs, group: Group) -> Examples:
-    """Return the examples of the source; the first process indexes them, and the others read the index."""
+    """Return the examples; the first process indexes them, and the others read the index."""
 
     def read() -> Examples:
         return open_examples(step.examples, step.images, step.parsing.model, step.cache, step.processes)
@@ -81,7 +79,7 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
 
 
 def train_judge(step: TrainSpecs, settings: Training, device: torch.device, group: Group) -> None:
-    """Run the step in one of ``group``'s processes."""
+    """Run the step in one process of ``group``."""
     built, name, crop = read_judge(step.judge)
     tokenizer, preprocess = get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop)
     judge = Judge(built.model, tokenizer, preprocess, device, step.threads)

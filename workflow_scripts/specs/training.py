@@ -44,11 +44,8 @@ UNSEEN_WORDS = frozenset(
 LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
 CHECKPOINT_FRACTION = 0.05  # of the training's time, at most
 
-# An image with a caption, and where the caption's chunks end (``phrases.chunk_ends``).
-Sample = tuple[Example, list[int]]
-
-# The samples of an epoch, by its number, after the first so many; each epoch has an order of its own.
-Stream = Callable[[int, int], Iterator[Sample]]
+Sample = tuple[Example, list[int]]  # an image with a caption, and the ends of the caption's chunks
+Stream = Callable[[int, int], Iterator[Sample]]  # the samples of an epoch, by its number, after the first so many
 
 
 def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
@@ -126,31 +123,16 @@ def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one process encodes at once.
+    """What one process encodes at once, with the numbers of captions that are truncated or have no negative."""
 
-    Attributes:
-        pixels: (n, height, width, 3) bytes.
-        ids: (1, n, length) of the whole captions; for the loss of SPECS (4, n, length), with bases, details and
-            negatives.
-        truncated: number of captions longer than the model reads.
-        without_negative: number of captions without a negative.
-    """
-
-    pixels: np.ndarray
-    ids: torch.Tensor
+    pixels: np.ndarray  # (n, height, width, 3) bytes
+    ids: torch.Tensor  # (1, n, length) of the whole captions; with hinges (4, n, length): bases, details, negatives
     truncated: int
     without_negative: int
 
 
 def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.random.Generator, hinges: bool) -> Batch:
-    """Return the ``rows`` of this process of the batch of all processes, ``samples``; images are read from their files.
-
-    Args:
-        hinges: whether bases, details and negatives are needed.
-
-    Raises:
-        UserError: an image cannot be read.
-    """
+    """Return ``rows``, this process's, of the batch of all processes; ``hinges``: with bases, details, negatives."""
     own = samples[rows]
     (pixels,) = judge.read_ahead([(_image(example), None) for example, _ in own], len(own))
     texts = [example.text for example, _ in own]
@@ -181,23 +163,15 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes of a training.
+    """The sizes of a training."""
 
-    Attributes:
-        batch: images of a batch, of all processes.
-        accumulation: batches of a step.
-        each: steps of an epoch.
-        steps: of the training.
-    """
-
-    batch: int
-    accumulation: int
-    each: int
-    steps: int
+    batch: int  # images of a batch, of all processes
+    accumulation: int  # batches of a step
+    each: int  # steps of an epoch
+    steps: int  # of the training
 
 
 def make_plan(count: int, settings: Training, processes: int) -> Plan:
-    """Return the sizes of a training on ``count`` captions; raises UserError if they do not fill one step."""
     batch = settings.batch * processes
     each = count // (batch * settings.accumulation)
     if not each:
@@ -234,7 +208,6 @@ class Trainer:
         self.margin = Margin(settings.margin)
 
     def losses(self, batch: Batch) -> Losses:
-        """Return the losses of the batch of all processes."""
         with autocast(self.settings.precision, self.judge.device):
             images = self.model.encode_image(self.judge.preprocess.floats(batch.pixels, self.judge.device))
             texts = encode_families(self.model, batch.ids.to(self.judge.device))
@@ -280,25 +253,15 @@ def train(
     checkpoint: Path,
     group: Group = ALONE,
 ) -> list[dict[str, Any]]:
-    """Train ``judge.model`` in place.
+    """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate and counts.
 
-    A step is ``settings.accumulation`` batches, each of ``settings.batch`` images per process. The loss is that of the
-    batch of all processes: a caption has to find its image among all of theirs. As published, the loss of a step is
-    the mean over its batches, and an adaptive margin goes from batch to batch.
-
-    The randomness of a step depends on the seed and its number alone, so that a killed training resumes from its
-    checkpoint and ends with the same weights. The first positions keep their values.
+    A caption has to find its image among those of all processes. As published, the loss of a step is the mean over its
+    batches, and an adaptive margin goes from batch to batch. The randomness of a step depends on the seed and its
+    number alone, so that a killed training resumes from its checkpoint and ends with the same weights.
 
     Args:
         stream: the samples, ``count`` in each epoch; those that do not fill a step are skipped.
         loss: contrastive omits the hinges, on the same images, captions and steps.
-        checkpoint: the file that a killed training resumes from.
-
-    Returns:
-        A row per step: its losses, the margin after it, the learning rate and counts of captions.
-
-    Raises:
-        UserError: too few captions for a step, an unreadable image, or a loss that is NaN or infinite.
     """
     plan = make_plan(count, settings, group.count)
     hinges = loss == "specs"

@@ -44,8 +44,7 @@ KS = (1, 5)
 TEXTS_IN_MEMORY = 1 << 15  # their vectors
 WNID = re.compile(r"n\d{8}")
 SPLITS = {"train", "val", "test"}
-# The bytes of a CIFAR image: red, green and blue of 32 x 32 pixels.
-SIDE, BYTES = 32, 3072
+SIDE, BYTES = 32, 3072  # of a CIFAR image: red, green and blue of 32 x 32 pixels
 # For each data set: the file of images, the file of names, the key of the labels, the key of the names.
 CIFAR = {
     "CIFAR-10": ("test_batch", "batches.meta", "labels", "label_names"),
@@ -146,10 +145,7 @@ def top_k(
 ) -> np.ndarray:
     """Return the chance that an image's class is among its k best, with ties in random order, (n, len(ks)).
 
-    Args:
-        images: (n, d).
-        labels: (n,) indices into ``classes``.
-        classes: (c, d).
+    ``images`` are (n, d), ``labels`` (n,) indices into ``classes`` (c, d).
     """
     own = np.stack([np.arange(len(labels)), labels], axis=1)
     return recalls(images, classes, own, ks, device, "images")
@@ -209,7 +205,7 @@ def read_names(path: Path, keys: Sequence[str]) -> list[str]:
 
 
 def default_names(folder: Path, keys: Sequence[str]) -> list[str]:
-    """Return the folders' own names or, for all of ImageNet's wnids, CLIP's names of its classes (open_clip's list)."""
+    """Return the folders' own names or, for all of ImageNet's wnids, CLIP's names of its classes."""
     if not keys or not all(WNID.fullmatch(key) for key in keys):
         return [key.replace("_", " ") for key in keys]
     names = open_clip_metadata().IMAGENET_CLASSNAMES
@@ -219,13 +215,7 @@ def default_names(folder: Path, keys: Sequence[str]) -> list[str]:
 
 
 def read_cifar(folder: Path, kind: str, cache: Path) -> Classified:
-    """Read the test images of CIFAR-10 or CIFAR-100 (``kind``), which are kept in ``cache`` as PNG files.
-
-    The pickles are read by the restricted reader. Their keys are bytes, because Python 2 wrote them.
-
-    Raises:
-        UserError: other content.
-    """
+    """Read the test images of CIFAR-10 or CIFAR-100 (``kind``), which are kept in ``cache`` as PNG files."""
     images, meta, labels_key, names_key = CIFAR[kind]
     batch, about = (_plain_keys(folder / name, kind) for name in (images, meta))
     names = [as_text(name) for name in _entry(about, names_key, folder / meta, kind)]
@@ -243,9 +233,7 @@ def read_cifar(folder: Path, kind: str, cache: Path) -> Classified:
             f" ({len(label)}, {BYTES}); download it again"
         )
     if len(label) and not 0 <= label.min() <= label.max() < len(names):
-        raise UserError(
-            f"{folder / images}: not {kind}: label {label.max()} of {len(names)} classes; download it again"
-        )
+        raise UserError(f"{folder / images}: not {kind}: label {label.max()} of {len(names)} classes; download again")
     place = cache / "cifar" / file_digest(folder / images).hex()
     if not place.is_dir():
         with atomic_folder(place) as temporary:
@@ -256,6 +244,7 @@ def read_cifar(folder: Path, kind: str, cache: Path) -> Classified:
 
 
 def _plain_keys(path: Path, kind: str) -> dict[str | None, Any]:
+    """Read a pickle whose keys are bytes, because Python 2 wrote them."""
     content = read_pickle(path)
     if not isinstance(content, dict):
         raise UserError(f"{path}: not {kind}: expected a dict, got a {type(content).__name__}; download it again")
@@ -290,7 +279,7 @@ def read_prompts(path: Path, keys: Sequence[str], names: Sequence[str]) -> list[
 
 
 def make_classes(step: ZeroShot, keys: Sequence[str], names: Sequence[str]) -> tuple[list[Ensembles], str]:
-    """Return the ensembles of texts of each class, and which of ``DEFINITION`` they follow."""
+    """Return the ensembles of each class, and the name of their ``DEFINITION``."""
     if step.texts and step.prompts:
         prompts = read_prompts(step.prompts, keys, names)
         if step.combine == "similarities":
@@ -321,9 +310,8 @@ def main(step: ZeroShot) -> None:
         hits = top_k(images[readable], labels, classes, device=embedder.judge.device)
         truncated = evaluation.count_truncated(embedder, texts)
         judge = evaluation.judge_of(embedder)
-    names = [
-        f"{classified.keys[label]}/{path.name}" for label, path in zip(classified.labels, classified.paths, strict=True)
-    ]
+    files = zip(classified.labels, classified.paths, strict=True)
+    names = [f"{classified.keys[label]}/{path.name}" for label, path in files]
     for reason in (evaluation.MISSING, evaluation.UNREADABLE):
         classified.skipped[reason] = [name for name, why in zip(names, fault, strict=True) if why == reason]
     entries = np.flatnonzero(readable).astype(str)
