@@ -1,9 +1,8 @@
 """A key-value store on disk for results that later runs reuse: parses, embeddings, answers of models.
 
 A key covers everything that its value depends on, so that no value is ever outdated, and deleting the file only costs
-time. A digest is stored with each value and checked when it is read: a damaged value counts as missing. SQLite is used
-directly because it lets processes of several hosts share a file on a file system with locks, which LMDB does not, and
-never unpickles what it reads, as diskcache may; reading is as fast (docs/testing.md).
+time. A value whose stored digest differs counts as missing. SQLite lets processes of several hosts share a file, which
+LMDB does not, and never unpickles what it reads, as diskcache may; reading is as fast (docs/testing.md).
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ from pathlib import Path
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 
-# Seconds that a process waits for another's write.
-WAIT = 600
-# Keys in one query.
+WAIT = 600  # seconds for another process's write
 KEYS_PER_QUERY = 500
 
 
@@ -52,9 +49,8 @@ class Cache:
         # Values have some kilobytes, which smaller pages would split. Only a new file takes this setting.
         db.execute("PRAGMA page_size=16384")
         db.execute("PRAGMA synchronous=NORMAL")
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL)"
-        )
+        columns = "key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL"
+        db.execute(f"CREATE TABLE IF NOT EXISTS entries ({columns})")
         return db
 
     def __enter__(self) -> Cache:

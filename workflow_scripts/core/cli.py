@@ -41,7 +41,6 @@ def start_logging(log_file: Path | None = None) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an exception as the one line that a user reads."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -53,9 +52,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _alone(log_file: Path | None) -> AbstractContextManager[object]:
-    """Let one process at a time run the step of a log: steps survive a killed Snakemake, and its next run starts them
-    again while they still write.
-    """
+    """Let one process at a time run the step of a log, because steps survive a killed Snakemake."""
     # Of several processes that train together, the first waits for all.
     if log_file is None or os.environ.get("RANK", "0") != "0":
         return nullcontext()
@@ -67,11 +64,7 @@ def _alone(log_file: Path | None) -> AbstractContextManager[object]:
 
 
 def run(main: Callable[[Any], None]) -> None:
-    """Run a step from the command line: parse, log, call ``main``; on failure print one line and exit with 1.
-
-    Args:
-        main: takes one argument, annotated with the class that declares the step.
-    """
+    """Run ``main``, whose argument is annotated with the step's class; on failure print one line and exit with 1."""
     declared = next(iter(get_type_hints(main).values()))
     specification = sys.modules["__main__"].__spec__
     start_logging()

@@ -1,10 +1,9 @@
 """Identify the code that decides a result.
 
 A rule carries the identity of its step as a param, so that Snakemake reruns it when the code that decides its bytes
-changes, and only then. The identity covers the definitions that the step reaches through the project's imports, as
-syntax trees: comments, docstrings, type annotations of functions, help texts, log lines and the texts of raised errors
-do not count, nor do the modules in ``UNDECISIVE``. Definitions of the same module that the step does not reach do not
-count either.
+changes, and only then. It covers the definitions that the step reaches through the project's imports, as syntax trees
+without comments, docstrings, annotations of functions, help texts, log lines and texts of errors, and without the
+modules in ``UNDECISIVE``.
 """
 
 from __future__ import annotations
@@ -19,9 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "workflow_scripts"
 # Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
-UNDECISIVE = frozenset(
-    f"{PACKAGE}.core.{name}" for name in ("cli", "code", "disk", "errors", "lock", "progress", "step")
-)
+UNDECISIVE = {f"{PACKAGE}.core.{name}" for name in ("cli", "code", "disk", "errors", "lock", "progress", "step")}
 
 
 def module_file(module: str) -> Path | None:
@@ -71,20 +68,16 @@ class _Meaning(ast.NodeTransformer):
 
 
 def _is_log(statement: ast.Expr) -> bool:
-    """Return whether a statement is a call such as ``log.info(...)``."""
     function = statement.value.func if isinstance(statement.value, ast.Call) else None
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "log"
 
 
 def _is_main(statement: ast.stmt) -> bool:
-    """Return whether a statement is ``if __name__ == "__main__"``, a command line."""
     return isinstance(statement, ast.If) and ast.unparse(statement.test).startswith("__name__ ==")
 
 
 @dataclass(frozen=True)
 class _Module:
-    """A parsed module: what its names stand for."""
-
     # Top-level statements by the names that they bind; "" for those that bind none.
     definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
     # Imported names: the module and the name in it, or None for the module itself.
@@ -92,7 +85,6 @@ class _Module:
 
 
 def _bound(statement: ast.stmt) -> list[str]:
-    """Return the names that a top-level statement binds."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [statement.name]
     if isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -166,12 +158,8 @@ def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | N
 def reached(*targets: str) -> frozenset[tuple[str, str]]:
     """Return the definitions that decide ``targets``, as pairs of module and name; "" stands for loose statements.
 
-    Args:
-        targets: dotted modules (all that they define), or ``module:name`` for one definition.
-
-    Raises:
-        ModuleNotFoundError: a target is not a module of the project.
-        AttributeError: a module does not define the name.
+    A target is a dotted module (all that it defines), or ``module:name``. One that does not exist raises
+    ModuleNotFoundError or AttributeError.
     """
     seen: set[tuple[str, str]] = set()
     queue: list[tuple[str, str | None]] = []

@@ -12,11 +12,10 @@ from workflow_scripts.core.errors import UserError
 def check_space(needed: int, folder: Path, what: str) -> None:
     """Log that ``what`` needs so many bytes; raise UserError if the disk has not enough."""
     free = shutil.disk_usage(folder).free
-    log.info("%s: %s on disk (%s free)", what, size_text(needed), size_text(free))
+    need, left = size_text(needed), size_text(free)
+    log.info("%s: %s on disk (%s free)", what, need, left)
     if needed > free:
-        raise UserError(
-            f"{folder}: {what} needs {size_text(needed)}, but {size_text(free)} are free; free some disk space"
-        )
+        raise UserError(f"{folder}: {what} needs {need}, but {left} are free; free some disk space")
 
 
 def size_text(size: int) -> str:

@@ -2,8 +2,4 @@
 
 
 class UserError(Exception):
-    """An error that the user can fix.
-
-    The message is one line: where (file, row, key), what is wrong, what to do. ``cli.run`` prints it without a
-    traceback and exits with 1.
-    """
+    """An error that the user can fix: one line on where (file, row, key), what is wrong and what to do."""

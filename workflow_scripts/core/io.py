@@ -204,11 +204,7 @@ def empty_table(schema: pa.DataFrameSchema) -> pd.DataFrame:
 
 
 def safe_id(image_id: str) -> str:
-    """Return ``image_id`` if it can be part of a path that stays in its folder; it may contain ``/``.
-
-    Raises:
-        UserError: it has absolute, empty or dotted parts, backslashes or control characters.
-    """
+    """Return ``image_id`` if it is a path that stays in its folder, maybe with ``/``; else raise UserError."""
     parts = image_id.split("/")
     bad = not image_id or any(p in ("", ".", "..") for p in parts) or "\\" in image_id or ":" in parts[0]
     if bad or any(ord(c) < 32 or ord(c) == 127 for c in image_id):

@@ -12,13 +12,7 @@ ORACLE = "oracle"
 
 @dataclass(frozen=True)
 class Layout:
-    """The artifacts of a data set and, where ``composition`` is given, of that composition.
-
-    Attributes:
-        results: folder of the artifacts.
-        dataset: name of the data set.
-        composition: name of the composition; empty for what all compositions share.
-    """
+    """The artifacts of a data set, or of one of its compositions."""
 
     results: Path
     dataset: str
@@ -26,20 +20,16 @@ class Layout:
 
     @property
     def data(self) -> Path:
-        """Return the folder of the data set."""
         return self.results / self.dataset
 
     @property
     def place(self) -> Path:
-        """Return the folder of the composition."""
         return self.data / self.composition
 
     def of(self, composition: str) -> Layout:
-        """Return the artifacts of a composition of the same data set."""
         return replace(self, composition=composition)
 
     def figure(self, name: str, suffix: str = "svg") -> Path:
-        """Return the path of a figure."""
         words = [self.dataset, self.composition, name]
         return self.results / "figures" / f"{'_'.join(filter(None, words))}.{suffix}"
 
@@ -48,7 +38,6 @@ class Layout:
         return self.place / ("scores_oracle" if judge == ORACLE else "scores") / generator
 
     def generated(self, generator: str) -> Path:
-        """Return the folder of a generator's images."""
         return self.place / "generated" / generator
 
     def examples(self, generators: Iterable[str]) -> list[str]:
@@ -61,5 +50,4 @@ class Layout:
         return list(map(str, files))
 
     def fid(self, generator: str) -> Path:
-        """Return the file of a generator's Fréchet distances."""
         return self.place / "fid" / f"{generator}.json"

@@ -2,9 +2,8 @@
 
 A pickle is a program. It runs here on the standard library's unpickler with every way to an object closed: a name in
 the pickle is never looked up, but stands for one of the functions in ``_BUILDERS``, which check their arguments, or
-the file is refused. These cover what public files contain: sets and bytes of old protocols, OrderedDict and
-defaultdict (read as dicts), numpy's numbers and arrays of numbers or texts (read as numbers and lists, from the raw
-bytes; the types are spelled out, so that no dtype can name an object).
+the file is refused. These cover sets and bytes of old protocols, OrderedDict and defaultdict (read as dicts), and
+numpy's numbers and arrays of numbers or texts (read as numbers and lists; no dtype can name an object).
 
 Time and memory grow only with the file's size: lengths are compared with what is there, shared values are not copied,
 and a key of a dict is a plain value or a short tuple of them. Shared values stay shared, so callers must follow the
@@ -37,10 +36,7 @@ class _Refused(Exception):
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text as it is, and the bytes of a Python 2 text decoded as UTF-8, else as Latin-1.
-
-    Returns None for anything else, and for a text that contains half of a surrogate pair.
-    """
+    """Return a text, or bytes decoded as UTF-8, else as Latin-1; None for anything else, or half a surrogate pair."""
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -194,10 +190,10 @@ class _File(io.BytesIO):
 
 
 class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined,misc]
-    """An unpickler of plain data.
+    """An unpickler of plain data, based on the one written in Python.
 
-    It is the one written in Python: that in C allocates its memo up to the largest index in the file, and hashes keys
-    unasked, so that a few bytes could take all memory or hang it.
+    That in C allocates its memo up to the largest index in the file, and hashes keys unasked, so that a few bytes could
+    take all memory or hang it.
     """
 
     stack: list[Any]

@@ -1,7 +1,4 @@
-"""Modules found by their name in a folder: dataset sources, generators.
-
-A new one is a new file: its name is the config's word for it, its ``Settings`` are its section of the config.
-"""
+"""Find dataset sources and generators: modules whose names are the config's, with ``Settings`` as their sections."""
 
 from __future__ import annotations
 

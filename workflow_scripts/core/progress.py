@@ -15,10 +15,7 @@ T = TypeVar("T")
 
 
 class Progress:
-    """Counts finished work: ``with Progress(total, "captions") as progress: progress.add(64)``.
-
-    It is a bar on a terminal; elsewhere it logs a line at most every ``every`` seconds.
-    """
+    """Counts finished work: ``with Progress(total, "captions") as progress: progress.add(64)``."""
 
     def __init__(self, total: int | None, unit: str, every: float = 15.0) -> None:
         self.total, self.unit, self.every = total, unit, every
@@ -47,10 +44,8 @@ class Progress:
             rate = self.done / (now - self.started)
             if self.total:
                 left = (self.total - self.done) / rate if rate else float("inf")
-                log.info(
-                    "%d of %d %s (%.0f per second, about %.0f s left) %s",
-                    self.done, self.total, self.unit, rate, left, note,
-                )  # fmt: skip
+                text = "%d of %d %s (%.0f per second, about %.0f s left) %s"
+                log.info(text, self.done, self.total, self.unit, rate, left, note)
             else:
                 log.info("%d %s (%.0f per second) %s", self.done, self.unit, rate, note)
 

@@ -24,11 +24,9 @@ HELDOUT = "heldout_pairs"
 
 
 def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read data.pkl.
+    """Read data.pkl: a row for each caption (columns CAPTION), sorted, and the images without captions.
 
-    Returns:
-        A row for each caption (columns CAPTION), sorted; the last four columns are null for a caption that was not
-        swapped. And the images without captions.
+    The last four columns are null for a caption that was not swapped.
     """
     rows: list[tuple[Any, ...]] = []
     silent: list[str] = []
@@ -82,10 +80,8 @@ def read_split(path: str | Path) -> PublishedSplit:
     names = [name for name in content if "".join(filter(str.isalpha, name.lower())).startswith("heldout")]
     named = HELDOUT if HELDOUT in content else names[0] if len(names) == 1 else None
     if named is None:
-        raise UserError(
-            f"{path}: expected the held-out pairs under {HELDOUT!r} or exactly one key that begins with heldout; its"
-            f" keys: {', '.join(content)}"
-        )
+        wanted = f"the held-out pairs under {HELDOUT!r} or exactly one key that begins with heldout"
+        raise UserError(f"{path}: expected {wanted}; its keys: {', '.join(content)}")
     pairs = _texts(path, named, content[named])
     for pair in pairs:
         if not all(pair.partition("_")):
@@ -98,25 +94,20 @@ def read_split(path: str | Path) -> PublishedSplit:
 def read_predictions(path: str | Path) -> pd.DataFrame:
     """Read a pickle of predictions: columns PREDICTION, in the file's order, with duplicates."""
     content = read_pickle(path)
+    shape = "(image_id, caption_id, path, predicted_index)"
     if not isinstance(content, list | tuple):
-        raise UserError(
-            f"{path}: expected a list of (image_id, caption_id, path, predicted_index), got {describe(content)}"
-        )
+        raise UserError(f"{path}: expected a list of {shape}, got {describe(content)}")
     rows = []
     for place, entry in enumerate(content):
         where = f"{path}: entry {place}"
         if not isinstance(entry, list | tuple) or len(entry) != 4:
             of = f" of {len(entry)}" if isinstance(entry, list | tuple) else ""
-            raise UserError(
-                f"{where}: expected a tuple (image_id, caption_id, path, predicted_index), got {describe(entry)}{of}"
-            )
+            raise UserError(f"{where}: expected a tuple {shape}, got {describe(entry)}{of}")
         image, caption, file, index = as_text(entry[0]) or None, _number(entry[1]), as_text(entry[2]), entry[3]
         if image is None or caption is None or file is None:
             wrong = 0 if image is None else 1 if caption is None else 2
-            raise UserError(
-                f"{where}: {PREDICTION[wrong]}: expected a {('text', 'number', 'text')[wrong]}, got"
-                f" {describe(entry[wrong])}"
-            )
+            kind = "number" if wrong == 1 else "text"
+            raise UserError(f"{where}: {PREDICTION[wrong]}: expected a {kind}, got {describe(entry[wrong])}")
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < 2**31:
             raise UserError(f"{where}: predicted index: expected an integer from 0, got {describe(index)}")
         rows.append((image, caption, file, index))

@@ -60,17 +60,15 @@ def read_records(
     bad = []
     for where, row in rows:
         try:
-            values = _fault(row) if isinstance(row, str) else [_as_text(name, row.get(name)) for name in names]
+            values = [_as_text(name, row.get(name)) for name in names] if isinstance(row, dict) else row
         except ValueError as error:
-            bad.append(f"{where}: {error}")
+            values = str(error)
+        if isinstance(values, str):
+            bad.append(f"{where}: {values}")
             continue
         for name, value in zip(cells, [where, *values], strict=True):
             cells[name].append(value)
     return pd.DataFrame(cells, dtype=object), bad
-
-
-def _fault(reason: str) -> list[str | None]:
-    raise ValueError(reason)
 
 
 def _as_text(name: str, value: Any) -> str | None:
@@ -90,14 +88,10 @@ def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
     try:
         table = pq.read_table(path)
     except (arrow.ArrowException, OSError) as error:
-        raise UserError(
-            f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:200]}); write it again"
-        ) from error
-    rows = (
-        (f"record {number}", row)
-        for number, row in enumerate((row for batch in table.to_batches() for row in batch.to_pylist()), 1)
-    )
-    return table.column_names, rows
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
+    rows = (row for batch in table.to_batches() for row in batch.to_pylist())
+    return table.column_names, ((f"record {number}", row) for number, row in enumerate(rows, 1))
 
 
 def decode(path: Path) -> str:
@@ -105,18 +99,12 @@ def decode(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise UserError(
-            f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        ) from error
+        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+        raise UserError(f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error
 
 
 def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file that are not empty, each with the number of its first line.
-
-    Raises:
-        UserError: a quote is not closed, or closed within a value, so that no later row can be trusted.
-    """
+    """Yield the rows of a CSV file that are not empty, each with the number of its first line."""
     csv.field_size_limit(sys.maxsize)  # csv's own limit is 128 KiB
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     while True:
@@ -164,9 +152,7 @@ def _json(path: Path, text: str) -> list[Row]:
         raise UserError(f"{path}: not JSON ({error}); a file with one object per line must end with .jsonl") from error
     if not isinstance(content, list):
         raise UserError(f"{path}: expected a list of objects, one for each row")
-    return [
-        (f"record {number}", row if isinstance(row, dict) else "is no object") for number, row in enumerate(content, 1)
-    ]
+    return [(f"record {n}", row if isinstance(row, dict) else "is no object") for n, row in enumerate(content, 1)]
 
 
 def _json_lines(text: str) -> list[Row]:
