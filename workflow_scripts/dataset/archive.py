@@ -7,6 +7,7 @@ Links that stay inside are skipped. Reads zip, and tar with any compression that
 from __future__ import annotations
 
 import lzma
+import re
 import shutil
 import stat
 import tarfile
@@ -30,11 +31,8 @@ Entry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, opener
 
 def _member_name(archive: Path, name: str) -> str:
     """Return ``name`` without a leading ``./``; raises UserError if it leaves the folder it is unpacked to."""
-    plain = name
-    while plain.startswith("./"):
-        plain = plain[2:]
     try:
-        return safe_id(plain)
+        return safe_id(re.sub(r"^(\./)+", "", name))
     except UserError as error:
         raise UserError(
             f"{archive}: contains {name!r}, which is not a path inside a folder; do not trust it"
@@ -85,10 +83,7 @@ def _entries(path: Path) -> Iterator[Iterator[Entry]]:
     if not path.is_file():
         raise UserError(f"{path}: no such archive; correct the path")
     try:
-        if zipfile.is_zipfile(path):
-            yield _zip_entries(path)
-        else:
-            yield _tar_entries(path)
+        yield _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path)
     except (*_DAMAGE, OSError) as error:
         # Decompressors raise OSError without a number; one with a number is the disk's.
         if isinstance(error, OSError) and error.errno is not None:
@@ -98,13 +93,8 @@ def _entries(path: Path) -> Iterator[Iterator[Entry]]:
 
 
 def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tuple[dict[str, int], dict[str, bytes]]:
-    """Return the size in bytes of each file in the archive, in its order, and the contents of those to ``keep``.
-
-    Raises:
-        UserError: the archive is damaged, or a member would be written outside its folder.
-    """
-    sizes: dict[str, int] = {}
-    kept: dict[str, bytes] = {}
+    """Return the size in bytes of each file in the archive, in its order, and the contents of those to ``keep``."""
+    sizes, kept = dict[str, int](), dict[str, bytes]()
     with _entries(path) as entries:
         for name, size, opener in entries:
             sizes[name] = size
@@ -115,11 +105,7 @@ def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tu
 
 
 def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
-    """Write each file that ``targets`` names to ``folder / targets[name]``.
-
-    Raises:
-        UserError: as ``contents``, for all members; a target leaves ``folder``; a file is not in the archive.
-    """
+    """Write each file that ``targets`` names to ``folder / targets[name]``; raises UserError if one is missing."""
     for wanted in targets.values():
         safe_id(wanted)
     missing = dict(targets)

@@ -82,10 +82,6 @@ def fetch(
         pause: seconds before the second attempt; doubled before each further one.
         name: file name of the download, if the address has none.
         remedy: what the user can do about a wrong digest.
-
-    Raises:
-        UserError: unknown kind of address, missing file, a server that refuses, sends a page or keeps failing, a full
-            disk, a wrong digest.
     """
     if not is_remote(address):
         path = local_path(address)
@@ -109,7 +105,6 @@ def fetch(
 
 
 def sha256_of(path: Path) -> str:
-    """Return 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -22,18 +22,7 @@ BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]
 
 
 def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, list[str]]:
-    """Sort captions, put each on one line, and drop empty ones.
-
-    Args:
-        captions: columns of ``tables.CAPTIONS``.
-        source: where errors say that the captions come from.
-
-    Returns:
-        The captions sorted by image_id and caption_id, and ``image_id caption_id`` of each empty one.
-
-    Raises:
-        UserError: no captions, an image_id that cannot be a path, a duplicate caption, an image of two classes.
-    """
+    """Check and sort captions, and put each on one line; return them, and ``image_id caption_id`` of each empty one."""
     for image_id in captions["image_id"].unique():
         safe_id(image_id)
     duplicates = captions[captions.duplicated(["image_id", "caption_id"])]
@@ -48,8 +37,7 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
         raise UserError(
             f"{source}: image {classes.index[classes > 1][0]!r} has captions of two classes; keep one class"
         )
-    captions = captions.assign(text=clean(captions["text"]))
-    captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
+    captions = captions.assign(text=clean(captions["text"])).sort_values(["image_id", "caption_id"], ignore_index=True)
     is_empty = captions["text"] == ""
     empty = [f"{row.image_id} {row.caption_id}" for row in captions[is_empty].itertuples()]
     captions = captions[~is_empty].reset_index(drop=True)
@@ -63,15 +51,11 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
 def measure(images: pd.DataFrame, folder: Path) -> tuple[dict[str, tuple[int, int]], list[str], list[str]]:
     """Decode every image file, and remove those that are broken.
 
-    Args:
-        images: image_id, and path relative to ``folder``.
-
     Returns:
         Width and height in pixels by image_id; the ids without a file; ``image_id: reason`` of each broken file.
     """
     sizes: dict[str, tuple[int, int]] = {}
-    missing: list[str] = []
-    broken: list[str] = []
+    missing, broken = list[str](), list[str]()
     for row in track(images.itertuples(), len(images), "images checked"):
         try:
             sizes[row.image_id] = image_size(folder / row.path)
@@ -86,20 +70,11 @@ def measure(images: pd.DataFrame, folder: Path) -> tuple[dict[str, tuple[int, in
 def check_images(
     captions: pd.DataFrame, images: pd.DataFrame, folder: Path, source: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Check the image files, and give each image that has captions one row.
-
-    Args:
-        captions: image_id.
-        images: image_id, path relative to ``folder`` or null, boxes in pixels if there are any.
-        folder: broken files, and files without captions, are removed from it.
-        source: where errors say that the images come from.
+    """Check the image files, remove broken ones and those without captions, and give each image with captions one row.
 
     Returns:
         The images sorted by image_id, with sizes in pixels, path null where no file is readable; and the names of
         missing and broken files, of images without captions and of boxes outside their image.
-
-    Raises:
-        UserError: an image_id that is a duplicate or cannot be a path; no file is readable.
     """
     for image_id in images["image_id"]:
         safe_id(image_id)
@@ -188,10 +163,8 @@ def main(step: LoadDataset) -> None:
     for name, table in loaded.tables.items():
         write_frame(table, files[name])
     write_json(summary, step.summary)
-    log.info(
-        "%d captions of %d images, %d with a file, %d classes",
-        len(captions), len(images), summary["images_with_file"], summary["classes"],
-    )  # fmt: skip
+    text = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"
+    log.info(text, summary)
 
 
 if __name__ == "__main__":

@@ -40,17 +40,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Obtained:
-    """A local file.
-
-    Attributes:
-        checked: where its expected sha256 comes from: given, published, recorded or unchecked.
-        record: where the sha256 of the first readable download is recorded.
-    """
+    """A local file."""
 
     path: Path
     sha256: str
-    checked: str
-    record: Path | None = None
+    checked: str  # where its expected sha256 comes from: given, published, recorded or unchecked
+    record: Path | None = None  # where the sha256 of the first readable download is recorded
 
     def read_well(self) -> None:
         """Record the sha256 if this is the first download; to be called once the file has proved readable."""
@@ -66,12 +61,7 @@ class Obtained:
 def candidates(
     names: str | list[str], root: str | None, sha256: str | None, published: Mapping[str, Published]
 ) -> list[Candidate]:
-    """Return the places where a file may be, in order.
-
-    Args:
-        names: addresses, or names below ``root``; without a root, keys of ``published`` or plain paths.
-        sha256: the config's.
-    """
+    """Return the places where a file may be, in order; without a root, ``names`` may be keys of ``published``."""
     result = []
     for name in [names] if isinstance(names, str) else names:
         if root is None and name in published:
@@ -87,14 +77,7 @@ def candidates(
 
 
 def obtain(places: Sequence[Candidate], cache: Path, pause: float = 1.0) -> Obtained:
-    """Get the file from the first place that has it; local files and earlier downloads come first.
-
-    Args:
-        pause: as in ``fetch``.
-
-    Raises:
-        UserError: no place has the file; the message says why, for each place.
-    """
+    """Get the file from the first place that has it; local files and earlier downloads come first."""
     records = {p: _record(p, cache) for p in places if p.checked == "recorded"}
     kept = next((r for r in records.values() if r.exists()), None)
     recorded = _read_record(kept) if kept else None

@@ -20,16 +20,15 @@ from workflow_scripts.dataset.names import SHA256
 from workflow_scripts.dataset.origins import Candidate, Published, candidates
 from workflow_scripts.dataset.source import spread
 
+SHARED = "https://drive.google.com/file/d"  # where Reed et al. share the captions
+PLACE = "name below root, address, or several in order"
+
 
 class Files(Section):
     """Where the files are; by default, at their public addresses."""
 
-    root: str | None = Field(
-        None, min_length=1, description="folder or base address of the files; null: their public addresses"
-    )
-    images_sha256: str | None = Field(
-        None, pattern=SHA256, description="null: the published one, of the public address"
-    )
+    root: str | None = Field(None, min_length=1, description="folder or base address; null: the public addresses")
+    images_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
     captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
 
     def places(self, published: Mapping[str, Published]) -> dict[str, list[Candidate]]:
@@ -49,11 +48,7 @@ def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> 
         layout: names of caption files, for errors.
 
     Returns:
-        Columns name, caption_id, text, sorted, without empty lines at the end of files, and with U+FFFD for bytes that
-        are not UTF-8; and the names of the files that contain such bytes.
-
-    Raises:
-        UserError: the archive contains no such file, or several of one name.
+        name, caption_id and text, sorted, with U+FFFD for bytes that are not UTF-8; the files that contain such bytes.
     """
     rows: list[tuple[str, int, str]] = []
     undecodable = []
@@ -92,15 +87,11 @@ def take(
     """Take at most ``limit`` images, and copy their photographs to ``folder``.
 
     Args:
-        captions: image_id, class_id and more.
         photographs: by image_id, the name in ``archive`` and the size in bytes.
         archive: None if there are no photographs.
 
     Returns:
         The captions of these images; the images with columns image_id and path.
-
-    Raises:
-        UserError: no photograph has a caption.
     """
     described = captions[["image_id", "class_id"]].drop_duplicates()
     with_photograph = described[described["image_id"].isin(photographs)]

@@ -23,18 +23,14 @@ NAMES_LISTED = 100
 class Loaded:
     """What a source gives.
 
-    Attributes:
-        captions: columns of ``tables.CAPTIONS``.
-        images: image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w,
-            bbox_h in pixels. ``load_dataset`` measures the images.
-        tables: further tables of the source by name (``scenes``, ``facts``).
-        summary: counts and names of what was skipped, for ``dataset.json``.
+    ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w
+    and bbox_h in pixels.
     """
 
     captions: pd.DataFrame
     images: pd.DataFrame
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # further ones by name (scenes, facts)
+    summary: dict[str, Any] = field(default_factory=dict)  # counts and names of what was skipped, for dataset.json
 
 
 def named(names: Sequence[str]) -> dict[str, Any]:
@@ -48,12 +44,9 @@ def clean(texts: pd.Series) -> pd.Series:
 
 
 def spread(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
-    """Choose at most ``limit`` images, as evenly over the classes as possible; all if it is None.
+    """Choose at most ``limit`` images, as evenly over the classes (null: none) as possible; all if it is None.
 
     With the same seed, the images of a smaller limit are among those of a larger one.
-
-    Args:
-        images: image_id, class_id (null: no class).
     """
     ids = images.sort_values("image_id")
     if limit is None or limit >= len(ids):

@@ -21,7 +21,7 @@ class LoadDataset(Step):
     follows = ("dataset",)
 
     choice: Annotated[Choice, Key("dataset")] = Choice()
-    settings: dict[str, Any] = Field(default_factory=dict, description="the source's own settings, as JSON")
+    settings: dict[str, Any] = Field({}, description="the source's own settings, as JSON")
     seed: Seed
     cache: Cache
     results: Path = Field(Path("results"), description="folder that the paths in images.parquet are relative to")
@@ -29,6 +29,4 @@ class LoadDataset(Step):
     images: Output = Field(description="images.parquet")
     folder: Output = Field(description="folder of the image files")
     summary: Output = Field(description="dataset.json: counts, and what was skipped")
-    tables: list[Output] = Field(
-        default_factory=list, description="further tables of the source, by their file names (scenes.parquet)"
-    )
+    tables: list[Output] = Field([], description="further tables of the source, by their file names (scenes.parquet)")

@@ -10,9 +10,7 @@ from workflow_scripts.core.section import Section
 class Selection(Section):
     """Which pairs are ranked."""
 
-    adjectives: int = Field(
-        60, ge=1, description="most frequent adjectives, then filtered to the composition's lexicon"
-    )
+    adjectives: int = Field(60, ge=1, description="most frequent adjectives, of which those of the lexicon are kept")
     pairs: int = Field(100, ge=1, description="most frequent pairs with those; their nouns are selected")
     min_count: int = Field(1, ge=1, description="rank a pair only if it occurs this often; 1 as published")
 

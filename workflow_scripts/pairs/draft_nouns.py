@@ -32,12 +32,7 @@ class DraftNouns(Step):
 
 
 def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, list[str]]:
-    """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once.
-
-    Args:
-        captions: columns image_id, caption_id and text.
-        pairs: columns of ``tables.PAIRS``.
-    """
+    """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
     undisputed = pairs[pairs["relation"] != "disputed"]
     rows = undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one")
     counts = Counter(

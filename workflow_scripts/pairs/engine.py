@@ -1,7 +1,6 @@
 """Find the occurrences and the tree of a caption; ``text.parsing`` does so for many, each distinct text once.
 
-The result depends only on the text, the pipeline, the lexicons and this code, which are all in the cache's key: not on
-the batch, the process or the order.
+The result depends only on the text, the pipeline, the lexicons and this code, which are all in the cache's key.
 """
 
 from __future__ import annotations
@@ -28,13 +27,7 @@ ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Extractor:
-    """Parses texts for ``text.parsing``.
-
-    Args:
-        model: the pipeline's name in the config.
-        adjectives: the adjective lexicons.
-        nouns: the noun lexicon; None for any noun.
-    """
+    """Parses texts for ``text.parsing``, with the pipeline ``model``; without a noun lexicon any noun counts."""
 
     def __init__(self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None) -> None:
         self.nlp = load_language(model, "pairs.model")
@@ -47,7 +40,6 @@ class Extractor:
         )
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:
-        """Return the key of each text in the cache."""
         return [key(self.context, text) for text in texts]
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:

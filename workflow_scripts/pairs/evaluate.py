@@ -63,9 +63,8 @@ def read_texts(path: Path, labels: Sequence[dict[str, Any]]) -> list[str]:
 def _ratio(hits: np.ndarray, totals: np.ndarray, draws: np.ndarray) -> dict[str, float]:
     """Return the sum of hits over the sum of totals, with the 95 % bootstrap interval over captions."""
     resampled = hits[draws].sum(axis=1) / np.maximum(totals[draws].sum(axis=1), 1)
-    low, high = np.percentile(resampled, (2.5, 97.5))
-    value = hits.sum() / max(totals.sum(), 1)
-    return {"value": round(float(value), 4), "low": round(float(low), 4), "high": round(float(high), 4)}
+    values = hits.sum() / max(totals.sum(), 1), *np.percentile(resampled, (2.5, 97.5))
+    return {name: round(float(value), 4) for name, value in zip(("value", "low", "high"), values, strict=True)}
 
 
 def _counted(pairs: set[str], adjectives: set[str], nouns: Lexicon, label: dict[str, Any]) -> set[str]:
@@ -78,13 +77,9 @@ def _counted(pairs: set[str], adjectives: set[str], nouns: Lexicon, label: dict[
 def compare(
     labels: Sequence[dict[str, Any]], extracted: Sequence[set[str]], adjectives: Sequence[Lexicon], nouns: Lexicon
 ) -> dict[str, Any]:
-    """Return precision and recall for each composition and overall.
+    """Return precision and recall for each composition, of which each has a lexicon of adjectives, and overall.
 
-    Args:
-        labels: as ``read_labels`` returns them.
-        extracted: the pairs of each caption, in the labels' order.
-        adjectives: one lexicon per composition.
-        nouns: other nouns are not labelled and not counted.
+    ``extracted`` are the pairs of each caption, in the labels' order. Other nouns are not labelled and not counted.
     """
     kinds = {lexicon.name: set(lexicon.words) for lexicon in adjectives}
     kinds["overall"] = set().union(*kinds.values())
@@ -97,13 +92,8 @@ def compare(
             counted = _counted(pairs, words, nouns, label)
             rows.append((len(truth & counted), len(counted), len(truth)))
         right, found, labelled = np.array(rows).T
-        report[kind] = {
-            "labelled": int(labelled.sum()),
-            "found": int(found.sum()),
-            "right": int(right.sum()),
-            "precision": _ratio(right, found, draws),
-            "recall": _ratio(right, labelled, draws),
-        }
+        counts = {"labelled": int(labelled.sum()), "found": int(found.sum()), "right": int(right.sum())}
+        report[kind] = counts | {"precision": _ratio(right, found, draws), "recall": _ratio(right, labelled, draws)}
     return report
 
 

@@ -61,8 +61,7 @@ def extract(path: Path, extractor: Extractor, cache: Cache, processes: int, outp
         texts = (batch["text"].tolist() for batch in read_batches(path))
         parsed = fill(extractor, cache, texts, processes, progress.add)
     log.info("%d distinct captions parsed; the others were cached", parsed)
-    relations: Counter[str] = Counter()
-    count: Counter[str] = Counter()
+    relations, count = Counter[str](), Counter[str]()
     distinct = array("Q")
     with table_writer(output, PAIRS) as write:
         for batch in read_batches(path):
@@ -96,13 +95,11 @@ def main(step: ExtractPairs) -> None:
         try:
             summary = extract(step.captions, extractor, cache, step.processes, step.pairs)
         except arrow.ArrowInvalid as error:
-            raise UserError(
-                f"{step.captions}: not a readable Parquet file ({error}); delete it and run again"
-            ) from error
-    log.info(
-        "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, %(empty)d empty;"
-        " %(pairs)d pairs", summary,
-    )  # fmt: skip
+            raise UserError(f"{step.captions}: not a readable Parquet file ({error}); remove and rerun") from error
+    text = (
+        "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, %(empty)d empty; %(pairs)d pairs"
+    )
+    log.info(text, summary)
     if summary["captions"] and 2 * summary["with_pairs"] < summary["captions"]:
         summary["warning"] = "most captions have no pair: are they in the language of pairs.model?"
         log.warning("warning: %s", summary["warning"])

@@ -24,14 +24,10 @@ class Occurrence(NamedTuple):
 
 
 def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurrence]:
-    """Return all pairs of a parsed caption, in the order of their adjectives and nouns.
+    """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is ``words.spans``.
 
     An adjective with a noun by the surface keeps it; another noun by the parse alone is disputed. So is a noun to the
     left of an attributive adjective: in `a white belly grey back` the parser may choose it, a reader does not.
-
-    Args:
-        words: the words of the caption.
-        at: a token's index to its word's.
     """
     links, nowhere = surface.find(words)
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}

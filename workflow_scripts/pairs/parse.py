@@ -16,12 +16,7 @@ MODIFIERS = frozenset(("amod", "compound", "nmod", "npadvmod"))
 
 
 def find(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Link]:
-    """Return the pairs of relation attributive, predicative and, for further subjects, shared.
-
-    Args:
-        words: the words of the caption.
-        at: a token's index to its word's.
-    """
+    """Return the pairs of relation attributive, predicative and, for further subjects, shared."""
     parser = _Parse(words, at)
     return [
         Link(n, noun, relation)

@@ -21,16 +21,9 @@ def _counts(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, selection: Selection) -> pd.DataFrame:
-    """Return the ranking, most frequent pair first.
+    """Return the ranking of a composition, most frequent pair first; raises UserError if no pair is left.
 
-    Args:
-        pairs: all occurrences, with columns image_id, adjective, noun and relation; disputed ones do not count.
-        adjectives: the composition's lexicon.
-        nouns: the nouns that may be ranked; None for any.
-        selection: how many adjectives and pairs are considered.
-
-    Raises:
-        UserError: no pair is left.
+    ``pairs`` has image_id, adjective, noun and relation of all occurrences; disputed ones do not count.
     """
     pairs = pairs[pairs["relation"] != "disputed"]
     frequent = _counts(pairs, ["adjective"])["adjective"].head(selection.adjectives)
@@ -67,10 +60,8 @@ def main(step: RankPairs) -> None:
         load_lexicon(step.nouns) if step.nouns else None,
         step.selection,
     )
-    log.info(
-        "%d pairs of %d adjectives and %d nouns are ranked",
-        len(ranking), ranking["adjective"].nunique(), ranking["noun"].nunique(),
-    )  # fmt: skip
+    words = ranking["adjective"].nunique(), ranking["noun"].nunique()
+    log.info("%d pairs of %d adjectives and %d nouns are ranked", len(ranking), *words)
     write_table(ranking, step.ranking, RANKING)
 
 

@@ -162,9 +162,8 @@ def _heads(words: list[Word], nouns: list[int]) -> list[int]:
 
 def _carries(noun: Word, after: Word) -> bool:
     """Return whether the two are a compound whose head is the second."""
-    if noun.canonical in CARRIERS_OF.get(after.canonical, ()):
-        return True
-    return after.canonical in CARRIERS and noun.canonical not in CLOSED_CARRIERS
+    is_carrier = after.canonical in CARRIERS and noun.canonical not in CLOSED_CARRIERS
+    return is_carrier or noun.canonical in CARRIERS_OF.get(after.canonical, ())
 
 
 def _closes(words: list[Word], i: int) -> bool:

@@ -11,17 +11,11 @@ if TYPE_CHECKING:
 
 
 class Tree(NamedTuple):
-    """A node per word, in the text's order; several sentences have several roots.
+    """A node per word, in the text's order; several sentences have several roots."""
 
-    Attributes:
-        labels: canonical words and lemmas (``Vocabulary.label``).
-        heads: positions among the nodes; -1 at a root.
-        relations: the dependency label of each node to its head.
-    """
-
-    labels: list[str]
-    heads: list[int]
-    relations: list[str]
+    labels: list[str]  # canonical words and lemmas
+    heads: list[int]  # positions among the nodes; -1 at a root
+    relations: list[str]  # the dependency label of each node to its head
 
 
 def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]) -> Tree:
@@ -29,10 +23,6 @@ def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]
 
     A form of several words that a lexicon lists (`eye ring`) is one node. A word without a letter or a digit is no
     node: its children get its head.
-
-    Args:
-        words: the words of the caption.
-        at: a token's index to its word's.
     """
     tops = [doc[word.last] if word.first == word.last else _top(doc, word) for word in words]
     above = [at[top.head.i] for top in tops]  # a root is its own head

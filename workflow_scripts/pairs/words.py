@@ -35,27 +35,18 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word; a form of several tokens (`eye ring`) is one.
-
-    Attributes:
-        group: the lexicon that lists it, or empty.
-        start, end: characters of the text, end exclusive.
-        first, last: its tokens in the parsed caption, both inclusive.
-        lower: its first token, lower case.
-        plural: whether its ending is that of a plural.
-        possessed: whether it is a noun's form in -ed: `headed` in `red headed bird`.
-    """
+    """One word; a form of several tokens (`eye ring`) is one."""
 
     part: Part
     canonical: str
-    group: str
-    start: int
+    group: str  # the lexicon that lists it, or empty
+    start: int  # characters of the text, end exclusive
     end: int
-    first: int
+    first: int  # tokens of the parsed caption, both inclusive
     last: int
-    lower: str
-    plural: bool
-    possessed: bool
+    lower: str  # the first token
+    plural: bool  # by its ending
+    possessed: bool  # a noun's form in -ed: `headed` in `red headed bird`
 
 
 class Entry(NamedTuple):
@@ -122,28 +113,21 @@ def _token_part(token: Token) -> Part:
         return Part.THAT
     if lower in COPULAS and tag.startswith("VB"):
         return Part.BE
-    if lower in EYEBROWS:
+    if lower in EYEBROWS or tag.startswith("NN"):
         return Part.NOUN
     if tag.startswith("JJ"):
         return Part.ADJECTIVE
-    if tag.startswith("NN"):
-        return Part.NOUN
     if tag.startswith("RB") or tag in ("WRB", "RP") or lower in ("down", "up", "downward", "upward"):
         return Part.MODIFIER
     if tag in ("DT", "PRP$", "CD", "POS", "PDT", "WP$"):
         return Part.START
-    if lower in PLACES:
-        return Part.PLACE
-    return Part.OTHER
+    return Part.PLACE if lower in PLACES else Part.OTHER
 
 
 class Vocabulary:
-    """The lexicons, ready to be matched against a pipeline's tokens.
+    """The lexicons, ready to be matched against the tokens of pipeline ``nlp``.
 
-    Args:
-        nlp: the pipeline whose tokenizer splits the lexicons' forms of several words.
-        adjectives: all adjective lexicons of the run.
-        nouns: the noun lexicon; None for any noun, by its lemma.
+    Without a noun lexicon any noun counts, by its lemma.
     """
 
     def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None) -> None:
@@ -185,8 +169,7 @@ class Vocabulary:
         while i < len(doc):
             token = doc[i]
             length, group = 1, ""
-            match = self._match(lowers, i)
-            if match:
+            if match := self._match(lowers, i):
                 length, (part, canonical, group) = match
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in BACKWARDS:
                     part = Part.MODIFIER
@@ -203,8 +186,7 @@ class Vocabulary:
 
     def _listed(self, token: Token | None) -> Part | None:
         """Return the part of a token that a lexicon lists, or None."""
-        entry = self.entries.get(token.lower_) if token is not None else None
-        return entry.part if entry else None
+        return entry.part if token is not None and (entry := self.entries.get(token.lower_)) else None
 
     def _part(self, doc: Doc, i: int) -> Part:
         """Return the part of a token that no lexicon lists, by its tags and its neighbours."""
@@ -249,8 +231,8 @@ class Vocabulary:
             return True
         if token.tag_ == "VBG":
             return False
-        if any(child.dep_ == "auxpass" for child in token.children):
-            return not any(child.dep_ in ("agent", "prep") for child in token.children)
+        if "auxpass" in (dependents := {child.dep_ for child in token.children}):
+            return dependents.isdisjoint(("agent", "prep"))
         if token.i == 0 or following is None:
             return False
         before = token.doc[token.i - 1]
@@ -285,7 +267,7 @@ class Vocabulary:
 
         Nouns and adjectives have the canonical form that they have in pairs; others their lemma by form and tag.
         """
-        if not word.lower.isalnum() and not any(map(str.isalnum, word.lower)):
+        if not any(map(str.isalnum, word.lower)):
             return ""
         if word.group or word.part in (Part.ADJECTIVE, Part.NOUN):
             return word.canonical

@@ -4,19 +4,14 @@ Two guarantees: (1) no caption of train or test_seen has a held-out pair; (2) in
 a/an before them) changed, and each changed pair is held out. Nothing of the pair extraction is imported, so that a
 fault there is found here. A violation ends the step with an error; suspicions are listed for people to read.
 
-How words are read (``stated``): an adjective directly before a noun, or coordinated with one that is (`black and white
-wings`), or before coordinated nouns (`white breast and belly`). A word list cannot distinguish `a black wing with` from
+A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white breast and belly`) or
+its predicate (`the bill is black`, `wings that are brown`). A word list cannot distinguish `a black wing with` from
 `black wing tips`, whose tips are black: a noun before an unlisted word counts only if that word is a function word. Of
-nouns in a row the first bears the adjective (`yellow breast belly sides`), unless the second is one that names a mark
-or feathers on it (`black cheek patch`). A coordinated noun with a predicate of its own (`black head and wings that are
-white`) shares nothing. A predicate (`the bill is black`, `wings that are brown`) counts unless a preposition makes its
-subject part of something else (`the top of the wings is red`) or a noun follows it (`the belly is red wings`). What
-these rules miss is a suspicion, like every held-out adjective within three words of its noun; most of those are between
-two nouns (`a black bill and white wings`: black near wings).
+nouns in a row the first bears the adjective (`yellow breast belly sides`), unless the second names a mark or feathers
+on it (`black cheek patch`). What these rules miss is a suspicion, like every held-out adjective within three words of
+its noun; most of those are between two nouns (`a black bill and white wings`: black near wings).
 
-A published split (``split.published``) is read in the same way, and what the steps that took it could not take
-(``violations`` in their summaries) is added. The config may accept such a split: the violations are then counted in
-audit.json, without an error. Every image has a split, except those that a division by divergence leaves unused.
+What the steps could not take of a published split (``violations`` in their summaries) is added to its violations.
 """
 
 from __future__ import annotations
@@ -71,25 +66,16 @@ ORDINALS = word_set("primary secondary")
 
 @dataclass(frozen=True)
 class Item:
-    """A word of a text, a form of several words, or a sign.
+    """A word, a form of several words or a sign of a text, from character ``start`` to ``end`` (exclusive)."""
 
-    Attributes:
-        kind: ``adjective`` or ``noun`` if a lexicon lists it, with its canonical word; else ``other``.
-        start, end: characters of the text, end exclusive.
-    """
-
-    kind: str
-    word: str
+    kind: str  # adjective or noun if a lexicon lists it, else other
+    word: str  # canonical if listed
     start: int
     end: int
 
 
 class Reader:
-    """Reads texts as items.
-
-    Args:
-        adjectives, nouns: surface forms to canonical words.
-    """
+    """Reads texts as items, by the surface forms of adjectives and nouns to their canonical words."""
 
     def __init__(self, adjectives: Mapping[str, str], nouns: Mapping[str, str]) -> None:
         self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -100,7 +86,7 @@ class Reader:
 
     @staticmethod
     def _tokens(text: str) -> list[re.Match[str]]:
-        """Return the tokens without hyphens: a hyphen joins like a space."""
+        """Return the tokens; a hyphen joins like a space."""
         return [m for m in TOKEN.finditer(text) if m.group() != "-"]
 
     def read(self, text: str) -> list[Item]:
@@ -111,8 +97,7 @@ class Reader:
         i = 0
         while i < len(tokens):
             for length in range(min(self.longest, len(tokens) - i), 0, -1):
-                known = self.forms.get(tuple(lowers[i : i + length]))
-                if known:
+                if known := self.forms.get(tuple(lowers[i : i + length])):
                     break
             else:
                 length, known = 1, None
@@ -131,11 +116,9 @@ def _is_participle(text: str, noun: Item) -> bool:
 
 
 def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
-    """Return whether the noun at this index is the last of its phrase for sure, not the first half of a compound."""
+    """Return whether the noun is surely the last of its phrase, not the first half of a compound."""
     # `red headed bird`; but a `red feathered tip` is a red tip.
-    if _is_participle(text, items[noun]) and items[noun].word not in MARKS:
-        return True
-    if noun + 1 == len(items):
+    if _is_participle(text, items[noun]) and items[noun].word not in MARKS or noun + 1 == len(items):
         return True
     after = items[noun + 1]
     return after.kind != "other" or after.word in FUNCTION_WORDS or not after.word[0].isalnum()
@@ -265,7 +248,6 @@ def near(items: list[Item]) -> Reading:
 
 
 def words_of(pairs: Iterable[tuple[Item, Item]]) -> set[tuple[str, str]]:
-    """Return pairs as canonical words."""
     return {(adjective.word, noun.word) for adjective, noun in pairs}
 
 
@@ -273,10 +255,8 @@ def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
     """Return nouns and their regular plurals, for nouns that no lexicon lists."""
     forms: dict[str, str] = {}
     for noun in nouns:
-        if re.search("[^aeiou]y$", noun):
-            plural = f"{noun[:-1]}ies"
-        else:
-            plural = noun + ("es" if re.search("(s|x|z|ch|sh)$", noun) else "s")
+        ending = "es" if re.search("(s|x|z|ch|sh)$", noun) else "s"
+        plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else noun + ending
         forms |= {noun: noun, plural: noun}
     return forms
 
@@ -284,16 +264,12 @@ def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
 def audit_captions(
     captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the violations and suspicions of captions of train and test_seen.
+    """Return the violations and suspicions of ``captions`` (image_id, caption_id, split and text).
 
     A suspicion is unexplained if no reading gives the adjective to another noun; the most unexplained come first.
-
-    Args:
-        captions: columns image_id, caption_id, split and text.
     """
     violations: list[dict[str, Any]] = []
-    suspected: Counter[str] = Counter()
-    unexplained: Counter[str] = Counter()
+    suspected, unexplained = Counter[str](), Counter[str]()
     examples: dict[str, list[dict[str, Any]]] = defaultdict(list)
     adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
@@ -314,8 +290,7 @@ def audit_captions(
         rows = [{name: column[place] for name, column in columns.items()} for place in places]
         explained = {adjective.start for adjective, _ in reading}
         open_questions = words_of(pair for pair in close if pair[0].start not in explained) & suspicious
-        for adjective, noun in sorted(violated):
-            pair = f"{adjective}_{noun}"
+        for pair in map("_".join, sorted(violated)):
             violations += [{"guarantee": "held out", "pair": pair, **row, "text": text} for row in rows]
         for adjective, noun in sorted(suspicious):
             pair = f"{adjective}_{noun}"
@@ -384,7 +359,7 @@ def audit_swapped(
     """Return the violations and counts of swapped captions.
 
     Args:
-        captions: columns image_id, caption_id, split and text of all images.
+        captions: image_id, caption_id, split and text, of all images.
     """
     captions = captions[captions["image_id"].isin(swapped["image_id"])]
     original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
@@ -425,7 +400,6 @@ def audit(
     """Return the content of audit.json.
 
     Args:
-        captions, splits, swapped: columns of the tables of those names.
         adjectives: surface forms to canonical words.
         nouns: likewise; None for the held-out nouns and their regular plurals.
         reported: violations that the steps have found, some of which stand for several (``count``).
@@ -489,14 +463,13 @@ def main(step: Audit) -> None:
         result["published"] = step.published.violations
     write_json(result, step.audit)
     violations, counts = result["violations"], result["counts"]
-    where = f"{step.dataset}/{step.composition}"
     for violation in violations[:MAX_LOGGED]:
         log.error("violation: %s", in_words(violation))
     if not violations:
         suspicions = counts["suspicions"], counts["suspicions_unexplained"]
-        log.info("%s: no violation; %d suspicions, %d of them unexplained", where, *suspicions)
+        log.info("%s: no violation; %d suspicions, %d of them unexplained", step.where, *suspicions)
     elif step.published and step.published.violations == "count":
-        log.warning("warning: %s: %d audit violations in the published split", where, counts["violations"])
+        log.warning("warning: %s: %d audit violations in the published split", step.where, counts["violations"])
     else:
         advice = (
             "to use this published split nevertheless, set split.published.violations to count"
@@ -504,7 +477,7 @@ def main(step: Audit) -> None:
             else "add the missing form to a lexicon, or set pairs.nouns so that pairs are found by a lexicon"
         )
         raise UserError(
-            f"{where}: {counts['violations']} audit violations (first: {in_words(violations[0])}); {advice}"
+            f"{step.where}: {counts['violations']} audit violations (first: {in_words(violations[0])}); {advice}"
         )
 
 

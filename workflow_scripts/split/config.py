@@ -15,20 +15,12 @@ TestSeen = Annotated[
     Literal["auto"] | PositiveInt,
     Field("auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"),
 ]
-PromptRule = Annotated[
-    Literal["pairs", "all"], Field("pairs", description="captions with a pair to judge; all as published")
-]
+PromptRule = Annotated[Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")]
 Draws = Annotated[int, Field(1, ge=1, description="images to be made for each prompt")]
-PerImage = Annotated[
-    int | None, Field(None, ge=1, description="most prompts per image and split, drawn by seed; null: all")
-]
-
+PerImage = Annotated[int | None, Field(None, ge=1, description="most prompts per image and split; null: all")]
 TrainOn = Annotated[
     Literal["train", "half", "all"],
-    Field(
-        "train",
-        description="images used for training: train; half: also the half of the test images that is not judged; all",
-    ),
+    Field("train", description="images used for training; half: train and the test images that are not judged"),
 ]
 
 
@@ -94,12 +86,7 @@ class Divergence(Section):
         "max", description="target compound divergence, from 0 to 1; max: the largest"
     )
     train: float = Field(0.6, gt=0, lt=1, description="fraction of the images; those in neither side are not used")
-    test: float = Field(
-        0.2,
-        gt=0,
-        lt=1,
-        description="fraction of the images: test_unseen, and test_seen unless it must be filled from train",
-    )
+    test: float = Field(0.2, gt=0, lt=1, description="fraction of the images: test_unseen and, if possible, test_seen")
     restarts: int = Field(3, ge=1, description="divisions from different first images, of which the best is kept")
 
     @field_validator("compound", mode="wrap")

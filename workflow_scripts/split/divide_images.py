@@ -25,11 +25,7 @@ from workflow_scripts.split.steps import DivideImages
 
 
 def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
-    """Return the numbers of images in train and in test for two fractions of ``images``; half rounds up.
-
-    Raises:
-        UserError: a side would be empty.
-    """
+    """Return the numbers of images in train and in test for two fractions of ``images``; half rounds up."""
     n_train = int(train * images + 0.5)
     n_test = min(int(test * images + 0.5), images - n_train)
     if min(n_train, n_test) < 1:
@@ -51,12 +47,7 @@ def divide_images(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the division, sorted by image_id, and a summary of target and result.
 
-    Args:
-        pairs: all occurrences, with columns image_id, adjective and noun.
-        ranking: columns of ``tables.RANKING``.
-
-    Raises:
-        UserError: a side would be empty.
+    ``pairs`` has image_id, adjective and noun of all occurrences.
     """
     images = sorted(set(image_ids))
     n_train, n_test = side_sizes(len(images), target.train, target.test)
@@ -96,12 +87,11 @@ def main(step: DivideImages) -> None:
     )
     write_table(division, step.division, DIVISION)
     write_json(summary, step.summary)
-    where = f"{step.dataset}/{step.composition}"
     for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", where, warning)
+        log.warning("warning: %s: %s", step.where, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
     divergences = summary["atom_divergence"], summary["compound_divergence"]
-    log.info("%s: %s images; atom divergence %.3f, compound divergence %.3f", where, sizes, *divergences)
+    log.info("%s: %s images; atom divergence %.3f, compound divergence %.3f", step.where, sizes, *divergences)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_table
 from workflow_scripts.core.tables import PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
 from workflow_scripts.plot.drawing import empty, name_rows, note, save, size, style
-from workflow_scripts.plot.labels import (
-    SPLIT_COLORS,
-    SPLIT_MARKS,
-    SPLIT_NAMES,
-    WORD_KINDS,
-    pair_words,
-    percent,
-    swatch,
-)
+from workflow_scripts.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, WORD_KINDS, pair_words, percent, swatch
 from workflow_scripts.split.steps import DrawSplits
 from workflow_scripts.stats.balance import Cut, cut_dominant
 
@@ -37,10 +29,9 @@ MAX_WORDS, MAX_PAIRS = 40, 40
 def occurrences_by_split(
     pairs: pd.DataFrame, ranking: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return adjective, noun and split of each occurrence of ranked words; test_swapped has those of swapped captions.
+    """Return adjective, noun and split of each undisputed occurrence of ranked words.
 
-    Disputed occurrences, which are not ranked either, are skipped. If a change replaces an adjective, the new one
-    counts.
+    test_swapped has the occurrences of the captions that were swapped, with the new adjectives.
     """
     ranked = pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])
     counted = pairs[ranked & (pairs["relation"] != "disputed")]
@@ -70,9 +61,8 @@ def name_words(axes: Axes, words: Sequence[str], margin: float) -> None:
     """Name the rows by words; the name of a color gets a swatch of it."""
     name_rows(axes, words, margin)
     colors = [swatch(word) for word in words]
-    if not any(colors):
-        return
-    axes.tick_params(axis="y", pad=18)
+    if any(colors):
+        axes.tick_params(axis="y", pad=18)
     beside = axes.get_yaxis_transform() + ScaledTranslation(-9 / 72, 0, axes.figure.dpi_scale_trans)
     for row, color in enumerate(colors):
         if color:
@@ -83,7 +73,7 @@ def name_words(axes: Axes, words: Sequence[str], margin: float) -> None:
 
 
 def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
-    """Return dots: the fraction of each word of ``kind``, adjective or noun, in each split."""
+    """Draw the fraction of each word of ``kind``, adjective or noun, in each split."""
     shares = word_shares(occurrences, kind)
     shown = shares.head(MAX_WORDS)
     sizes = occurrences["split"].value_counts()
@@ -119,7 +109,7 @@ def distribution(words: pd.Series) -> pd.DataFrame:
 
 
 def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) -> Figure:
-    """Return bars: the fraction of each word of ``kind`` in ``split``, as ``distribution`` returns them."""
+    """Draw the fractions of ``distribution`` as bars."""
     if shares.empty:
         return empty(f"No pair of ranked words in {SPLIT_NAMES[split]}.")
     figure = Figure(figsize=size(len(shares), 0.22, 1.1))
@@ -138,7 +128,7 @@ def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) ->
 
 
 def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
-    """Return, for each swapped pair, how many prompts have it before balancing and how many count after."""
+    """Draw how many prompts have each swapped pair before balancing and how many count after."""
     if not len(pairs):
         return empty("No caption was swapped.")
     before = pd.Series(pairs).value_counts().rename_axis("pair").reset_index(name="n")

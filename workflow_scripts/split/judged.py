@@ -35,11 +35,8 @@ def _halves(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFra
 def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, seed: int) -> pd.DataFrame:
     """Return image_id and split of the test images that may be prompted for and judged, sorted by both.
 
-    If some images of the data set have a file and others none, only those with a file are returned.
-
-    Args:
-        splits, images: columns of ``tables.SPLIT`` and ``tables.IMAGES``.
-        train_on: ``train`` and ``all`` judge every test image, ``half`` a seeded half of each test split.
+    If some images of the data set have a file and others none, only those with a file are returned. ``train_on`` half
+    judges a seeded half of each test split, any other every test image.
     """
     tests = _halves(splits, images, seed)
     kept = tests[~tests["learns"]] if train_on == "half" else tests

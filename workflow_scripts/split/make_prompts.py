@@ -74,7 +74,6 @@ def make_prompts(
     """Return the prompts, sorted by split (seen, unseen, swapped), image, caption and draw.
 
     Args:
-        captions, pairs, ranking, swapped: columns of the tables of those names.
         judged: image_id and split of the images that may be prompted for.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
@@ -99,8 +98,7 @@ def make_prompts(
     prompts = sample_per_image(prompts, per_image, seed, dataset, composition)
     prompts = prompts.loc[prompts.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(prompts)))
     numbers = prompts["caption_id"].astype("str")
-    if draws > 1:
-        numbers = numbers + "_" + prompts["draw"].astype("str")
+    numbers = numbers + "_" + prompts["draw"].astype("str") if draws > 1 else numbers
     # One folder holds the images of all splits.
     prompts["file_name"] = prompts["split"] + "/" + prompts["image_id"] + "/" + numbers + ".png"
     place = prompts["split"].map({split: place for place, split in enumerate(TESTS)})
@@ -147,18 +145,19 @@ def main(step: MakePrompts) -> None:
         dataset=step.dataset,
         composition=step.composition,
     )
-    where = f"{step.dataset}/{step.composition}"
     if prompts.empty:
-        raise UserError(f"{where}: no caption of the test images can be prompted; hold out more pairs or add captions")
+        raise UserError(
+            f"{step.where}: no caption of the test images can be prompted; hold out more pairs or add captions"
+        )
     counts = counts_of(prompts, judged, splits)
     write_table(prompts, step.prompts, PROMPTS)
     write_text(json_lines(prompts), step.jsonl)
     settings = {"prompts": step.prompt_rule, "draws": step.draws, "train_on": step.train_on}
     write_json({**settings, "splits": counts}, step.summary)
     for split, count in counts.items():
-        log.info("%s: %s: %d prompts, %d images", where, split, count["prompts"], count["images"])
+        log.info("%s: %s: %d prompts, %d images", step.where, split, count["prompts"], count["images"])
         if not count["prompts"]:
-            log.warning("warning: %s: no prompt in %s", where, split)
+            log.warning("warning: %s: no prompt in %s", step.where, split)
 
 
 if __name__ == "__main__":

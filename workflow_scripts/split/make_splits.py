@@ -10,6 +10,7 @@ is held out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -35,9 +36,7 @@ Result = tuple[pd.DataFrame, dict[str, Any]]
 
 def seen_target(unseen: int, images: int, setting: str | int) -> int:
     """Return how many images test_seen should have; ``setting`` is ``auto`` or a number."""
-    if setting != "auto":
-        return int(setting)
-    return min(unseen, images * MAX_SEEN_PERCENT // 100)
+    return min(unseen, images * MAX_SEEN_PERCENT // 100) if setting == "auto" else int(setting)
 
 
 def shuffled(images: Sequence[str], seed: int, dataset: str, composition: str) -> list[str]:
@@ -50,29 +49,21 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple
 
     A disputed occurrence must be covered but covers nothing, since it may be no pair at all.
 
-    Args:
-        occurrences: columns image_id, pair and disputed (bool).
-
     Returns:
         The images that are drawn, and those that were passed over, which stay in train.
     """
     needs = occurrences.groupby("image_id")["pair"].agg(set).to_dict()
     undisputed = occurrences[~occurrences["disputed"]].groupby("image_id")["pair"].agg(set).to_dict()
     # The number of images, not drawn so far, in which each pair occurs.
-    remaining: dict[str, int] = {}
-    for image in order:
-        for pair in undisputed.get(image, ()):
-            remaining[pair] = remaining.get(pair, 0) + 1
-    drawn: list[str] = []
-    passed: list[str] = []
+    remaining = Counter(pair for image in order for pair in undisputed.get(image, ()))
+    drawn, passed = list[str](), list[str]()
     for image in order:
         if len(drawn) == target:
             break
         pairs = undisputed.get(image, set())
-        if all(remaining.get(pair, 0) > (pair in pairs) for pair in needs.get(image, ())):
+        if all(remaining[pair] > (pair in pairs) for pair in needs.get(image, ())):
             drawn.append(image)
-            for pair in pairs:
-                remaining[pair] -= 1
+            remaining.subtract(pairs)
         else:
             passed.append(image)
     return drawn, passed
@@ -100,11 +91,7 @@ def sizes_of(splits: pd.DataFrame) -> dict[str, Any]:
 
 
 def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return, for each held-out pair, its images and those that it alone keeps from train.
-
-    Args:
-        held: columns image_id and pair, as ``holders`` returns them.
-    """
+    """Return, for each pair of ``holders``, its images and those that it alone keeps from train."""
     alone = held[~held["image_id"].duplicated(keep=False)]
     cost = pd.DataFrame({"images": held["pair"].value_counts(), "alone": alone["pair"].value_counts()})
     cost = cost.fillna(0).astype(int).rename_axis("pair").reset_index()
@@ -125,10 +112,6 @@ def make_splits(
 
     Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair goes to train
     (``moved_to_train``) and the next one of the seeded order takes its place.
-
-    Args:
-        pairs, ranking: columns of ``tables.PAIRS`` and ``tables.RANKING``.
-        test_seen: number of images, or ``auto``.
 
     Raises:
         UserError: train keeps less than a fifth of the images, or a test split would be empty.
@@ -171,14 +154,14 @@ def make_splits(
             f"train keeps {fraction:.1%} of the images, under {LOW_TRAIN:.0%}; the dearest held-out pairs, by images: "
             f"{costly}"
         )
-    if len(seen) < target:
-        warnings.append(too_few_seen(len(seen), target))
+    warnings += too_few_seen(len(seen), target)
     return splits, summary
 
 
-def too_few_seen(seen: int, target: int) -> str:
-    """Return the warning about a test_seen that is smaller than it should be."""
-    return f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs"
+def too_few_seen(seen: int, target: int) -> list[str]:
+    """Return a warning if test_seen is smaller than it should be."""
+    text = f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs"
+    return [text] if seen < target else []
 
 
 def published_splits(
@@ -216,13 +199,6 @@ def divided_splits(
     pair of ranked words in test_seen is undisputed in train: an image of test without a held-out pair, but with one
     that train has only disputed or not at all (it is disputed here, or too rare to be ranked), is in no split
     (``left_out``), like the ``unused`` ones.
-
-    Args:
-        division: columns of ``tables.DIVISION``.
-        pairs, ranking, test_seen: as ``make_splits`` takes them.
-
-    Raises:
-        UserError: a test split would be empty.
     """
     where = f"{dataset}/{composition}"
     side = division.set_index("image_id")["side"].sort_index()
@@ -254,8 +230,7 @@ def divided_splits(
             f"{len(skipped)} images of test are not used: without a held-out pair, but with one that train has only "
             "disputed, or not at all"
         )
-    if len(seen) < target:
-        warnings.append(too_few_seen(len(seen), target))
+    warnings += too_few_seen(len(seen), target)
     return splits, sizes_of(splits) | {
         "source": "divergence",
         "seed": seed,
@@ -290,14 +265,13 @@ def main(step: MakeSplits) -> None:
     with atomic(step.csv) as temporary:
         splits.to_csv(temporary, index=False, lineterminator="\n")
     write_json(summary, step.summary)
-    where = f"{step.dataset}/{step.composition}"
     for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", where, warning)
+        log.warning("warning: %s: %s", step.where, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
     if step.division:
-        log.info("%s: %s images; %d not used", where, sizes, len(summary["unused"]) + len(summary["left_out"]))
+        log.info("%s: %s images; %d not used", step.where, sizes, len(summary["unused"]) + len(summary["left_out"]))
     else:
-        log.info("%s: %s images; %d kept in train for their pairs", where, sizes, len(summary["moved_to_train"]))
+        log.info("%s: %s images; %d kept in train for their pairs", step.where, sizes, len(summary["moved_to_train"]))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Take a published split instead of drawing one: its held-out pairs, its images, its swapped captions.
 
 Words are folded to the lexicons' as everywhere (``grey_beaks`` is ``gray_bill``). What cannot be taken becomes a fault:
-a kind, a count and names. The audit counts faults among the violations and decides what happens; only a file that does
-not fit at all is an error here.
+a kind, a count and names, which the audit counts among the violations. Only a file that does not fit at all is an
+error here. ``adjectives`` and ``nouns`` are surface forms to canonical words.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import split_pair
 from workflow_scripts.core.io import empty_table
 from workflow_scripts.core.published import PublishedSplit
 from workflow_scripts.core.tables import SPLITS, SWAPPED
@@ -43,21 +44,11 @@ def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mappin
 def take_pairs(
     published: Collection[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, file: str | Path
 ) -> tuple[list[str], list[Fault]]:
-    """Return the held-out pairs, folded and sorted, and the faults.
+    """Return the held-out pairs, folded and sorted, and the faults; raises UserError if no pair is left.
 
     A pair of a word that the lexicons do not list is a fault: no caption can be searched for it.
-
-    Args:
-        adjectives, nouns: surface forms to canonical words.
-        file: named in errors.
-
-    Raises:
-        UserError: no pair is left.
     """
-    folded = {}
-    for pair in published:
-        adjective, noun = pair.split("_", 1)
-        folded[pair] = fold(adjective, noun, adjectives, nouns)
+    folded = {pair: fold(*split_pair(pair), adjectives, nouns) for pair in published}
     pairs = sorted({pair for pair in folded.values() if pair})
     if not pairs:
         raise UserError(
@@ -71,11 +62,7 @@ def take_pairs(
 def take_splits(
     published: PublishedSplit, images: Collection[str], file: str | Path
 ) -> tuple[pd.DataFrame, list[Fault]]:
-    """Return the splits of those of ``images`` that the file divides, sorted, and the faults.
-
-    Raises:
-        UserError: a split has no image.
-    """
+    """Return the splits of those of ``images`` that the file divides, sorted, and the faults."""
     known = set(images)
     split_of: dict[str, str] = {}
     duplicates = []
@@ -132,7 +119,6 @@ def changes_of(
         stated: noun, original_adj and new_adj (folded) of the one change in the file. Other changes get the noun that
             the adjective modifies in the caption, or an empty one if that is unknown.
         bearers: start of an adjective in ``text`` to its nouns.
-        adjectives: surface forms to canonical words.
     """
     changes = []
     for old, new in _replacements(Caption(text).words, Caption(swapped_text).words):
@@ -188,10 +174,7 @@ def take_swaps(
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """Return the swapped captions that fit the data set, sorted by image and caption, and the faults.
 
-    Args:
-        published: columns of ``published.CAPTION``.
-        captions, splits, pairs: those of the whole data set.
-        adjectives, nouns: surface forms to canonical words.
+    ``published`` is what ``core.published.read_data`` returns; the other tables are those of the whole data set.
     """
     rows, unusable = _usable_rows(published, captions, splits)
     bearers = _nouns_by_adjective(pairs[pairs["image_id"].isin(rows["image_id"])])

@@ -29,14 +29,7 @@ def n_heldout(ranked: int, fraction: float) -> int:
 
 
 def sample_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
-    """Return pairs drawn without replacement from those inside the window (ends included), sorted.
-
-    Args:
-        ranking: columns of ``tables.RANKING``.
-
-    Raises:
-        UserError: there are too few pairs to hold out.
-    """
+    """Return pairs drawn without replacement from those inside the window (ends included), sorted."""
     where = f"{dataset}/{composition}"
     n = n_heldout(len(ranking), draw.fraction)
     if n == 0:
@@ -57,11 +50,7 @@ def sample_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, c
 
 
 def check_listed(ranking: pd.DataFrame, listed: Sequence[str], dataset: str, composition: str) -> list[str]:
-    """Return the pairs that the config lists, sorted.
-
-    Raises:
-        UserError: a pair is not ranked or listed twice, or all ranked pairs are listed.
-    """
+    """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out."""
     ranked = pair_names(ranking).tolist()
     for pair in listed:
         if pair not in set(ranked):
@@ -83,16 +72,7 @@ def check_listed(ranking: pd.DataFrame, listed: Sequence[str], dataset: str, com
 def missing_pairs(
     occurrences: pd.DataFrame, ranking: pd.DataFrame, division: pd.DataFrame, dataset: str, composition: str
 ) -> list[str]:
-    """Return the ranked pairs that occur in test and not in train, sorted.
-
-    Args:
-        occurrences: all occurrences, disputed ones included, with columns image_id, adjective and noun.
-        ranking: columns of ``tables.RANKING``.
-        division: columns of ``tables.DIVISION``.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Return the ranked pairs that occur, disputed or not, in test and not in train, sorted."""
     side = occurrences["image_id"].map(division.set_index("image_id")["side"])
     pairs = pair_names(occurrences)
     missing = sorted(set(pairs[side == "test"]) & set(pair_names(ranking)) - set(pairs[side == "train"]))
@@ -150,10 +130,8 @@ def main(step: SampleHeldout) -> None:
         step.heldout,
     )
     unranked = f", {len(of_published['not_ranked'])} of them unranked" if of_published else ""
-    log.info(
-        "%s/%s: %d pairs are held out (%s)%s; %d are ranked",
-        step.dataset, step.composition, len(pairs), source, unranked, len(ranking),
-    )  # fmt: skip
+    text = "%s: %d pairs are held out (%s)%s; %d are ranked"
+    log.info(text, step.where, len(pairs), source, unranked, len(ranking))
 
 
 if __name__ == "__main__":

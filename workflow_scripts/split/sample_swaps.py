@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -50,35 +49,28 @@ def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def sample_swaps(swapped: pd.DataFrame, number: int, seed: int) -> pd.DataFrame:
-    """Draw ``number`` rows (all if there are fewer) of ``tables.SWAPPED`` without replacement.
-
-    Returns:
-        Columns number (from 1), image_id, caption_id, original, swapped, nouns and pairs.
-    """
+    """Draw ``number`` rows (all if there are fewer) of ``tables.SWAPPED`` without replacement."""
     drawn = rng(seed, "sample_swaps").permutation(len(swapped))[:number]
-    rows: list[dict[str, Any]] = []
-    for place, row in enumerate(swapped.iloc[drawn].itertuples(index=False), start=1):
-        rows.append(
-            {
-                "number": place,
-                "image_id": row.image_id,
-                "caption_id": row.caption_id,
-                "original": marked(row.text, [(c["start"], c["end"]) for c in row.changes]),
-                "swapped": marked(row.swapped_text, [(c["new_start"], c["new_end"]) for c in row.changes]),
-                "nouns": ", ".join(c["noun"] for c in row.changes),
-                "pairs": ", ".join(f"{c['new_adj']} {c['noun']}" for c in row.changes),
-            }
+    rows = [
+        (
+            place,
+            row.image_id,
+            row.caption_id,
+            marked(row.text, [(c["start"], c["end"]) for c in row.changes]),
+            marked(row.swapped_text, [(c["new_start"], c["new_end"]) for c in row.changes]),
+            ", ".join(c["noun"] for c in row.changes),
+            ", ".join(f"{c['new_adj']} {c['noun']}" for c in row.changes),
         )
+        for place, row in enumerate(swapped.iloc[drawn].itertuples(index=False), start=1)
+    ]
     columns = ["number", "image_id", "caption_id", "original", "swapped", "nouns", "pairs"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def as_text(sample: pd.DataFrame, heldout: Collection[str]) -> str:
     """Return the sample as numbered items, after an explanation."""
-    items = [
-        f"{row.number}.\noriginal: {row.original}\nswapped:  {row.swapped}\nnoun: {row.nouns}   pair: {row.pairs}\n"
-        for row in sample.itertuples(index=False)
-    ]
+    item = "{number}.\noriginal: {original}\nswapped:  {swapped}\nnoun: {nouns}   pair: {pairs}\n"
+    items = [item.format_map(row) for row in sample.to_dict("records")]
     return "\n".join([HEADER.format(heldout=", ".join(pair.replace("_", " ") for pair in sorted(heldout))), *items])
 
 

@@ -26,6 +26,10 @@ class CompositionStep(Step):
     dataset: str = Field(description="name of the data set")
     composition: str = Field(description="name of the composition")
 
+    @property
+    def where(self) -> str:
+        return f"{self.dataset}/{self.composition}"
+
 
 class DivideImages(CompositionStep):
     """Divide the images so that train and test diverge in their pairs, and hardly in their adjectives and nouns.
@@ -46,8 +50,7 @@ class SampleHeldout(CompositionStep):
     """Draw the pairs that are held out from the middle of the ranking, or take listed, published or missing ones.
 
     Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the 75th
-    percentile of the list sorted by frequency. With a division by divergence, the pairs missing from train are held
-    out.
+    percentile of the list sorted by frequency. With a division by divergence: the pairs missing from train.
     """
 
     ranking: Ranking
@@ -65,8 +68,7 @@ class SampleHeldout(CompositionStep):
 class MakeSplits(CompositionStep):
     """Divide the images into train, test_seen and test_unseen, or take a published division, or one by divergence.
 
-    An image of test_unseen has a held-out pair in some caption; test_seen is drawn from the rest; train is the
-    remainder.
+    An image of test_unseen has a held-out pair in some caption; test_seen is drawn from the rest.
     """
 
     captions: Captions

@@ -64,7 +64,6 @@ def candidates_of(
     Args:
         mentions: all of the caption, of any adjective.
         partners: a noun's held-out adjectives.
-        adjectives, nouns: surface forms, as ``wording.objection`` takes them.
         reasons: counts why mentions were not changed.
     """
     caption = Caption(text)
@@ -160,9 +159,7 @@ def _mentions(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
     """Return the mentions of each caption, in the order of the text."""
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
     ordered = pairs.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
-    columns = [
-        "adjective", "noun", "adjective_start", "adjective_end", "noun_start", "noun_end", "relation",
-    ]  # fmt: skip
+    columns = "adjective noun adjective_start adjective_end noun_start noun_end relation".split()
     for image, number, *mention in ordered[["image_id", "caption_id", *columns]].itertuples(index=False):
         mentions[image, number].append(Mention(*mention))
     return mentions
@@ -182,9 +179,9 @@ def swap_adjectives(
 
     Args:
         captions: those of test_seen.
-        pairs: their occurrences, of all adjectives; those of other captions are ignored.
+        pairs: occurrences of all adjectives; those of other captions are ignored.
         adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: surface forms of nouns.
+        nouns: surface forms.
     """
     partners: dict[str, list[str]] = defaultdict(list)
     for pair in sorted(heldout):
@@ -234,10 +231,7 @@ def counts_of(swapped: pd.DataFrame, captions: pd.DataFrame, heldout: Collection
 
 
 def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
-    """Return the surface forms, lower case, that occur in pairs as nouns more often than as adjectives.
-
-    They are nouns that a lexicon need not list.
-    """
+    """Return the lower-case forms that are nouns of pairs more often than adjectives; a lexicon need not list them."""
     texts = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
     counts: dict[str, Counter[str]] = {}
     for role in ("adjective", "noun"):
@@ -265,10 +259,9 @@ def main(step: SwapAdjectives) -> None:
         )
     write_table(swapped, step.swapped, SWAPPED)
     write_json(summary, step.summary)
-    where = f"{step.dataset}/{step.composition}"
     if swapped.empty:
-        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
-    log.info("%s: %d of %d captions of test_seen are swapped", where, summary["swapped"], summary["captions"])
+        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", step.where)
+    log.info("%s: %d of %d captions of test_seen are swapped", step.where, summary["swapped"], summary["captions"])
 
 
 if __name__ == "__main__":

@@ -73,7 +73,6 @@ STACKING = word_set(
     "small large long short thin thick fat wide straight curved wavy flat pointed sharp round oval oblong triangular "
     "stringy"
 )
-# Nouns for all of the bird.
 WHOLE_BIRD = frozenset({"bird", "body"})
 # Adverbs of degree; others are part of a phrase: `sharply pointed`.
 DEGREE_ADVERBS = word_set(
@@ -147,8 +146,6 @@ class Word:
 
 @dataclass(frozen=True)
 class Caption:
-    """A caption's text and its words."""
-
     text: str
 
     @cached_property
@@ -210,19 +207,18 @@ class _Place:
     def is_stacking(self) -> bool:
         return self.mention.adjective in STACKING
 
+    # The words directly beside the adjective and after the noun, or an empty string.
+
     @cached_property
     def before(self) -> str:
-        """The word directly before the adjective, or an empty string."""
         return self.caption.beside(self.first, -1) or ""
 
     @cached_property
     def after(self) -> str:
-        """The word directly after the adjective, or an empty string."""
         return self.caption.beside(self.last, 1) or ""
 
     @cached_property
     def after_noun(self) -> str:
-        """The word directly after the noun, or an empty string."""
         return self.caption.beside(self.noun_last, 1) or ""
 
     @cached_property
@@ -250,11 +246,9 @@ def contradicts(a: str, b: str) -> bool:
 
 
 def contradiction(caption: Caption, changed: Sequence[Mention], new: str, mentions: Sequence[Mention]) -> bool:
-    """Return whether the rest of the caption contradicts ``new`` (canonical) in the place of an adjective.
+    """Return whether the rest of the caption, whose ``mentions`` these are, contradicts ``new`` (canonical).
 
-    Args:
-        changed: mentions of one noun and one adjective.
-        mentions: all of the caption.
+    ``changed`` are mentions of one noun and one adjective, which ``new`` replaces.
     """
     noun, old = changed[0].noun, changed[0].adjective
     is_whole = noun in WHOLE_BIRD or old not in STACKING and noun == "feather"
@@ -277,12 +271,7 @@ def contradiction(caption: Caption, changed: Sequence[Mention], new: str, mentio
 def objection(
     caption: Caption, mention: Mention, new: str, adjectives: Mapping[str, str], nouns: Collection[str]
 ) -> str | None:
-    """Return why a mention's adjective cannot become ``new`` (canonical); None if it can.
-
-    Args:
-        adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: surface forms of nouns.
-    """
+    """Return why a mention's adjective cannot become ``new`` (canonical); None if it can."""
     adjective, noun = caption.at(mention.start, mention.end), caption.at(mention.noun_start, mention.noun_end)
     surface = caption.text[mention.start : mention.end].lower()
     if adjective is None or noun is None or adjectives.get(surface) != mention.adjective:
@@ -310,10 +299,8 @@ def _in_phrase(place: _Place) -> bool:
 
 def _beside_another(place: _Place, new: str) -> bool:
     """Return whether a color stands beside another one, or would be joined to itself: `black and black wings`."""
-    if any(
-        word.endswith("ish") or word in place.adjectives or word in UNLISTED_COLORS
-        for word in (place.before, place.after)
-    ):
+    beside = place.before, place.after
+    if any(word.endswith("ish") or word in place.adjectives or word in UNLISTED_COLORS for word in beside):
         return True
     return new in {place.adjectives.get(word) for word in place.caption.coordinated(place.first, place.last)}
 
@@ -418,10 +405,9 @@ def _ends_predicate(place: _Place) -> bool:
         start -= 1
     if start < 0:
         return False
-    if words[start] in COPULAS:
-        return True
     # `an eyering that is very black and small feet`.
-    return start > 0 and words[start - 1] in COPULAS and words[start] not in PHRASE_STARTS
+    is_degree = start > 0 and words[start - 1] in COPULAS and words[start] not in PHRASE_STARTS
+    return words[start] in COPULAS or is_degree
 
 
 def _noun_comes_sooner(place: _Place) -> bool:

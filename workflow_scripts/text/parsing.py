@@ -1,8 +1,4 @@
-"""Parse many texts with worker processes: each distinct text once, cached.
-
-A parser's keys must cover everything that its result depends on, so that the batch, the process and the order do not
-matter.
-"""
+"""Parse many texts with worker processes: each distinct text once, cached."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ CHUNK = 256  # texts per task of a worker
 
 
 class Parser(Protocol):
-    """``keys`` returns the keys of texts in the cache, ``parse`` their values."""
+    """``keys`` returns the keys of texts in the cache, which cover all that the values of ``parse`` depend on."""
 
     def keys(self, texts: Iterable[str]) -> list[bytes]: ...
     def parse(self, texts: Sequence[str]) -> list[bytes]: ...
@@ -55,15 +51,9 @@ def _work(texts: list[str]) -> list[bytes]:
 def parse_all(
     parser: Parser, items: Iterable[tuple[bytes, str]], processes: int
 ) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Parse texts; yield their keys and values, a chunk at a time, in any order.
+    """Parse texts, given with their keys; yield keys and values, a chunk at a time, in any order.
 
     At most two chunks per process are in memory, so that ``items`` may be endless.
-
-    Args:
-        items: keys and texts.
-
-    Raises:
-        UserError: a worker was killed.
     """
     source = iter(items)
     if processes == 1:
@@ -71,8 +61,7 @@ def parse_all(
             yield list(zip([k for k, _ in chunk], parser.parse([t for _, t in chunk]), strict=True))
         return
     # A forked worker shares the loaded pipeline; forking is safe only on Linux.
-    method = "fork" if sys.platform == "linux" else "spawn"
-    context = multiprocessing.get_context(method)
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(parser,)) as pool:
         running: dict[Future[list[bytes]], list[bytes]] = {}
         try:
@@ -98,12 +87,9 @@ def fill(
     processes: int,
     seen: Callable[[int], object] = lambda n: None,
 ) -> int:
-    """Parse the distinct texts of ``batches`` that are not cached; return how many there were.
+    """Parse the distinct texts of ``batches`` that are neither blank nor cached; return how many there were.
 
-    Blank texts are skipped.
-
-    Args:
-        seen: called with the size of each batch that was submitted.
+    ``seen`` is called with the size of each batch that was submitted.
     """
     pending: set[bytes] = set()
 

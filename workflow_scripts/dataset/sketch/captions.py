@@ -101,11 +101,10 @@ def _choice(dice: Dice, options: Sequence[tuple]) -> tuple:
 
 def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
     """Return one group of words for each value of the mention."""
-    groups = []
-    for kind, value in mention.values:
-        word = _choice(dice, SYNONYMS.get(value, ((value, 1),)))[0]
-        groups.append([(word, tuple((part, kind, value) for part in mention.parts))])
-    return groups
+    return [
+        [(_choice(dice, SYNONYMS.get(value, ((value, 1),)))[0], tuple((part, kind, value) for part in mention.parts))]
+        for kind, value in mention.values
+    ]
 
 
 def _nouns(mention: Mention, dice: Dice) -> tuple[list[Word], bool]:
@@ -139,14 +138,8 @@ def _clause(mention: Mention, dice: Dice) -> list[Word]:
     nouns, plural = _nouns(mention, dice)
     adjectives = _joined(_adjectives(mention, dice), "and")
     color_alone = len(mention.values) == 1 and mention.values[0][0] == "color"
-    closing = "in color" if color_alone and dice.chance(0.3) else ""
-    return [
-        *_words(dice.pick(("its", "the"))),
-        *nouns,
-        *_words("are" if plural else "is"),
-        *adjectives,
-        *_words(closing),
-    ]
+    closing = _words("in color") if color_alone and dice.chance(0.3) else []
+    return [*_words(dice.pick(("its", "the"))), *nouns, *_words("are" if plural else "is"), *adjectives, *closing]
 
 
 def _joined(groups: Sequence[list[Word]], joint: str) -> list[Word]:

@@ -16,13 +16,8 @@ from workflow_scripts.dataset.sketch.world import ATTRIBUTES, KINDS, Dice, Scene
 # The first sentence of every description.
 OPENING = "This is a drawing of a bird."
 # Sentences about a part; {a} is an article if the noun takes one.
-ONE_PHRASE = (
-    "It has {a}{adjectives} {noun}.",
-    "One can see {a}{adjectives} {noun}.",
-    "We see {a}{adjectives} {noun}.",
-    "You can see {a}{adjectives} {noun}.",
-    "There {is} {a}{adjectives} {noun}.",
-)
+OPENINGS = ("It has", "One can see", "We see", "You can see", "There {is}")
+ONE_PHRASE = tuple(f"{opening} {{a}}{{adjectives}} {{noun}}." for opening in OPENINGS)
 # Sentences about a color and a shape, used now and then.
 TWO_PHRASES = (
     "It has {a}{color} {noun} that {is} {shape}.",
@@ -44,10 +39,7 @@ Frequencies = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence and its negative, which says ``wrong`` instead of ``value``.
-
-    The opening has no negative and no part.
-    """
+    """A sentence and its negative, which says ``wrong`` instead of ``value``; the opening has only a text."""
 
     text: str
     negative: str | None = None
@@ -84,8 +76,7 @@ def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
 
 def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
     """Return the description up to each sentence, and the same ending with that sentence's negative, if it has one."""
-    texts: list[tuple[str, str | None]] = []
-    before = ""
+    texts, before = list[tuple[str, str | None]](), ""
     for sentence in sentences:
         texts.append((before + sentence.text, sentence.negative and before + sentence.negative))
         before += f"{sentence.text} "
@@ -99,8 +90,7 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
     # If no bird of the data set has another value, any other value will do.
     others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
     wrong = dice.weighted(list(others), list(accumulate(others.values())))
-    forms = TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE
-    form = dice.pick(forms)
+    form = dice.pick(TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE)
     options = NOUNS[part]
     noun, plural, _ = dice.weighted(options, list(accumulate(weight for *_, weight in options)))
     words = {value: _word(value, dice) for value in (*values.values(), wrong)}
@@ -119,8 +109,7 @@ def _word(value: str, dice: Dice) -> str:
 def _fill(form: str, words: Mapping[str, str], noun: str, plural: bool) -> str:
     """Fill a sentence with words by kind; shapes precede colors, as in `a long yellow bill`."""
     adjectives = " ".join(words[kind] for kind in reversed(KINDS) if kind in words)
-    sentence = form.format_map(
-        {**words, "a": "{a}", "adjectives": adjectives, "noun": noun, "is": "are" if plural else "is"}
-    )
+    given = {"a": "{a}", "adjectives": adjectives, "noun": noun, "is": "are" if plural else "is"}
+    sentence = form.format_map({**words, **given})
     next_word = sentence.partition("{a}")[2]
     return sentence.replace("{a}", "" if plural else "an " if next_word[0] in "aeiou" else "a ")

@@ -24,7 +24,7 @@ from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.names import Names, NamesOrNone
 from workflow_scripts.dataset.origins import Candidate, Published, obtain
-from workflow_scripts.dataset.reed import Files, read_caption_files, take
+from workflow_scripts.dataset.reed import PLACE, SHARED, Files, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "CUB_200_2011.tgz"
@@ -38,13 +38,8 @@ PUBLISHED = {
         # From TensorFlow Datasets.
         "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
     ),
-    CAPTIONS: Published(
-        (
-            "https://drive.google.com/file/d/0B0ywwgffWnLLZW9uVHNjb2JmNlE/view"
-            "?resourcekey=0-8y2UVmBHAlG26HafWYNoFQ",
-        )
-    ),
-}  # fmt: skip
+    CAPTIONS: Published((f"{SHARED}/0B0ywwgffWnLLZW9uVHNjb2JmNlE/view?resourcekey=0-8y2UVmBHAlG26HafWYNoFQ",)),
+}
 
 # Archives may be packed with any folders above; a Mac adds files `._name`.
 _CAPTIONS = re.compile(r"(?:^|.*/)text(?:_c10)?/([^/]+/(?!\._)[^/]+)\.txt")
@@ -55,10 +50,8 @@ _NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
 class Settings(Files):
     """Where the two archives are; by default, at their public addresses."""
 
-    images: NamesOrNone = Field(
-        PHOTOGRAPHS, description="name below root, address, or several in order; null: only captions"
-    )
-    captions: Names = Field([CAPTIONS, "cub_captions.zip"], description="name below root, address, or several in order")
+    images: NamesOrNone = Field(PHOTOGRAPHS, description=f"{PLACE}; null: only captions")
+    captions: Names = Field([CAPTIONS, "cub_captions.zip"], description=PLACE)
 
 
 def places(settings: Settings) -> dict[str, list[Candidate]]:
@@ -80,8 +73,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     files = {"captions": archive.summary}
     photographs: dict[str, tuple[str, int]] = {}
     boxes: dict[str, tuple[float, ...]] = {}
-    listed: list[str] = []
-    renamed: dict[str, str] = {}
+    listed, renamed = list[str](), dict[str, str]()
     photographs_archive = None
     if "images" in sources:
         archive = obtain(sources["images"], cache)
@@ -105,9 +97,8 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     }
     captions, images = take(captions, photographs, photographs_archive, limit=limit, seed=seed, folder=folder)
     for column, name in enumerate(("bbox_x", "bbox_y", "bbox_w", "bbox_h")):
-        images[name] = [
-            boxes[i][column] if i in boxes and i in photographs else float("nan") for i in images["image_id"]
-        ]
+        known = {i: box[column] for i, box in boxes.items() if i in photographs}
+        images[name] = [known.get(i, float("nan")) for i in images["image_id"]]
     return Loaded(captions, images, summary=summary)
 
 
@@ -135,17 +126,12 @@ def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
     return {old[0]: new for new, old in wanted.items() if len(old) == 1}
 
 
-def read_photographs(
-    archive: Path,
-) -> tuple[dict[str, tuple[str, int]], dict[str, tuple[float, ...]], list[str]]:
+def read_photographs(archive: Path) -> tuple[dict[str, tuple[str, int]], dict[str, tuple[float, ...]], list[str]]:
     """List the photographs of an archive.
 
     Returns:
         The name in the archive and the size in bytes, by image_id; the box x, y, w, h in pixels, by image_id; all
         image_ids of images.txt.
-
-    Raises:
-        UserError: no photographs, or a table that cannot be read.
     """
     wanted = ("images.txt", "bounding_boxes.txt")
     sizes, kept = contents(archive, lambda name: name.rsplit("/", 1)[-1] in wanted)
@@ -156,18 +142,15 @@ def read_photographs(
     for name in wanted:
         if name not in tables:
             raise UserError(f"{archive}: contains no {name}; get the archive again")
-    number_to_id = {
-        number: value[0].rsplit(".", 1)[0] for number, value in _numbered(archive, "images.txt", tables, 1).items()
-    }
+    numbered = _numbered(archive, "images.txt", tables, 1)
+    number_to_id = {number: name.rsplit(".", 1)[0] for number, (name,) in numbered.items()}
     boxes = {}
     for number, values in _numbered(archive, "bounding_boxes.txt", tables, 4).items():
         if number in number_to_id:
             try:
                 boxes[number_to_id[number]] = tuple(float(v) for v in values)
             except ValueError as error:
-                raise UserError(
-                    f"{archive}: bounding_boxes.txt: image {number}: {error}; get the archive again"
-                ) from error
+                raise UserError(f"{archive}: bounding_boxes.txt: image {number}: {error}; get it again") from error
     return photographs, boxes, sorted(number_to_id.values())
 
 

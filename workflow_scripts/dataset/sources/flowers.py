@@ -25,7 +25,7 @@ from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.names import SHA256, Names, NamesOrNone
 from workflow_scripts.dataset.origins import Candidate, Published, obtain
-from workflow_scripts.dataset.reed import Files, check_single, read_caption_files, take
+from workflow_scripts.dataset.reed import PLACE, SHARED, Files, check_single, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "102flowers.tgz"
@@ -42,14 +42,11 @@ PUBLISHED = {
     # The digests are from TensorFlow Datasets.
     PHOTOGRAPHS: _oxford(PHOTOGRAPHS, "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246"),
     LABELS: _oxford(LABELS, "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"),
-    CAPTIONS: Published(
-        (
-            "https://drive.google.com/file/d/0B0ywwgffWnLLcms2WWJQRFNSWXM/view"
-            "?resourcekey=0-Av8zFbeDDvNcF1sSjDR32w",
-        )
-    ),
-}  # fmt: skip
+    CAPTIONS: Published((f"{SHARED}/0B0ywwgffWnLLcms2WWJQRFNSWXM/view?resourcekey=0-Av8zFbeDDvNcF1sSjDR32w",)),
+}
 
+# Raised for truncated or altered files; NotImplementedError for MATLAB 7.3 files.
+_DAMAGE = (MatReadError, ValueError, TypeError, KeyError, IndexError, OSError, NotImplementedError, zlib.error)
 _CAPTIONS = re.compile(r"(?:^|.*/)text(?:_c10)?/(class_\d+/image_\d+)\.txt")
 _IMAGE = re.compile(r"(?:^|.*/)jpg/(image_\d+)\.jpg")
 
@@ -57,14 +54,10 @@ _IMAGE = re.compile(r"(?:^|.*/)jpg/(image_\d+)\.jpg")
 class Settings(Files):
     """Where the three files are; by default, at their public addresses."""
 
-    images: NamesOrNone = Field(
-        PHOTOGRAPHS, description="name below root, address, or several in order; null: only captions"
-    )
-    labels: Names = Field(LABELS, description="name below root, address, or several in order")
-    captions: Names = Field(CAPTIONS, description="name below root, address, or several in order")
-    labels_sha256: str | None = Field(
-        None, pattern=SHA256, description="null: the published one, of the public address"
-    )
+    images: NamesOrNone = Field(PHOTOGRAPHS, description=f"{PLACE}; null: only captions")
+    labels: Names = Field(LABELS, description=PLACE)
+    captions: Names = Field(CAPTIONS, description=PLACE)
+    labels_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
 
 
 def places(settings: Settings) -> dict[str, list[Candidate]]:
@@ -117,9 +110,6 @@ def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
     """Return image_id, caption_id, text and folder of all captions, sorted; and the files that are not UTF-8.
 
     ``folder`` is the class number in the name of the caption file's folder.
-
-    Raises:
-        UserError: the archive contains no caption files, or several for an image.
     """
     table, undecodable = read_caption_files(archive, _CAPTIONS, "text_c10/class_<number>/image_<number>.txt")
     place = table["name"].str.extract(r"class_0*(?P<folder>\d+)/(?P<image_id>.*)")
@@ -137,24 +127,11 @@ def read_photographs(archive: Path) -> dict[str, tuple[str, int]]:
 
 
 def read_labels(file: Path) -> dict[str, str]:
-    """Return the class of each image, by image_id; the labels are in the order of the images' numbers.
-
-    Raises:
-        UserError: not a MATLAB file, or one without a row of whole numbers ``labels``.
-    """
+    """Return the class of each image, by image_id; the labels are in the order of the images' numbers."""
     try:
         # From memory, because loadmat also tries the name with another ending.
         labels = loadmat(io.BytesIO(file.read_bytes())).get("labels")
-    except (
-        MatReadError,
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        OSError,
-        NotImplementedError,  # for MATLAB 7.3 files
-        zlib.error,
-    ) as error:
+    except _DAMAGE as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"{file}: truncated, damaged or not a MATLAB file ({reason}); get it again") from error
     if labels is None:

@@ -49,13 +49,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def with_images(
     captions: pd.DataFrame, source: str | None, paths: dict[str, str], *, seed: int, limit: int | None, folder: Path
 ) -> Loaded:
-    """Take at most ``limit`` images, and copy their files from ``source`` to ``folder``.
-
-    Args:
-        captions: columns of ``tables.CAPTIONS``.
-        source: folder of the images; None for only captions.
-        paths: as in ``find_files``.
-    """
+    """Take at most ``limit`` images, and copy their files from ``source`` (None: only captions) to ``folder``."""
     described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
     summary: dict[str, Any] = {}
     files: dict[str, Path] = {}
@@ -78,15 +72,10 @@ def with_images(
 
 
 def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
-    """Read a table of captions.
-
-    A row without a caption keeps its number, with an empty text.
+    """Read a table of captions; a row without a caption keeps its number, with an empty text.
 
     Returns:
         Columns of ``tables.CAPTIONS``; the path of each image that states one; the rows that were skipped.
-
-    Raises:
-        UserError: as ``read_records``; an image with two paths, an id that cannot be a path, no captions.
     """
     rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"])
     keep = rows["image_id"].fillna("").str.strip() != ""
@@ -100,8 +89,7 @@ def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
     if rows.empty:
         reason = f"{len(bad)} rows cannot be read, the first: {bad[0]}" if bad else "it has no rows"
         raise UserError(f"{file}: no captions: {reason}; correct the table")
-    first = rows.drop_duplicates("image_id")
-    for row in first.itertuples():
+    for row in rows.drop_duplicates("image_id").itertuples():
         try:
             safe_id(row.image_id)
         except UserError as error:
@@ -126,25 +114,16 @@ def _paths(file: Path, rows: pd.DataFrame) -> dict[str, str]:
     second = stated[stated["image_id"].duplicated()]
     if len(second):
         row = second.iloc[0]
-        raise UserError(
-            f"{file}: {row['where']}: image {row['image_id']!r} has a second path, {row['path']!r}; remove one"
-        )
+        place = f"{file}: {row['where']}"
+        raise UserError(f"{place}: image {row['image_id']!r} has a second path, {row['path']!r}; remove one")
     return dict(zip(stated["image_id"], stated["path"], strict=True))
 
 
-def find_files(
-    folder: Path, ids: list[str], paths: dict[str, str]
-) -> tuple[dict[str, Path], dict[str, dict[str, object]]]:
-    """Find the file of each image.
-
-    Args:
-        paths: relative to ``folder``; an image without one is found by its id.
+def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dict[str, Path], dict[str, Any]]:
+    """Find the file of each image, by its path relative to ``folder`` if it has one, else by its id.
 
     Returns:
         The files by image_id; for the summary, the files without captions and the images with several files.
-
-    Raises:
-        UserError: the folder is missing or contains none of the images, or a path leaves it.
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of images; correct the path")
