@@ -1,8 +1,10 @@
 """The documentation names files, tests and links that exist."""
 
 import ast
+import importlib
 import re
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -14,6 +16,8 @@ FOLDERS = "benchmarks|docs|envs|lexicons|presets|profiles|rules|schemas|tests|wo
 NAMED = re.compile(rf"(?<![\w./<>-])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w<{{*])(?:::(test_\w+))?")
 # Files that a user makes.
 USERS = {"README.md": ["lexicons/nouns/mine.yaml", "lexicons/nouns/mine.yaml"]}
+# Packages that are commands.
+COMMANDS = {"benchmarks.speed": "benchmarks.speed.__main__"}
 LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)")
 
 
@@ -45,12 +49,15 @@ def test_links_resolve(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_named_modules_exist(page: Path) -> None:
-    modules = re.findall(
-        r"(?:python|nproc-per-node=\w+ .*) -m (?:-- )?((?:benchmarks|workflow_scripts)[\w.]+)", page.read_text()
-    )
-    places = [ROOT.joinpath(*module.split(".")) for module in modules]
-    assert [place for place in places if not place.with_suffix(".py").exists() and not place.is_dir()] == []
+def test_commands_have_the_options_that_are_shown(page: Path) -> None:
+    # After ` -- ` come other programs' options.
+    text = re.sub(r" -- .*", "", page.read_text().replace("\\\n", " ").replace("-m -- ", "-m "))
+    for module, rest in re.findall(r" -m ((?:benchmarks|workflow_scripts)[\w.]+)([^\n`#]*)", text):
+        main = importlib.import_module(COMMANDS.get(module, module)).main
+        (declared,) = [kind for name, kind in get_type_hints(main).items() if name == "step"]
+        options = [option.split(".")[0].replace("-", "_") for option in re.findall(r"[ \[]--([a-z][\w.-]*)", rest)]
+        names = {field.alias or name for name, field in declared.model_fields.items()} | {"help"}
+        assert [option for option in options if option not in names] == [], module
 
 
 def test_readme_names_where_each_definition_is() -> None:

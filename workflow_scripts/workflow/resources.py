@@ -34,7 +34,7 @@ class Resources(Step):
 
     results: Path | None = Field(None, description="results folder of the run; default: the config's")
     config: Path = Field(ROOT / "config.yaml", description="config of the run")
-    json: bool = Field(False, description="print the table as JSON")  # type: ignore[assignment]
+    as_json: bool = Field(False, alias="json", description="print the table as JSON")
     profile: bool = Field(False, description="print lines to paste into a profile")
 
 
@@ -127,7 +127,7 @@ def main(step: Resources) -> None:
     if jobs.empty:
         raise UserError(f"{results}: no benchmark files; run the workflow first or name another folder")
     table = by_rule(jobs)
-    if step.json:
+    if step.as_json:
         print(table.to_json(orient="records", indent=2))
     else:
         print(profile(table) if step.profile else text(table))
