@@ -13,17 +13,11 @@ from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.io import atomic
 from workflow_scripts.core.progress import Progress
 
-# Fraction of a GPU's free memory; the training needs the rest.
-GPU_FRACTION = 0.5
+GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 
 
 class Activations:
-    """A table of floats in a file and, if it fits, its copy on the GPU.
-
-    Args:
-        file: the rows one after another, in the type in which they were computed.
-        shape: (rows, ...).
-    """
+    """A table of floats of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
 
     def __init__(self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
         self.file, self.shape, self.dtype, self.device = file, shape, dtype, device

@@ -22,12 +22,11 @@ def settle(threads: int) -> None:
 
 
 def find_device(name: str, key: str = "judge.device") -> torch.device:
-    """Return the device called auto, cpu or cuda; auto is a GPU where there is one."""
+    """Return the device called auto, cpu or cuda; auto is a GPU if there is one; errors name the config's ``key``."""
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError(f"{key}: cuda, but torch sees no GPU; use auto or cpu")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def is_gpu(device: torch.device) -> bool:
-    """Return whether ``device`` is a GPU."""
     return device.type == "cuda"

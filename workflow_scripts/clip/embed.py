@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]
 Item = tuple[Path, Box | None]
 
-# Batches encoded between two writes to the cache: what a killed run may lose.
-BATCHES_HELD = 16
-# Embeddings held as float64 at once.
-ROWS_HELD = 1 << 14
+BATCHES_HELD = 16  # encoded between two writes to the cache: what a killed run may lose
+ROWS_HELD = 1 << 14  # embeddings held as float64 at once
 
 
 class Encoder(Protocol):
@@ -56,11 +54,7 @@ class Encoding(Protocol):
 
 
 class Embedder:
-    """A judge's embeddings of images and captions, from the cache if it has them.
-
-    Args:
-        made: what else decides the bytes of an embedding: batch, threads, device, versions.
-    """
+    """A judge's embeddings of images and captions, cached; ``made`` is what else decides their bytes."""
 
     def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
         self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
@@ -72,7 +66,6 @@ class Embedder:
         return self._rows("images", keys, lambda rows: self.judge.encode_images([items[i] for i in rows], self.batch))
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
-        """Return (n, d) for captions."""
         keys = [key("caption", self.made, self.judge.hash, text) for text in texts]
         return self._rows("captions", keys, lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch))
 
@@ -107,15 +100,13 @@ class Embedder:
 
 
 def encoding_code() -> str:
-    """Return the identity of the code that decides an embedding."""
     return code_hash("workflow_scripts.clip.model:load_judge")
 
 
 @contextmanager
 def open_embedder(encoding: Encoding) -> Iterator[Embedder]:
     """Open the embedder of a step's judge, with its cache."""
-    # Imported late: torch is slow to import, and everything else here works with any encoder.
-    import torch
+    import torch  # slow to import, and everything else here works with any encoder
 
     from workflow_scripts.clip.model import load_judge
 
@@ -127,8 +118,7 @@ def open_embedder(encoding: Encoding) -> Iterator[Embedder]:
 
 def file_digest(path: Path) -> bytes:
     """Return 16 bytes over a file's content."""
-    # Making a buffer takes as long as reading a small image.
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb", buffering=0) as file:  # making a buffer takes as long as reading a small image
         return hashlib.blake2b(file.read(), digest_size=16).digest()
 
 
@@ -145,8 +135,7 @@ def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[
 def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct rows, and the index of each row among them.
 
-    Captions that a judge reads as equal (because of case or truncation) must tie, whatever a matrix product does to
-    the last bits of its columns.
+    So captions that a judge reads as equal tie, whatever a matrix product does to the last bits of its columns.
     """
     first: dict[bytes, int] = {}
     index = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(vectors)], int)
@@ -155,11 +144,8 @@ def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length.
-
-    torch keeps to its number of threads, and so gives the same bytes.
-    """
-    import torch
+    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length."""
+    import torch  # which keeps to its number of threads, and so gives the same bytes
 
     columns = torch.from_numpy(np.ascontiguousarray(texts)).T
     return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()

@@ -22,15 +22,12 @@ Transform = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a tower: its name, its modules and parameters, and its function."""
-
     name: str
     parts: tuple[nn.Module | nn.Parameter, ...]
     run: Transform
 
     @property
     def trains(self) -> bool:
-        """Whether any of its parameters does."""
         return any(p.requires_grad for part in self.parts for p in _parameters(part))
 
 
@@ -45,16 +42,10 @@ class ImageCut:
 
 @dataclass(frozen=True)
 class TextCut:
-    """A text tower in two.
+    """A text tower in two, after block ``behind``."""
 
-    Args:
-        below: maps ids (n, length) to floats (n, length, width), for any length that holds all tokens up to the end.
-        above: maps these and the ids to features (n, d).
-        behind: the last block of ``below``.
-    """
-
-    below: Transform
-    above: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    below: Transform  # ids (n, length) to floats (n, length, width), for any length that holds the end
+    above: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # these and the ids to features (n, d)
     behind: str
 
 

@@ -116,17 +116,13 @@ def construct(model_cfg: dict[str, Any]) -> Any:
 
 @dataclass
 class Built:
-    """A model with its open_clip configs.
-
-    Attributes:
-        unused: tensors of a tower's weights that the model has no place for.
-    """
+    """A model with its open_clip configs."""
 
     model: Any
     model_cfg: dict[str, Any]
     preprocess_cfg: dict[str, Any]
     vocabulary: list[str] | None
-    unused: list[str]
+    unused: list[str]  # tensors of a tower's weights that the model has no place for
 
 
 def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
@@ -248,7 +244,6 @@ class Judge:
 
     @property
     def width(self) -> int:
-        """The length d of an embedding."""
         with torch.inference_mode():
             return self._texts(tokenize(self.tokenizer, [""]).numpy()).shape[1]
 

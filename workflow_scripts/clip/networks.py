@@ -55,10 +55,7 @@ class WordTower(nn.Module):
 class ConvTower(nn.Module):
     """Pixels to a vector: convolutions that halve the picture, the mean over what remains, a projection.
 
-    Args:
-        widths: channels after each halving.
-        depths: residual convolutions after each halving.
-        features: channels of the last picture, which is averaged as the phrases of a caption are summed.
+    After each halving there are ``widths`` channels and ``depths`` residual convolutions, at the end ``features``.
     """
 
     def __init__(

@@ -28,14 +28,11 @@ class Content(NamedTuple):
     name: str
 
 
-# An image, as a file or its content, and the bounding box of its object.
-Item = tuple[Path | Content, Box | None]
+Item = tuple[Path | Content, Box | None]  # an image, and the bounding box of its object
 
-# Images of one size that are resized together; as many decoded images are held in memory.
-FITTED_AT_ONCE = 16
+FITTED_AT_ONCE = 16  # images of one size that are resized together; as many decoded ones are held in memory
 
-# The defaults of open_clip's PreprocessCfg, in its order.
-PREPROCESS: dict[str, Any] = {
+PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
     "mode": "RGB",
     "mean": (0.48145466, 0.4578275, 0.40821073),
@@ -47,15 +44,12 @@ PREPROCESS: dict[str, Any] = {
 
 
 def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int, int, int]:
-    """Return the square around a bounding box, clipped to the image, as the paper's judge crops.
+    """Return left, top, right and bottom of the square around a box, clipped to the image, as the paper's judge crops.
 
     Args:
         box: x, y, width, height in pixels.
         size: the image's width and height.
         half: half the square's side, in longer sides of the box.
-
-    Returns:
-        left, top, right, bottom.
     """
     x, y, width, height = box
     reach = int(max(width, height) * half)

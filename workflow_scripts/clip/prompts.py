@@ -90,7 +90,6 @@ def read_texts(path: Path, what: str) -> dict[str, list[str]]:
 
 def open_clip_metadata() -> Any:
     """Return open_clip's lists of CLIP's templates and of ImageNet's names."""
-    # Imported late, because torch is slow to import.
-    from workflow_scripts.clip.vision import open_clip
+    from workflow_scripts.clip.vision import open_clip  # torch is slow to import
 
     return open_clip().zero_shot_metadata

@@ -44,7 +44,6 @@ def embed(tower: Any, ids: torch.Tensor) -> torch.Tensor:
 
 
 def mask(tower: Any, x: torch.Tensor) -> torch.Tensor:
-    """Return the causal mask for x (n, length, width)."""
     return tower.attn_mask[: x.shape[1], : x.shape[1]]
 
 
@@ -86,9 +85,9 @@ def encode_texts(model: Any, ids: torch.Tensor, at_once: int) -> torch.Tensor:
 
 
 def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Group captions by length: the rows of each group, and their ids cut to the next of ``LENGTHS``.
+    """Group captions, ids (n, context length), by length: the rows of each group, and their ids cut to the next LENGTH.
 
-    ids: (n, context length). A group may be empty. Without a ``causal_tower`` all captions are one group, uncut.
+    A group may be empty. Without a ``causal_tower`` all captions are one group, uncut.
     """
     if causal_tower(model) is None:
         return [(torch.arange(len(ids)), ids)]

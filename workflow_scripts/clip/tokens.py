@@ -17,10 +17,8 @@ from workflow_scripts.core.cli import log
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
 PAD, UNKNOWN, END = 0, 1, 2
 SPECIAL = ("<pad>", "<unknown>", "<end>")
-# As open_clip has it.
-DEFAULT_LENGTH = 77
-# Captions tokenized at once in the search for truncated ones.
-AT_ONCE = 10_000
+DEFAULT_LENGTH = 77  # as open_clip has it
+AT_ONCE = 10_000  # captions tokenized together in the search for truncated ones
 
 Tokenizer = Callable[..., torch.Tensor]
 
@@ -31,10 +29,7 @@ def clean(caption: str) -> str:
 
 
 def make_vocabulary(captions: Iterable[str]) -> list[str]:
-    """Return the special tokens, then the words of ``captions``, most frequent first (ties by name).
-
-    Words that occur once are ``<unknown>``, so that this token is trained too.
-    """
+    """Return the special tokens, then the words that occur more than once, most frequent first (ties by name)."""
     counts = Counter(word for caption in captions for word in WORD.findall(clean(caption)))
     return [*SPECIAL, *sorted((w for w in counts if counts[w] > 1), key=lambda w: (-counts[w], w))]
 
@@ -72,10 +67,7 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None) -
 
 
 def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:
-    """Clean captions and return their ids (n, context_length).
-
-    A long caption is truncated before its end token, because CLIP's text feature is that of the end token.
-    """
+    """Return ids (n, context_length) of cleaned captions; long ones are truncated before their end token."""
     return tokenizer([clean(caption) for caption in captions])
 
 

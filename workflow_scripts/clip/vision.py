@@ -11,8 +11,7 @@ from types import ModuleType
 
 import torch
 
-# The definitions live as long as their libraries.
-_libraries: list[torch.library.Library] = []
+_libraries: list[torch.library.Library] = []  # as long as they live, their definitions do
 
 
 def import_torchvision() -> None:

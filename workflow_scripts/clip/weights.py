@@ -89,7 +89,7 @@ def rename(names: list[str], table: list[tuple[re.Pattern[str], str]]) -> dict[s
 
 
 def start(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) -> list[str]:
-    """Load ``weights`` into ``module``; return the names of unused tensors, sorted.
+    """Load ``weights`` of file ``where`` into ``module``; return the names of unused tensors, sorted.
 
     The batch norms' counters of batches may be missing, because nothing reads them.
     """

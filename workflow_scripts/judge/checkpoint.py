@@ -14,8 +14,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic
 
-# Seconds between two checkpoints: the work that a kill may cost.
-EVERY = 20.0
+EVERY = 20.0  # seconds between two checkpoints: the work that a kill may cost
 
 
 def moving(model: nn.Module) -> set[str]:
@@ -33,10 +32,7 @@ def moving(model: nn.Module) -> set[str]:
 class Checkpoint:
     """The state of a training in ``file``. The last one stays, so that a finished training is not repeated.
 
-    Args:
-        model: in the mode in which it trains.
-        unit: what a row of the training's log stands for, an epoch or a step.
-        fraction: of the training's time, at most, for writing checkpoints.
+    ``unit`` is what a row of the log stands for. At most ``fraction`` of the time is for writing checkpoints.
     """
 
     def __init__(

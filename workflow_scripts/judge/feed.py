@@ -30,10 +30,8 @@ from workflow_scripts.judge.parallel import Group
 Images = Callable[..., torch.Tensor]
 Captions = Callable[[np.ndarray], torch.Tensor]
 
-# Images that a thread reads at once.
-READ_AT_ONCE = 64
-# Images or captions that go through a frozen part at once.
-FROZEN_AT_ONCE = 64
+READ_AT_ONCE = 64  # images of a thread
+FROZEN_AT_ONCE = 64  # images or captions that go through a frozen part together
 
 
 def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, file: Path) -> None:
@@ -76,7 +74,6 @@ class Feed:
             log.info("judge.flip: every epoch runs the whole image tower, including its frozen part")
 
     def images(self, items: Sequence[Item], name: str) -> Images:
-        """Return the features of ``items``, kept in file ``name``."""
         if self.image_cut:
             return self._frozen_images(self.image_cut, items, self._file(name))
         judge, file = self.judge, self._file(name)
@@ -100,7 +97,6 @@ class Feed:
         return whole_captions(self.judge, ids)
 
     def clear(self) -> None:
-        """Remove the files."""
         self.group.wait()
         for file in self.files if self.group.first else ():
             file.unlink(missing_ok=True)

@@ -9,11 +9,8 @@ import torch.nn.functional as F
 def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return the mean of two cross-entropies: each image among all texts of the batch, each text among all images.
 
-    Equal captions in a batch count as wrong for each other, as in the paper.
-
-    Args:
-        images, texts: (n, d), rows of unit length; row i of one belongs to row i of the other.
-        scale: the inverse temperature.
+    Equal captions in a batch count as wrong for each other, as in the paper. ``images`` and ``texts`` are (n, d), of
+    unit length; ``scale`` is the inverse temperature.
     """
     logits = scale * images @ texts.T
     target = torch.arange(len(images), device=images.device)

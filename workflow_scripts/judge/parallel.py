@@ -26,10 +26,9 @@ from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
 
-# Longest wait for the other processes within a step. A process that dies is noticed at once, a host that loses its
-# power or its network only by this.
+# Longest waits: within a step (by which a host that lost its power or network is noticed), and while the first process
+# reads images or evaluates.
 STEP = timedelta(minutes=10)
-# Longest wait while the first process reads images or evaluates.
 PATIENCE = timedelta(days=2)
 
 
@@ -91,11 +90,9 @@ class _Gather(torch.autograd.Function):
 
 
 def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:
-    """Return the device of this process, one of ``gpus`` processes on this host.
+    """Return the device, of the kind of ``device``, of this process, one of ``gpus`` on this host.
 
-    Args:
-        device: a device of the kind to use.
-        asked: the device in the config; several processes share the CPU only if it is cpu.
+    ``asked`` is the device in the config: several processes share the CPU only if it is cpu.
     """
     if asked == "cpu" or max(gpus, int(os.environ.get("WORLD_SIZE", 1))) == 1:
         return device

@@ -39,10 +39,8 @@ from workflow_scripts.judge.training import (
 )
 from workflow_scripts.split.judged import judge_images, judged_images
 
-# The setting that errors of several processes name.
-GPUS = "judge.gpus"
-# Test images that show whether a training goes wrong; stage score computes the scores.
-WATCHED = 1000
+GPUS = "judge.gpus"  # the setting that errors of several processes name
+WATCHED = 1000  # test images that show whether a training goes wrong; stage score computes the scores
 # What decides a training's weights and log, apart from its inputs and settings.
 TRAINING = ("workflow_scripts.judge.train_judge:learn", "workflow_scripts.clip.model:build")
 
@@ -51,20 +49,13 @@ File = tuple[Path, Box | None]
 
 @dataclass(frozen=True)
 class Material:
-    """What a judge learns from.
+    """What a judge learns from."""
 
-    Attributes:
-        items: the images with their boxes.
-        texts: their captions, grouped by image.
-        first, count: for each image its first caption and how many.
-        watched: by split, test images and a caption of each, which show whether the training goes well.
-    """
-
-    items: list[File]
-    texts: list[str]
-    first: np.ndarray
-    count: np.ndarray
-    watched: dict[str, tuple[list[File], list[str]]]
+    items: list[File]  # images with their boxes
+    texts: list[str]  # their captions, grouped by image
+    first: np.ndarray  # of each image the first caption
+    count: np.ndarray  # and how many
+    watched: dict[str, tuple[list[File], list[str]]]  # by split, test images and a caption of each
 
 
 def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[File]:
@@ -107,7 +98,6 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
 
 
 def read_material(step: TrainJudge) -> Material:
-    """Read the images and captions of a step."""
     captions = read_table(step.captions, tables.CAPTIONS)
     images = read_table(step.images, tables.IMAGES)
     splits = read_table(step.splits, tables.SPLIT)
@@ -139,11 +129,7 @@ def training_key(step: TrainJudge, material: Material, device: torch.device, pro
 
 
 def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
-    """Return the function that measures how often watched images retrieve their captions.
-
-    Args:
-        watched: by split, n images and a caption of each.
-    """
+    """Return the function that measures how often images retrieve their captions; ``watched``: n of each, by split."""
 
     def unit(encode: Images | Captions, n: int) -> np.ndarray:
         with torch.inference_mode(), autocast(precision, judge.device):
@@ -166,8 +152,7 @@ def learn(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Train a model in place, or only evaluate it if there are no epochs; return the rows of its log.
 
-    Args:
-        work: folder of the checkpoint, which stays, and of files that are removed at the end.
+    Folder ``work`` gets the checkpoint, which stays, and files that are removed at the end.
     """
     tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
     judge = Judge(built.model, tokenizer, Preprocess(built.preprocess_cfg, config.crop), device, threads)

@@ -181,10 +181,7 @@ def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -
     """Return how often an image's caption is nearest to it among those of its group of ``group`` images.
 
     Ties count by their fraction. Rows after the last full group are ignored; fewer than ``group`` rows are one group.
-    NaN without rows.
-
-    Args:
-        images, texts: (n, d), rows belonging together.
+    NaN without rows. Rows of ``images`` and ``texts``, (n, d) each, belong together.
     """
     n = len(images)
     size = min(group, n)
