@@ -26,13 +26,7 @@ def deviation(reached: float, wanted: float) -> float:
 
 
 def plain_greedy(
-    atoms: Sequence[Bag],
-    compounds: Sequence[Bag],
-    n_train: int,
-    n_test: int,
-    atom: float,
-    compound: float,
-    first: int,
+    atoms: Sequence[Bag], compounds: Sequence[Bag], n_train: int, n_test: int, atom: float, compound: float, first: int
 ) -> tuple[list[int], list[int], list[tuple[float, float]]]:
     """Train, test, and (D_A, D_C) after each step; the arguments are those of ``greedy``, samples as bags."""
     atoms, compounds = [Counter(bag) for bag in atoms], [Counter(bag) for bag in compounds]

@@ -217,8 +217,7 @@ def test_not_utf_8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "things"),
-    [([], "samples"), ([sample(["x"], "")] * 2, "atoms"), ([sample([])] * 2, "compounds")],
+    ("lines", "things"), [([], "samples"), ([sample(["x"], "")] * 2, "atoms"), ([sample([])] * 2, "compounds")]
 )
 def test_an_empty_side(lines: list[Any], things: str, tmp_path: Path) -> None:
     good = put(tmp_path / "good.jsonl", [sample(["x"])])

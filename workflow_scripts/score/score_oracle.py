@@ -51,9 +51,7 @@ def score_set(
     own = swapped if entry_set.split == "test_swapped" else original
     other = swapped if entry_set.distractors == "swapped" else original
     entry_set = replace(
-        entry_set,
-        entries=as_facts(entry_set.entries, own, known),
-        pool=as_facts(entry_set.pool, other, known),
+        entry_set, entries=as_facts(entry_set.entries, own, known), pool=as_facts(entry_set.pool, other, known)
     )
     numbered = number(entry_set, inputs.classes)
     captions = [known[text] for text in numbered.texts]

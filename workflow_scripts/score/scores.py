@@ -14,14 +14,7 @@ from workflow_scripts.core.io import atomic_folder, read_table, write_json, writ
 from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.rounding import DECIMALS, rounded
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED
-from workflow_scripts.score.entries import (
-    ENTRY,
-    EntrySet,
-    Numbered,
-    class_names,
-    entry_sets,
-    pool_summary,
-)
+from workflow_scripts.score.entries import ENTRY, EntrySet, Numbered, class_names, entry_sets, pool_summary
 from workflow_scripts.score.steps import ScoreStep
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.stats import balance
@@ -168,12 +161,7 @@ def _sampled(step: ScoreStep, hits: pd.Series) -> dict[str, Any]:
 
 
 def set_summary(
-    step: ScoreStep,
-    entry_set: EntrySet,
-    numbered: Numbered,
-    table: pd.DataFrame,
-    cut: balance.Cut | None,
-    prompts: str,
+    step: ScoreStep, entry_set: EntrySet, numbered: Numbered, table: pd.DataFrame, cut: balance.Cut | None, prompts: str
 ) -> dict[str, Any]:
     """Return the summary of one score; ``prompts`` says which of the split's captions it covers."""
     result: dict[str, Any] = {

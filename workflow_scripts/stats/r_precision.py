@@ -154,14 +154,7 @@ class Judged:
 
 
 def judge(
-    similarities: Similarities,
-    texts: int,
-    entries: Entries,
-    pool: Pool,
-    *,
-    candidates: int,
-    ties: Ties,
-    seed: int,
+    similarities: Similarities, texts: int, entries: Entries, pool: Pool, *, candidates: int, ties: Ties, seed: int
 ) -> Judged:
     """Score ``entries`` against ``pool``.
 
