@@ -14,28 +14,14 @@ COMPOUNDS_ALPHA = 0.1
 
 
 def chernoff(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
-    """Return the Chernoff coefficient Σ p^alpha q^(1−alpha) of two distributions over the same items.
-
-    It is 1 for equal distributions and 0 for those that share no item. Source: Keysers et al. 2020, section 2.1.
-
-    Args:
-        p, q: vectors of equal length, nonnegative, each with sum 1.
-        alpha: strictly between 0 and 1.
-    """
+    """Return Σ p^alpha q^(1−alpha): 1 for equal distributions, 0 for those that share no item."""
     if not 0 < alpha < 1:
         raise ValueError(f"alpha: expected a number strictly between 0 and 1, got {alpha}")
     return float(np.dot(np.power(p, alpha), np.power(q, 1 - alpha)))
 
 
 def divergence(train: ArrayLike, test: ArrayLike, alpha: float) -> float:
-    """Return one minus the Chernoff coefficient of train (as P) and test (as Q), in [0, 1].
-
-    Args:
-        train, test: vectors of equal length of nonnegative weights; each is divided by its sum.
-
-    Raises:
-        UserError: a side has no weight, and so no distribution.
-    """
+    """Return one minus the Chernoff coefficient of weights, each side divided by its sum; UserError if that is 0."""
     train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
     totals = train.sum(), test.sum()
     for side, total in zip(("train", "test"), totals, strict=True):

@@ -42,12 +42,7 @@ def truncated(name: str, most: int) -> str:
 
 
 def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> Figure:
-    """Draw bars: the fractions of train and of a test split that the most frequent atoms or compounds have.
-
-    Args:
-        distribution: one of ``distributions`` in divergence.json.
-        row: the measurement of the split's captions.
-    """
+    """Draw the fractions of train and test that the most frequent parts have; ``row``: the split's measurement."""
     definition, kind, split = (distribution[key] for key in ("definition", "kind", "split"))
     names = [part_name(definition, name) for name in distribution["names"]]
     above = max(map(len, names)) > BESIDE
@@ -97,11 +92,7 @@ def shares_description(distribution: Mapping[str, Any]) -> str:
 
 
 def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
-    """Draw lines, both divergences after each image of the greedy division, and marks, those after exchanges.
-
-    Args:
-        division: the content of division.json.
-    """
+    """Draw both divergences after each image of the greedy division, and marks for those after exchanges."""
     path = division["path"]
     figure = Figure(figsize=(WIDTH, 4.9))
     all_axes = figure.subplots(2, 1, sharex=True)

@@ -131,8 +131,7 @@ def _count(parents, depths, nodes, branching):
 
 @njit(cache=True)
 def plan(heads, offsets, nodes, branching, limit):
-    """Return for each tree the largest size whose compounds, with all smaller ones, are at most ``limit``, the number
-    of these, and the number of larger ones, which are cut."""
+    """Return for each tree the largest size with at most ``limit`` compounds up to it, their number, and the rest's."""
     trees = len(offsets) - 1
     largest = np.empty(trees, np.int64)
     found = np.empty(trees, np.int64)

@@ -94,14 +94,12 @@ class State(NamedTuple):
     reached: np.ndarray  # D_A and D_C after the last step
 
     def copy(self) -> State:
-        """Return an independent copy."""
         atoms, compounds = (
             kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds)
         )
         return State(self.order.copy(), self.sizes, atoms, compounds, self.reached.copy())
 
     def score(self, goal: Goal) -> float:
-        """Return the score with the hard penalty; lower is better."""
         atom, compound = self.reached
         return score(goal, atom, compound, HARD)
 

@@ -50,12 +50,7 @@ def greedy(
     first: int,
     progress: Progress | None = None,
 ) -> Division:
-    """Divide ``samples`` greedily, starting with sample ``first`` in train.
-
-    Args:
-        n_train, n_test: samples of each side, at least 1 and together at most all.
-        atom, compound: the wanted D_A and D_C.
-    """
+    """Divide ``samples`` for the wanted D_A and D_C, starting with sample ``first`` in train."""
     kinds = as_items(samples.atoms, ATOMS_ALPHA), as_items(samples.compounds, COMPOUNDS_ALPHA)
     sides = empty_sides(kinds[0]), empty_sides(kinds[1])
     side_of = np.full(len(samples), -1, np.int8)

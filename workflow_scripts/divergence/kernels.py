@@ -54,7 +54,6 @@ def as_items(matrix: sparse.csr_array, alpha: float) -> Items:
 
 
 def empty_sides(items: Items) -> Sides:
-    """Return sides without samples."""
     shape = (2, len(items.item_starts) - 1)
     return Sides(np.zeros(shape), np.zeros(shape), np.zeros(2), np.zeros(1), np.zeros((2, len(items.totals))))
 
@@ -79,7 +78,6 @@ class Kind(NamedTuple):
 
 @njit(cache=True)
 def power(x, exponent):
-    """Return x to the power of the exponent."""
     return np.sqrt(x) if exponent == 0.5 else x**exponent
 
 
@@ -200,7 +198,6 @@ def overlap_after(kind, out, into, side, both):
 
 @njit(cache=True)
 def divergence_after(kind, out, into, side, both, overlap):
-    """Return the divergence after an exchange, with ``overlap_after``."""
     items, sides, other = kind.items, kind.sides, 1 - side
     more = items.totals[into] - items.totals[out]
     here, there = sides.totals[side] + more, sides.totals[other] - (more if both else 0.0)
@@ -211,7 +208,6 @@ def divergence_after(kind, out, into, side, both, overlap):
 
 @njit(cache=True)
 def swap(kind, out, into, side, both, overlap):
-    """Make an exchange."""
     items, sides, other = kind.items, kind.sides, 1 - side
     for sample, sign in ((out, -1.0), (into, 1.0)):
         for j in range(items.starts[sample], items.starts[sample + 1]):

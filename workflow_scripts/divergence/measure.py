@@ -45,18 +45,11 @@ class Measure(Step):
 
 
 def totals(weights: sparse.csr_array, rows: Rows) -> np.ndarray:
-    """Return the sum of some rows of a matrix of samples × items, by item."""
     return np.bincount(np.asarray(rows, dtype=np.int64), minlength=weights.shape[0]) @ weights
 
 
 def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float, float]:
-    """Return D_A and D_C, the atom and compound divergences of train and test, both in [0, 1].
-
-    Source: Keysers et al. 2020, section 2.1.
-
-    Raises:
-        UserError: a side has no atoms or no compounds.
-    """
+    """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side has none."""
     return (
         divergence(totals(samples.atoms, train_rows), totals(samples.atoms, test_rows), ATOMS_ALPHA),
         divergence(totals(samples.compounds, train_rows), totals(samples.compounds, test_rows), COMPOUNDS_ALPHA),
@@ -98,7 +91,6 @@ def new_items(weights: sparse.csr_array, train_rows: Rows, test_rows: Rows) -> t
 
 
 def report(train: Samples, test: Samples, shuffles: int, seed: int) -> dict[str, Any]:
-    """Measure two sides with the same columns; the result is ready for JSON."""
     samples = stack([train, test])
     train_rows, test_rows = np.arange(len(train)), np.arange(len(train), len(samples))
     atom, compound = measure(samples, train_rows, test_rows)
@@ -125,7 +117,6 @@ def report(train: Samples, test: Samples, shuffles: int, seed: int) -> dict[str,
 
 
 def readable(values: dict[str, Any]) -> str:
-    """Return a report as a few lines."""
     examples = values["new_compound_examples"]
     more = ", …" if values["new_compounds"] > len(examples) else ""
     rows = {

@@ -49,12 +49,7 @@ class Side(NamedTuple):
 def test_sides(
     captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
 ) -> Iterator[Side]:
-    """Yield each test split with all its captions, then with those prompted for.
-
-    Args:
-        captions, swapped: columns image_id, caption_id, text, row.
-        splits, prompts: columns of the tables so named.
-    """
+    """Yield each test split with all its captions, then with those prompted for."""
     asked = prompts[[*CAPTION, "split"]].drop_duplicates()
     for split in TESTS:
         of_split = swapped
@@ -128,7 +123,7 @@ def random_sides(
 
 
 def row_of(samples: Samples, side: Side, definition: str, n_train: int, random: np.ndarray) -> dict[str, Any]:
-    """Return a row of ``tables.DIVERGENCE``; the first ``n_train`` samples are train, the others the split."""
+    """Return a row of ``tables.DIVERGENCE``; the first ``n_train`` samples are train."""
     atom, compound = measure(samples, np.arange(n_train), np.arange(n_train, len(samples)))
     row = {
         "definition": definition,
@@ -175,12 +170,7 @@ def distributions(samples: Samples, side: Side, definition: str, n_train: int) -
 
 
 def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Callable[[Groups], Weigh]:
-    """Return what weighs samples by the definition ``pairs``, in which counts do not depend on the pool.
-
-    Args:
-        occurrences: columns row, adjective, noun.
-        rows: number of all texts.
-    """
+    """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
     each = pair_samples(occurrences.rename(columns={"row": "image_id"}), ranking, range(rows))
 
     def weigh(groups: Groups) -> Samples:
@@ -194,10 +184,7 @@ def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Cal
 
 
 def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str]) -> Callable[[Groups], Weigh]:
-    """Return what, for a pool, weighs samples by the definition ``subgraphs``.
-
-    Every distinct text is parsed and searched once.
-    """
+    """Return what, for a pool, weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
     settings = step.settings.subgraphs or Subgraphs()
     place, distinct = pd.factorize(np.asarray(texts, dtype=object))
     nouns = load_lexicon(step.nouns) if step.nouns else None

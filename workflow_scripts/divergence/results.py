@@ -23,7 +23,6 @@ SYMBOLS = {"atoms": "D_A", "compounds": "D_C"}
 
 
 def read_divergences(place: Path) -> pd.DataFrame:
-    """Read the divergences of a composition from its folder."""
     return read_table(place / "divergence.parquet", DIVERGENCE)
 
 
@@ -36,10 +35,7 @@ def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str)
 
 
 def beside_score(divergences: pd.DataFrame, split: str, prompts: str) -> dict[str, float | None]:
-    """Return ``COLUMNS`` of a score: the divergence of the texts prompted for from train, None if not measured.
-
-    The swapped captions of test_seen alone (``prompts`` "swapped") are not measured.
-    """
+    """Return ``COLUMNS`` of a score, None where not measured (as for the swapped captions of test_seen)."""
     if split == "test_seen" and prompts == "swapped":
         return dict.fromkeys(COLUMNS)
     return {

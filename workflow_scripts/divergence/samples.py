@@ -54,7 +54,6 @@ class Samples:
         return self.atoms.shape[0]
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Samples:
-        """Return the samples of these rows, in this order, with all columns."""
         rows = np.asarray(rows, dtype=np.int64)
         ids = None if self.ids is None else [self.ids[row] for row in rows]
         return Samples(self.atoms[rows], self.compounds[rows], self.atom_names, self.compound_names, ids)
@@ -140,7 +139,6 @@ def stack(parts: Sequence[Samples]) -> Samples:
 
 
 def _connected(nodes: Sequence[int], edges: Sequence[Sequence[Any]]) -> bool:
-    """Return whether the edges connect all nodes."""
     above = {node: node for node in nodes}
 
     def top(node: int) -> int:
@@ -209,7 +207,6 @@ class _Reader:
         return record
 
     def _sample(self, record: dict[str, Any]) -> str | int | None:
-        """Add one sample; return its id."""
         identity = record.get("id")
         if not (identity is None or type(identity) is int or self._is_name(identity)):
             self.fail(f"id: expected text or an integer, got {str(identity)[:40]!r}")
@@ -263,7 +260,6 @@ class _Reader:
                 self.fail(f"{what}: unknown key {key!r}; allowed: {', '.join(allowed)}")
 
     def _occurrence(self, compound: dict[str, Any], row: int, n_atoms: int, seen: dict[tuple[Any, ...], int]) -> None:
-        """Add one compound with structure; ``seen`` numbers the sample's edges so far."""
         self._check_keys("compound", compound, COMPOUND_KEYS)
         name, nodes, edges = compound.get("name"), compound.get("atoms"), compound.get("edges")
         if not self._is_name(name):
@@ -317,7 +313,6 @@ class _Reader:
             )
 
     def samples(self, keep: int) -> Samples:
-        """Return all samples read so far, with the ``keep`` heaviest compounds that have structure."""
         n = len(self.ids)
         atom_names, rank = _sorted_names(self.atoms)
         atoms = count_matrix(self.atom_rows, rank[np.asarray(self.atom_codes)], (n, len(atom_names)))

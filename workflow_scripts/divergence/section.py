@@ -34,12 +34,7 @@ def part_figures(layout: Layout, divergences: pd.DataFrame) -> dict[str, list[li
 
 
 def section(layout: Layout, *, divided: bool = False) -> PageSection:
-    """Return the section of one composition.
-
-    Args:
-        layout: where the artifacts are.
-        divided: whether the images were divided by divergence, so that there is a figure of the division.
-    """
+    """Return the section of one composition; ``divided``: the images were divided by divergence."""
     divergences = read_divergences(layout.place)
     context = {
         "of_prompts": lines(divergences, "prompts"),

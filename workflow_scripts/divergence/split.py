@@ -145,17 +145,14 @@ def divide(
 
 
 def rank(goal: Goal, start: Start) -> float:
-    """Return the score of a division; lower is better."""
     return score(goal, start.atom, start.compound, HARD)
 
 
 def measured(samples: Samples, grown: Division, train: np.ndarray, test: np.ndarray) -> Start:
-    """Return the division into these rows, with its divergences."""
     return Start(grown, np.sort(train), np.sort(test), *measure(samples, train, test))
 
 
 def check(n: int, n_train: int, n_test: int, atom: float, compound: Target, restarts: int) -> None:
-    """Raise UserError for impossible sizes and targets."""
     for side, size in (("train", n_train), ("test", n_test)):
         if size < 1:
             raise UserError(f"{side}: expected at least 1 sample, got {size}")
@@ -169,7 +166,7 @@ def check(n: int, n_train: int, n_test: int, atom: float, compound: Target, rest
 
 
 def announce(samples: Samples, steps: int, restarts: int, moves: int) -> None:
-    """Log what the division will cost, in seconds of a usual core."""
+    """Log the cost, in seconds of a usual core."""
     kinds = samples.atoms, samples.compounds
     holders = sum(float(np.square(np.bincount(kind.indices).astype(float)).sum()) for kind in kinds)
     items = sum(kind.nnz for kind in kinds) / len(samples)
@@ -228,7 +225,6 @@ def record(samples: Samples, divisions: Divisions, settings: dict[str, Any]) -> 
 
 
 def readable(values: dict[str, Any]) -> str:
-    """Return a record as a few lines."""
     settings = values["settings"]
     lines = [f"{'samples':<19}  {settings['train']} train, {settings['test']} test, {len(values['unused'])} unused"]
     for kind in ("atom", "compound"):

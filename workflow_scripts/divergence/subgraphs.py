@@ -151,7 +151,6 @@ class Subgraphs:
         return [self._names[int(c)] for c in compounds]
 
     def _name(self, text: int, compounds: np.ndarray) -> None:
-        """Name compounds that first occur in ``text``."""
         forest, begins = self.forest, self.occurrences.begins
         begin = begins[text]
         nodes = slice(forest.offsets[text], forest.offsets[text + 1])
@@ -246,7 +245,7 @@ class Weighing:
     names: list[str]
 
     def samples(self, texts: Sequence[Sequence[int]]) -> Samples:
-        """Return the samples of ``texts``, with the columns of all words and of all compounds kept."""
+        """Return the samples of ``texts``, with columns for all words and all kept compounds."""
         found = self.subgraphs.occurrences
         pool, flat = self.subgraphs._flat(texts)
         column = np.full(len(self.number), -1, np.int64)

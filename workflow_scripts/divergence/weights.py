@@ -78,13 +78,7 @@ def weigh(
 def occurrence_weights(
     sample: np.ndarray, compound: np.ndarray, starts: np.ndarray, elements: np.ndarray, shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Return W(G, R), samples × compounds, of occurrences in the order of their samples.
-
-    Args:
-        sample, compound: the sample (ascending) and the compound of each occurrence.
-        starts, elements: occurrence ``i`` is ``elements[starts[i]:starts[i + 1]]``, distinct nodes and edges of its
-            sample, numbered together from 0.
-    """
+    """Return W(G, R), samples × compounds, of occurrences as ``_Reader`` collects them, ascending by sample."""
     sample = np.asarray(sample, np.int64)
     lower, upper = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     ends = np.flatnonzero(np.diff(sample, append=-1)) + 1

@@ -91,7 +91,6 @@ def words_of(caption: str) -> list[str]:
 
 
 def cycled(captions: Sequence[str], number: int) -> list[str]:
-    """Return ``number`` captions, repeating from the first if there are fewer."""
     return [captions[i % len(captions)] for i in range(number)]
 
 
@@ -129,10 +128,7 @@ def number_words(entries: Iterable[Entry]) -> dict[str, int]:
 
 
 def number_classes(captions: pd.DataFrame) -> dict[str, int]:
-    """Return a class number for each image: the class itself if all classes are numbers.
-
-    An image without a class is a class of its own.
-    """
+    """Return each image's class number: the class itself if all are numbers; without a class, one of its own."""
     classes = captions.drop_duplicates("image_id").sort_values("image_id").set_index("image_id")["class_id"]
     known = classes.dropna()
     if all(re.fullmatch(r"\d{1,9}", name) for name in known):
@@ -195,7 +191,6 @@ def write_data_folder(folder: Path, final: Path, train: list[Entry], test: list[
 
 
 def prompt_list(entries: list[Entry]) -> str:
-    """Return a CSV table that says which name is which prompt."""
     rows = [(e.name, e.image_id, e.name.rpartition("_")[2], e.captions[0]) for e in entries]
     return pd.DataFrame(rows, columns=["name", "image_id", "caption_id", "text"]).to_csv(
         index=False, lineterminator="\n"
@@ -203,7 +198,6 @@ def prompt_list(entries: list[Entry]) -> str:
 
 
 def check_images(images: pd.DataFrame, file: Path) -> None:
-    """Raise UserError if there are no image files, or an image_id cannot be a name in the models' lists."""
     if images.empty:
         raise UserError(
             f"{file}: no image has a file; the models train on images, so give the data set its photographs"
@@ -233,13 +227,7 @@ def collect(captions: pd.DataFrame, split_of: pd.Series, prompts: pd.DataFrame, 
 def summarise(
     content: Content, shared: Shared, batch: int, folders: Iterable[str], images: Iterable[str], prompts: Iterable[str]
 ) -> dict[str, Any]:
-    """Return layout.json.
-
-    Args:
-        folders: the data folders.
-        images: the images without a file.
-        prompts: the prompts of images without a file.
-    """
+    """Return layout.json; ``images`` are those without a file, ``prompts`` those of images without a file."""
     lengths = [len(words_of(caption)) for entry in content.exported for caption in entry.captions]
     return {
         "data_folders": list(folders),

@@ -63,7 +63,6 @@ class Generated:
 
 
 def reads(kind: ModuleType) -> tuple[str, ...]:
-    """Return the names of the tables that a kind reads."""
     return getattr(kind, "TABLES", ("images",))
 
 

@@ -167,11 +167,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def fetch(settings: Settings) -> tuple[Path, str]:
-    """Return the pipeline's folder and version, which is the Hub's commit or a digest of the files.
-
-    Raises:
-        UserError: the folder contains no pipeline, or the download failed.
-    """
+    """Return the pipeline's folder and version: the Hub's commit, or a digest of the folder's files."""
     folder = Path(settings.model)
     if folder.is_dir():
         if not (folder / "model_index.json").is_file():

@@ -23,11 +23,7 @@ from workflow_scripts.stats import interval
 
 
 def summarize(trials: pd.DataFrame, margins: np.ndarray, resamples: int, seed: int) -> dict[str, Any]:
-    """Return the fraction of right choices with its interval over images, and the fraction by adjective.
-
-    Args:
-        margins: (n,) similarity of the right caption minus that of the wrong one; a tie is half right.
-    """
+    """Return the fraction of right choices with its interval, and by adjective; a margin (n,) of 0 is half right."""
     right = np.where(margins > 0, 1.0, np.where(margins == 0, 0.5, 0.0))
     fraction = interval.Estimate(np.nan, None, None)
     if len(trials):

@@ -65,17 +65,14 @@ def published_dominant(dataset: str, composition: str) -> int:
 
 
 def keys(table: pd.DataFrame) -> pd.MultiIndex:
-    """Return the captions of a table, as an index."""
     return pd.MultiIndex.from_frame(table[CAPTION])
 
 
 def names(table: pd.DataFrame) -> list[str]:
-    """Return the distinct captions of a table as ``image caption``."""
     return [f"{image} {caption}" for image, caption in table[CAPTION].drop_duplicates().itertuples(index=False)]
 
 
 def listed(items: Sequence[str]) -> str:
-    """Return the first few of some names, for one line."""
     return ", ".join(map(repr, items[:LISTED])) + (", …" if len(items) > LISTED else "")
 
 
@@ -90,11 +87,7 @@ def check_known(predictions: pd.DataFrame, captions: pd.DataFrame, files: tuple[
 
 
 def pairs_of(predictions: pd.DataFrame, captions: pd.DataFrame, files: tuple[Path, Path]) -> pd.Series:
-    """Return the swapped pair of each prediction.
-
-    Raises:
-        UserError: a caption has none.
-    """
+    """Return the swapped pair of each prediction; UserError if a caption has none."""
     swapped = captions[captions["swapped_text"].notna()]
     if swapped.empty:
         raise UserError(
@@ -132,11 +125,7 @@ def mean(predictions: pd.DataFrame, weights: np.ndarray, resamples: int, seed: i
 
 
 def aggregate(predictions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
-    """Return the plain score.
-
-    Args:
-        predictions: columns of ``published.read_predictions`` and ``hit``; at least one row.
-    """
+    """Return the plain score of predictions, at least one, with column ``hit``."""
     draws = predictions.groupby(CAPTION).size()
     return {
         "n": len(predictions),
@@ -178,12 +167,10 @@ def missing(predictions: pd.DataFrame, captions: pd.DataFrame, split: str) -> di
 
 
 def percent(value: float | None) -> str:
-    """Return a fraction in percent, a dash for None."""
     return "–" if value is None else f"{100 * value:.2f}"
 
 
 def row(name: str, score: dict[str, Any]) -> list[str]:
-    """Return the cells of one score."""
     ends = "" if score["low"] is None else f" [{percent(score['low'])}, {percent(score['high'])}]"
     cells = [name, f"{score['chunked']['n']:,}", percent(score["mean"]) + ends]
     for chunking in ("published", "even"):
@@ -194,7 +181,6 @@ def row(name: str, score: dict[str, Any]) -> list[str]:
 
 
 def readable(result: dict[str, Any]) -> str:
-    """Return the table and the notes below it."""
     rows = [["score", "n", "hits [95 %]", "chunked, published", "chunked, all"], row("plain", result["plain"])]
     if result.get("balanced"):
         rows.append(row("balanced", result["balanced"]))

@@ -26,16 +26,11 @@ Embed = Callable[[Sequence[str]], np.ndarray]
 
 
 def shard_of(image_id: str, shards: int) -> int:
-    """Return the shard of an image, from 1 to ``shards``."""
     return derive_seed(0, "shard", image_id) % shards + 1
 
 
 def open_shards(files: Sequence[Path], judge_hash: str) -> Embed:
-    """Read all shards of a generator, in any order.
-
-    Raises:
-        UserError: a shard is by another judge; or, when called, no shard has an image.
-    """
+    """Read all shards of a generator, in any order; UserError for another judge, or, when called, an absent image."""
     tables = [read_table(file, EMBEDDINGS) for file in files]
     for file, table in zip(files, tables, strict=True):
         if not (table["judge_hash"] == judge_hash).all():

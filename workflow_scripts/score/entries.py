@@ -39,7 +39,6 @@ class EntrySet:
 
 
 def set_name(split: str, distractors: str) -> str:
-    """Return the name of a set."""
     return split if distractors == "original" else f"{split}.distractors-{distractors}"
 
 
@@ -118,11 +117,7 @@ class Numbered:
 
 
 def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
-    """Number the images, classes and distinct texts of a set, in sorted order.
-
-    Raises:
-        UserError: the set has entries, but its pool is empty.
-    """
+    """Number the images, classes and distinct texts of a set, in sorted order; UserError if its pool is empty."""
     if len(entry_set.entries) and not len(entry_set.pool):
         raise UserError(f"{entry_set.name}: no captions to draw distractors from; add images to the split")
     entries, pool = entry_set.entries, entry_set.pool

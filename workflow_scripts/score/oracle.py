@@ -28,12 +28,7 @@ def facts_of_captions(facts: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
 
 
 def facts_of_swapped(facts: pd.DataFrame, swapped: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts of the swapped captions: each change gives a new value to the facts at its start.
-
-    Args:
-        facts: image_id, caption_id, part, kind, value, and start, that of the adjective in the original text.
-        swapped: columns of ``tables.SWAPPED``.
-    """
+    """Return the facts of the swapped captions: each change gives a new value to the facts at its start."""
     new = {
         (image, caption, int(change["start"])): str(change["new_adj"])
         for image, caption, changes in swapped[["image_id", "caption_id", "changes"]].itertuples(index=False)

@@ -69,11 +69,7 @@ class Extractor:
 
 
 def read_pixels(path: Path) -> np.ndarray:
-    """Return (3, 256, 256) uint8; an image of another size is stretched, as in the released code.
-
-    Raises:
-        UserError: the file is not a readable image.
-    """
+    """Return (3, 256, 256) uint8; an image of another size is stretched, as in the released code."""
     try:
         with Image.open(path) as file:
             image = file.convert("RGB")
@@ -85,14 +81,7 @@ def read_pixels(path: Path) -> np.ndarray:
 
 
 def load_inception(weights: str, cache: Path, threads: int, device: str) -> Extractor:
-    """Load the network of the original FID (TensorFlow's of 2015-12-05).
-
-    Args:
-        weights: URL or path of its weights.
-
-    Raises:
-        UserError: the weights are unavailable or of another network, or there is no GPU where one is asked for.
-    """
+    """Load the network of the original FID; UserError if its weights (URL or path) or the device do not fit."""
     place = find_device(device)
     settle(threads)
     import_torchvision()
@@ -161,12 +150,7 @@ def drawn_rows(number: int, most: int, seed: int, name: str) -> np.ndarray:
 def score_split(
     step: ScoreFid, split: str, entries: pd.DataFrame, real: np.ndarray, embedder: Embedder
 ) -> dict[str, Any]:
-    """Return the distances of one split.
-
-    Args:
-        entries: image_id, caption_id, draw, path and pair of its generated images, in order.
-        real: (n, d), features of the real images.
-    """
+    """Return the distances of one split's generated ``entries`` from its ``real`` images' features (n, d)."""
 
     def distance(rows: np.ndarray, name: str) -> dict[str, Any]:
         chosen = rows[drawn_rows(len(rows), step.settings.images, step.seed, name)]
@@ -184,7 +168,6 @@ def score_split(
 
 
 def main(step: ScoreFid, extractor: Extractor | None = None) -> None:
-    """Run the step; ``extractor`` replaces the Inception network in tests."""
     prompt = ["split", "image_id", "caption_id", "draw"]
     images = read_table(step.images, IMAGES).set_index("image_id")["path"]
     splits = read_table(step.splits, SPLIT)

@@ -51,7 +51,6 @@ class Inputs:
 
 
 def load_inputs(step: ScoreStep) -> Inputs:
-    """Read the tables and make the sets of the generator."""
     captions = read_table(step.captions, CAPTIONS)
     images = read_table(step.images, IMAGES)
     swapped = read_table(step.swapped, SWAPPED)
@@ -73,7 +72,6 @@ def load_inputs(step: ScoreStep) -> Inputs:
 
 
 def judge_set(step: ScoreStep, similarities: Similarities, texts: int, numbered: Numbered) -> Judged:
-    """Judge the entries of a set against its pool, by the step's settings."""
     scoring = step.scoring
     return judge(
         similarities,
@@ -155,7 +153,6 @@ def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
 
 
 def _sampled(step: ScoreStep, hits: pd.Series) -> dict[str, Any]:
-    """Return the sampled score of hits, for a summary."""
     means = sampled(hits, step.scoring.chunks, step.seed, step.scoring.chunking) or (None, None)
     return {"sampled_mean": rounded(means[0]), "sampled_std": rounded(means[1])}
 
@@ -202,13 +199,7 @@ def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[E
 
 
 def write_scores(step: ScoreStep, inputs: Inputs, scored: dict[str, SetScores], by: dict[str, Any], name: str) -> None:
-    """Write the tables, the predictions and the summary of a generator's scores, and log each score.
-
-    Args:
-        scored: the scores of each set, by its name.
-        by: what the summary says about the judge.
-        name: what the log calls the generator.
-    """
+    """Write and log a generator's scores by set; ``by`` tells of the judge, ``name`` is the generator's in the log."""
     summaries = [summary for scores in scored.values() for summary in scores.summaries]
     head = {
         "dataset": step.dataset,
@@ -232,7 +223,6 @@ def write_scores(step: ScoreStep, inputs: Inputs, scored: dict[str, SetScores], 
 
 
 def log_scores(summaries: Sequence[dict[str, Any]], name: str, candidates: int) -> None:
-    """Log each score, and warn about what a reader of it should know."""
     for summary in summaries:
         where = f"{name}, {summary['set']} ({summary['prompts']})"
         log.info("%s: %s of %d entries, exact", where, summary["exact"], summary["judged"])

@@ -48,7 +48,6 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
 
 
 def _ratios(sums: np.ndarray) -> np.ndarray:
-    """Return means from columns (value, weight, value, weight, ...), by row."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return sums[:, 0::2] / sums[:, 1::2]
 

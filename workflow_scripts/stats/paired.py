@@ -29,11 +29,7 @@ class McNemar:
 
 
 def mcnemar(a: np.ndarray, b: np.ndarray) -> McNemar:
-    """Test whether ``a`` and ``b``, (n,) right or not on the same items, are right equally often.
-
-    Source: McNemar, "Note on the sampling error of the difference between correlated proportions or percentages"
-    (Psychometrika, 1947).
-    """
+    """Test whether two sets of answers (n,) to the same items are right equally often (McNemar 1947)."""
     a, b = np.asarray(a, bool), np.asarray(b, bool)
     first, second = int((a & ~b).sum()), int((b & ~a).sum())
     counts = int((a & b).sum()), first, second, int((~a & ~b).sum())
@@ -45,10 +41,7 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> McNemar:
 
 
 def holm(values: Sequence[float]) -> np.ndarray:
-    """Return adjusted p-values, in the same order; Holm's procedure rejects those below alpha.
-
-    Source: Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of Statistics, 1979).
-    """
+    """Return p-values adjusted by Holm's procedure (1979), which rejects those below alpha."""
     p = np.asarray(values, float)
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))

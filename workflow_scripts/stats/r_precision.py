@@ -44,7 +44,6 @@ class Pool:
 
     @property
     def images(self) -> int:
-        """Return the number of images."""
         return len(self.classes)
 
     def span(self, of: int) -> tuple[int, int]:
@@ -69,14 +68,7 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
 
 
 def distractor_weights(pool: Pool, of: int, texts: int) -> tuple[np.ndarray, float]:
-    """Return weights, (texts,), and their total: the probability of each text to be the distractor of class ``of``.
-
-    Weights count in units of one over the least common multiple of the images' numbers of captions. So they are whole
-    numbers, and their sums are exact in any order.
-
-    Raises:
-        UserError: no image has another class.
-    """
+    """Return whole weights (texts,) and their total: the chance of each text to be the distractor of class ``of``."""
     low, high = pool.span(of)
     others = pool.images - (high - low)
     if others == 0:
@@ -214,7 +206,7 @@ def sample_distractors(
 
 
 def is_hit(above: np.ndarray, equal: np.ndarray, luck: np.ndarray, ties: Ties) -> np.ndarray:
-    """Return (n,): whether the own caption is ranked first, given which distractors (n, k) are above or equal to it."""
+    """Return (n,): whether the own caption is ranked first, from its distractors (n, k) above or equal to it."""
     hit = np.logical_not(above.any(axis=1))
     # It is ranked first among k ties and itself with probability 1 / (k + 1).
     return hit if ties == "own_first" else hit & (luck * (equal.sum(axis=1) + 1) < 1)

@@ -47,12 +47,10 @@ class Settings(Section):
 
 
 def fingerprint(settings: Settings) -> str:
-    """Return a text that changes when the names or sizes of the files in a pipeline's folder change."""
     return fingerprint_of(settings.model) if Path(settings.model).is_dir() else ""
 
 
 def prefetch(settings: Settings) -> Path:
-    """Return the folder of the pipeline, downloaded from the Hub if necessary."""
     from workflow_scripts.generate import pipelines
 
     return pipelines.fetch(settings)[0]

@@ -72,7 +72,6 @@ class Found:
 
 
 def fingerprint(settings: Settings) -> str:
-    """Return a text that changes when a manifest changes, or the names or sizes of the files in a folder."""
     return fingerprint_of(*settings.places().values())
 
 
@@ -104,7 +103,6 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
 
 
 def find(places: dict[str | None, Path]) -> Found:
-    """Find the files in all places; raises UserError if one does not exist."""
     result = Found()
     for split, place in places.items():
         if not place.exists():
