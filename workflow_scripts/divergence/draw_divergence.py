@@ -36,11 +36,6 @@ def weighed(definition: str, kind: str) -> bool:
     return (definition, kind) == ("subgraphs", "compounds")
 
 
-def truncated(name: str, most: int) -> str:
-    """Return at most ``most`` characters of a name, the last an ellipsis if some are missing."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
 def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> Figure:
     """Draw the fractions of train and test that the most frequent parts have; ``row``: the split's measurement."""
     definition, kind, split = (distribution[key] for key in ("definition", "kind", "split"))
@@ -52,20 +47,18 @@ def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: i
     # Two bars per row; the marks tell them apart without color and show fractions of 0.
     height = 0.2 if above else 0.3
     upper = 0.05 if above else -height / 2
-    for side, values, y in (
-        ("train", distribution["train"], rows + upper),
-        (split, distribution["test"], rows + upper + height),
-    ):
-        shares, color = 100 * np.array(values), SPLIT_COLORS[side]
+    for side, key, y in (("train", "train", rows + upper), (split, "test", rows + upper + height)):
+        shares, color = 100 * np.array(distribution[key]), SPLIT_COLORS[side]
         axes.barh(y, shares, height=height, color=color)
         axes.plot(
             shares, y, SPLIT_MARKS[side], color=color, markersize=5, linestyle="none", clip_on=False,
-            label=f"{SPLIT_NAMES[side]} (n = {row['train' if side == 'train' else 'test']:,})",
+            label=f"{SPLIT_NAMES[side]} (n = {row[key]:,})",
         )  # fmt: skip
     if above:
         name_rows(axes, [""] * len(names))
         for place, name in zip(rows, names, strict=True):
-            axes.text(0, place - 0.1, truncated(name, ABOVE), fontsize=9, va="bottom")
+            text = name if len(name) <= ABOVE else f"{name[: ABOVE - 1]}…"
+            axes.text(0, place - 0.1, text, fontsize=9, va="bottom")
     else:
         name_rows(axes, names)
     axes.set_xlim(left=0)

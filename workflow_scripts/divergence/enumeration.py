@@ -13,38 +13,23 @@ from numba import njit, uint64
 
 
 class Trees(NamedTuple):
-    """The trees of all texts, one after the other.
+    """The trees of all texts, one after the other."""
 
-    Attributes:
-        heads: of each node, a position in its own tree; -1 at roots.
-        labels, relations: 64-bit hashes, of each node.
-        offsets: where each tree begins, and the end.
-        largest: the size up to which each tree is searched.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    relations: np.ndarray
-    offsets: np.ndarray
-    largest: np.ndarray
+    heads: np.ndarray  # of each node, a position in its own tree; -1 at roots
+    labels: np.ndarray  # 64-bit hashes, of each node
+    relations: np.ndarray  # likewise
+    offsets: np.ndarray  # where each tree begins, and the end
+    largest: np.ndarray  # the size up to which each tree is searched
 
 
 class Occurrences(NamedTuple):
-    """The occurrences of compounds in all texts: in each the sets first, then longer paths by their lower ends.
+    """The occurrences of compounds in all texts: in each the sets first, then longer paths by their lower ends."""
 
-    Attributes:
-        begins: where each text's occurrences begin, and the end.
-        compounds: the compound of each occurrence: its 64-bit code, or a number once codes are numbered.
-        inner: of each occurrence, the occurrences inside it that are one node smaller, as positions in its text.
-        inner_counts: how many these are.
-        inner_begins: where those of each text begin in ``inner``, and the end.
-    """
-
-    begins: np.ndarray
-    compounds: np.ndarray
-    inner: np.ndarray
-    inner_counts: np.ndarray
-    inner_begins: np.ndarray
+    begins: np.ndarray  # where each text's occurrences begin, and the end
+    compounds: np.ndarray  # the compound of each: its 64-bit code, or a number once codes are numbered
+    inner: np.ndarray  # of each, the occurrences inside it that are one node smaller, as positions in its text
+    inner_counts: np.ndarray  # how many these are
+    inner_begins: np.ndarray  # where those of each text begin in ``inner``, and the end
 
 
 class Tree(NamedTuple):
@@ -61,27 +46,19 @@ class Tree(NamedTuple):
 def _preorder(heads):
     """Renumber nodes so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees, depths."""
     n = len(heads)
-    child = np.full(n, -1, np.int64)
-    sibling = np.full(n, -1, np.int64)
-    top = -1
+    child, sibling, top = np.full(n, -1, np.int64), np.full(n, -1, np.int64), -1
     for v in range(n - 1, -1, -1):
         if heads[v] < 0:
-            sibling[v] = top
-            top = v
+            sibling[v], top = top, v
         else:
-            sibling[v] = child[heads[v]]
-            child[heads[v]] = v
-    order = np.empty(n, np.int64)
-    place = np.empty(n, np.int64)
-    stack = np.empty(n + 1, np.int64)
+            sibling[v], child[heads[v]] = child[heads[v]], v
+    order, place, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
     stack[0] = top
-    filled = 1 if top >= 0 else 0
-    at = 0
+    filled, at = int(top >= 0), 0
     while filled:
         filled -= 1
         v = stack[filled]
-        order[at] = v
-        place[v] = at
+        order[at], place[v] = v, at
         at += 1
         if sibling[v] >= 0:
             stack[filled] = sibling[v]
@@ -89,9 +66,7 @@ def _preorder(heads):
         if child[v] >= 0:
             stack[filled] = child[v]
             filled += 1
-    parents = np.empty(n, np.int64)
-    depths = np.empty(n, np.int64)
-    sizes = np.ones(n, np.int64)
+    parents, depths, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.ones(n, np.int64)
     for i in range(n):
         head = heads[order[i]]
         parents[i] = place[head] if head >= 0 else -1
@@ -133,9 +108,7 @@ def _count(parents, depths, nodes, branching):
 def plan(heads, offsets, nodes, branching, limit):
     """Return for each tree the largest size with at most ``limit`` compounds up to it, their number, and the rest's."""
     trees = len(offsets) - 1
-    largest = np.empty(trees, np.int64)
-    found = np.empty(trees, np.int64)
-    cut = np.empty(trees)
+    largest, found, cut = np.empty(trees, np.int64), np.empty(trees, np.int64), np.empty(trees)
     for t in range(trees):
         _, parents, _, depths = _preorder(heads[offsets[t] : offsets[t + 1]])
         counts = _count(parents, depths, nodes, branching)
@@ -154,14 +127,11 @@ def _sets(parents, sizes, nodes, branching, sets):
     A set grows by nodes after its last one: the first that may follow is v + 1 if v is taken, v + sizes[v] if not.
     Returns the number of sets.
     """
-    found = 0
-    chosen = np.empty(nodes, np.int64)
+    found, chosen = 0, np.empty(nodes, np.int64)
     below = np.zeros(len(parents), np.int64)  # children chosen
     for root in range(len(parents)):
         end = root + sizes[root]
-        chosen[0] = root
-        k = 1
-        v = root + 1
+        chosen[0], k, v = root, 1, root + 1
         while True:
             if k < nodes and v < end:
                 if below[parents[v]] == branching:
@@ -208,8 +178,7 @@ def _edge(relation, code):
 def _code(members, k, tree, position, children, codes):
     """Return the code of a set of ``k`` nodes, equal for equal words and relations; the last three are scratch."""
     for i in range(k):
-        position[members[i]] = i
-        children[i] = 0
+        position[members[i]], children[i] = i, 0
     for i in range(k - 1, -1, -1):
         v = members[i]
         row = codes[i, : children[i]]
@@ -237,15 +206,11 @@ def _slot(table, keys, key):
 @njit(cache=True)
 def _encode_sets(tree, sets, nodes, branching, codes):
     """Fill the ``codes`` of the sets; return their sizes and keys, each key the XOR of its members' hashes."""
-    sizes = np.empty(len(sets), np.int64)
-    keys = np.empty(len(sets), np.uint64)
-    position = np.empty(len(tree.parents), np.int64)
-    children = np.empty(nodes, np.int64)
+    sizes, keys = np.empty(len(sets), np.int64), np.empty(len(sets), np.uint64)
+    position, children = np.empty(len(tree.parents), np.int64), np.empty(nodes, np.int64)
     scratch = np.empty((nodes, branching), np.uint64)
     for o in range(len(sets)):
-        members = sets[o]
-        k = 0
-        key = uint64(0)
+        members, k, key = sets[o], 0, uint64(0)
         while k < nodes and members[k] >= 0:
             key ^= _mix(uint64(members[k] + 1))
             k += 1
@@ -263,9 +228,7 @@ def _link_sets(tree, sets, sizes, keys, inner, inner_counts):
     table = np.full(length, -1, np.int64)
     for o in range(len(sets)):
         table[_slot(table, keys, keys[o])] = o
-    position = np.empty(len(tree.parents), np.int64)
-    children = np.empty(sets.shape[1], np.int64)
-    filled = 0
+    position, children, filled = np.empty(len(tree.parents), np.int64), np.empty(sets.shape[1], np.int64), 0
     for o in range(len(sets)):
         members, k = sets[o], sizes[o]
         begun = filled
@@ -304,8 +267,7 @@ def _extend_paths(tree, sets, sizes, nodes, largest, codes, inner, inner_counts,
         begins[v] = at
         longest = min(tree.depths[v], largest)
         at += max(0, longest - nodes)
-        code = _mix(tree.labels[v])
-        top = v
+        code, top = _mix(tree.labels[v]), v
         for size in range(2, longest + 1):
             code = _join(_mix(tree.labels[tree.parents[top]]), _edge(tree.relations[top], code))
             top = tree.parents[top]

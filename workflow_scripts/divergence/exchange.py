@@ -54,12 +54,7 @@ def exchange(
     generator: np.random.Generator,
     progress: Progress | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of train and test after exchanges; they may score worse than the given ones, so compare.
-
-    Args:
-        train, test: the rows to start with.
-        moves: exchanges to try in the annealing; the hops try as many as belong to it.
-    """
+    """Return rows of train and test after exchanges, ``moves`` in the annealing; they may score worse, so compare."""
     # Sums in another order may differ by this.
     goal = goal._replace(limit=goal.limit - 1e-12)
     pool = np.setdiff1d(np.arange(len(samples)), np.concatenate([train, test]))

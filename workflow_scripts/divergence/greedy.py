@@ -28,17 +28,12 @@ RENEW = 256
 
 @dataclass(frozen=True)
 class Division:
-    """A division of samples.
+    """A division of samples."""
 
-    Attributes:
-        train, test: rows of the samples, in the order taken.
-        atom, compound: D_A and D_C after each sample was placed; NaN while a side has no weight.
-    """
-
-    train: np.ndarray
+    train: np.ndarray  # rows of the samples, in the order taken
     test: np.ndarray
-    atom: np.ndarray
-    compound: np.ndarray
+    atom: np.ndarray  # D_A after each sample was placed; NaN while a side has no weight
+    compound: np.ndarray  # D_C, likewise
 
 
 def greedy(

@@ -17,6 +17,7 @@ from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, d
 from workflow_scripts.divergence.samples import KEEP, Samples, read_samples, stack
 
 Rows = Sequence[int] | np.ndarray
+KINDS = ("atom", "compound")
 # New compounds that a report lists.
 EXAMPLES = 5
 
@@ -30,10 +31,10 @@ class Measure(Step):
         {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
 
     id is optional. A compound is a string, counted like an atom, or has structure: indices into the sample's atoms, and
-    edges, pairs of those indices with an optional label as third item. Compounds with structure are weighed by W(G, R)
-    over train and test together, and the heaviest are kept. Prints both divergences (0: equal distributions, 1: nothing
-    in common), their mean and population standard deviation over random divisions at the same sizes, and the fraction
-    of test's compound weight that is new, i.e. has no weight in train.
+    edges, ordered pairs of those indices with an optional label as third item, which connect them. Compounds with
+    structure are weighed by W(G, R) over train and test together, and the heaviest are kept. Prints both divergences
+    (0: equal distributions, 1: nothing in common), their mean and population standard deviation over random divisions
+    at the same sizes, and the fraction of test's compound weight that is new, i.e. has no weight in train.
     """
 
     train: Input = Field(description="samples of train, one JSON object per line")
@@ -59,13 +60,7 @@ def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float,
 def random_baseline(
     samples: Samples, n_train: int, n_test: int, shuffles: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return (shuffles, 2): D_A and D_C of random divisions of ``samples`` into ``n_train`` and ``n_test``.
-
-    Weights do not change. If a side has no atoms or no compounds, that divergence is 1.
-
-    Raises:
-        ValueError: there are fewer samples than ``n_train + n_test``.
-    """
+    """Return (shuffles, 2): D_A and D_C of random divisions with the same weights; 1 if a side has no such part."""
     n = len(samples)
     if n_train + n_test > n:
         raise ValueError(f"n_train {n_train} and n_test {n_test} exceed {n} samples")
@@ -83,6 +78,12 @@ def random_baseline(
     return result
 
 
+def mean_and_deviation(random: np.ndarray) -> dict[str, float]:
+    """Return what reports say of ``random_baseline``."""
+    values = {"mean": random.mean(axis=0), "std": random.std(axis=0)}
+    return {f"random_{kind}_{name}": float(values[name][i]) for i, kind in enumerate(KINDS) for name in values}
+
+
 def new_items(weights: sparse.csr_array, train_rows: Rows, test_rows: Rows) -> tuple[float, np.ndarray]:
     """Return the fraction of test's weight on items without weight in train, and those items, heaviest first."""
     train, test = totals(weights, train_rows), totals(weights, test_rows)
@@ -95,7 +96,6 @@ def report(train: Samples, test: Samples, shuffles: int, seed: int) -> dict[str,
     train_rows, test_rows = np.arange(len(train)), np.arange(len(train), len(samples))
     atom, compound = measure(samples, train_rows, test_rows)
     random = random_baseline(samples, len(train), len(test), shuffles, rng(seed, "measure"))
-    (atom_mean, compound_mean), (atom_std, compound_std) = random.mean(axis=0), random.std(axis=0)
     share, new = new_items(samples.compounds, train_rows, test_rows)
     return {
         "train": len(train),
@@ -104,10 +104,7 @@ def report(train: Samples, test: Samples, shuffles: int, seed: int) -> dict[str,
         "compounds": len(samples.compound_names),
         "atom_divergence": atom,
         "compound_divergence": compound,
-        "random_atom_mean": float(atom_mean),
-        "random_atom_std": float(atom_std),
-        "random_compound_mean": float(compound_mean),
-        "random_compound_std": float(compound_std),
+        **mean_and_deviation(random),
         "shuffles": shuffles,
         "seed": seed,
         "new_compound_share": share,
@@ -123,7 +120,7 @@ def readable(values: dict[str, Any]) -> str:
         "samples": f"{values['train']} train, {values['test']} test",
         "distinct": f"{values['atoms']} atoms, {values['compounds']} compounds",
     }
-    for kind in ("atom", "compound"):
+    for kind in KINDS:
         random = f"{values[f'random_{kind}_mean']:.4f} ± {values[f'random_{kind}_std']:.4f}"
         rows[f"{kind} divergence"] = (
             f"{values[f'{kind}_divergence']:.4f} (random division: {random}, {values['shuffles']} shuffles)"

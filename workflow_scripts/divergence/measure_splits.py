@@ -66,14 +66,9 @@ def groups_of(captions: pd.DataFrame) -> list[list[int]]:
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the occurrences in the swapped captions: those of the originals with the changes applied.
+    """Return image_id, caption_id, adjective, noun of the originals' occurrences with the changes applied.
 
-    Args:
-        pairs, swapped: columns of ``tables.PAIRS`` and ``tables.SWAPPED``.
-
-    Returns:
-        Columns image_id, caption_id, adjective, noun, and the number of changes that belong to no occurrence: a
-        published swap may change what is not a pair here.
+    Also returns the number of changes of no occurrence: a published swap may change what is not a pair here.
     """
     changes = [
         (row.image_id, row.caption_id, change["start"], change["new_adj"])
@@ -93,13 +88,9 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
 def random_sides(
     weigh: Weigh, captions: Groups, counts: Sequence[int], shuffles: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return (shuffles, 2): D_A and D_C of random divisions of images.
+    """Return (shuffles, 2): D_A and D_C of random divisions of images; 1 if a side has no atoms or no compounds.
 
-    If a side has no atoms or no compounds, the divergence is 1.
-
-    Args:
-        captions: the rows of each image's captions.
-        counts: the number of captions of each test image; a random test image has as many of its own, or all of them.
+    ``counts`` are the captions of each test image; a random test image has as many of its own, or all of them.
     """
     whole = weigh(captions)
     sizes = np.array([len(rows) for rows in captions])
@@ -110,12 +101,9 @@ def random_sides(
         chosen, wanted = order[n_train:], generator.permutation(np.asarray(counts))
         test = whole.take(chosen)
         if (wanted < sizes[chosen]).any():
-            test = weigh(
-                [
-                    generator.choice(captions[image], min(n, sizes[image]), replace=False).tolist()
-                    for image, n in zip(chosen, wanted, strict=True)
-                ]
-            )
+            numbers = np.minimum(wanted, sizes[chosen])
+            drawn = (generator.choice(captions[i], n, replace=False) for i, n in zip(chosen, numbers, strict=True))
+            test = weigh([rows.tolist() for rows in drawn])
         both = stack([whole.take(order[:n_train]), test])
         with suppress(UserError):
             result[shuffle] = measure(both, np.arange(n_train), np.arange(n_train, len(both)))
@@ -147,25 +135,16 @@ def row_of(samples: Samples, side: Side, definition: str, n_train: int, random: 
 def distributions(samples: Samples, side: Side, definition: str, n_train: int) -> list[dict[str, Any]]:
     """Return the fractions in train and in the split of the most frequent atoms and compounds of both together."""
     result = []
-    for kind, weights, names in (
-        ("atoms", samples.atoms, samples.atom_names),
-        ("compounds", samples.compounds, samples.compound_names),
-    ):
+    parts = {"atoms": (samples.atoms, samples.atom_names), "compounds": (samples.compounds, samples.compound_names)}
+    for kind, (weights, names) in parts.items():
         train = totals(weights, np.arange(n_train))
         test = totals(weights, np.arange(n_train, len(samples)))
         train, test = train / train.sum(), test / test.sum()
         # Names are sorted, so that ties are by name.
         first = np.argsort(-np.round(train + test, 9), kind="stable")[:SHOWN]
-        result.append(
-            {
-                "definition": definition,
-                "split": side.split,
-                "kind": kind,
-                "names": [names[i] for i in first],
-                "train": np.round(train[first], DECIMALS).tolist(),
-                "test": np.round(test[first], DECIMALS).tolist(),
-            }
-        )
+        shares = {"train": np.round(train[first], DECIMALS).tolist(), "test": np.round(test[first], DECIMALS).tolist()}
+        head = {"definition": definition, "split": side.split, "kind": kind}
+        result.append({**head, "names": [names[i] for i in first], **shares})
     return result
 
 

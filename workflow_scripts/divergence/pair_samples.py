@@ -18,9 +18,7 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
     compound ``red_wing``. Disputed ones count too: pairs are held out by the union of surface and parse, so a held-out
     pair weighs nothing in train, and a pair that weighs nothing in train can be held out.
 
-    Args:
-        occurrences: image_id (of the sample), adjective, noun; those of other samples are skipped.
-        ranking: columns of ``tables.RANKING``.
+    ``occurrences`` has image_id (of the sample), adjective, noun; those of other samples are skipped.
     """
     row = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
     ranked = occurrences[occurrences["image_id"].isin(row.index)]

@@ -1,14 +1,4 @@
-"""Samples as bags of atoms and compounds, and the JSON lines that they are read from.
-
-One object per line:
-
-    {"id": "s1", "atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
-    {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
-
-``id`` is optional. Atoms are counted. A compound is a string, which is counted too, or has structure: ``atoms`` are
-indices into the sample's atoms, and ``edges`` are ordered pairs of those indices, with an optional label as third item;
-together they must be connected. Compounds with structure are weighed by W (weights.py).
-"""
+"""Samples as bags of atoms and compounds, and the JSON lines that they are read from (``measure.Measure``)."""
 
 from __future__ import annotations
 
@@ -35,20 +25,13 @@ COMPOUND_KEYS = ("name", "atoms", "edges")
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples and their parts.
+    """Samples and their parts."""
 
-    Attributes:
-        atoms: samples × atoms, float64, counts.
-        compounds: samples × compounds, float64, weights.
-        atom_names, compound_names: of the columns.
-        ids: the user's id of each sample, None for a sample without; None if no sample has one.
-    """
-
-    atoms: sparse.csr_array
-    compounds: sparse.csr_array
-    atom_names: list[str]
+    atoms: sparse.csr_array  # samples × atoms, float64, counts
+    compounds: sparse.csr_array  # samples × compounds, float64, weights
+    atom_names: list[str]  # of the columns
     compound_names: list[str]
-    ids: list[str | int | None] | None = None
+    ids: list[str | int | None] | None = None  # the user's; None if no sample has one
 
     def __len__(self) -> int:
         return self.atoms.shape[0]
@@ -74,8 +57,7 @@ def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[
     """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
     if len(atoms) != len(compounds):
         raise ValueError(f"{len(atoms)} bags of atoms, but {len(compounds)} of compounds")
-    atom_matrix, atom_names = _bags(atoms)
-    compound_matrix, compound_names = _bags(compounds)
+    (atom_matrix, atom_names), (compound_matrix, compound_names) = _bags(atoms), _bags(compounds)
     return Samples(atom_matrix, compound_matrix, atom_names, compound_names)
 
 
@@ -106,15 +88,11 @@ def count_matrix(
 def read_samples(*paths: str | Path, keep: int = KEEP) -> list[Samples]:
     """Read the samples of each file, a row per line; all files get the same columns, sorted by name.
 
-    Compounds with structure are weighed over all files together. Of those, the ``keep`` with the largest W(G) are kept
-    (ties by name), and those without weight are dropped. Compounds that are strings are all kept. A name stands for one
-    compound: it has one size, and it has structure everywhere or nowhere.
-
-    Raises:
-        UserError: a fault, with file and line.
+    Compounds with structure are weighed over all files together; those without weight are dropped, and the ``keep``
+    heaviest are kept, ties by name. A name stands for one compound: it has one size, and it has structure everywhere or
+    nowhere.
     """
-    reader = _Reader()
-    ends = [0]
+    reader, ends = _Reader(), [0]
     for path in paths:
         reader.read(path)
         ends.append(len(reader.ids))
@@ -215,11 +193,9 @@ class _Reader:
         codes = self._codes(record["atoms"], self.atoms, "atom")
         self.atom_codes.extend(codes)
         self.atom_rows.extend([row] * len(codes))
-        compounds = record["compounds"]
-        structured = [compound for compound in compounds if isinstance(compound, dict)]
-        if structured:
-            compounds = [compound for compound in compounds if not isinstance(compound, dict)]
-        codes = self._codes(compounds, self.strings, "compound")
+        structured = [compound for compound in record["compounds"] if isinstance(compound, dict)]
+        strings = [compound for compound in record["compounds"] if not isinstance(compound, dict)]
+        codes = self._codes(strings, self.strings, "compound")
         self.string_codes.extend(codes)
         self.string_rows.extend([row] * len(codes))
         # Two occurrences share an edge if its ends, their order and its label are equal.
@@ -284,8 +260,7 @@ class _Reader:
         self._check_size(name, len(nodes), len(edges))
         self.occurrence_rows.append(row)
         self.occurrence_codes.append(self.structures[name])
-        self.elements.extend(nodes)
-        self.elements.extend(known)
+        self.elements.extend([*nodes, *known])
         self.starts.append(len(self.elements))
 
     def _check_edge(self, name: str, edge: Any, members: set[int]) -> None:
@@ -319,13 +294,9 @@ class _Reader:
         string_names, rank = _sorted_names(self.strings)
         strings = count_matrix(self.string_rows, rank[np.asarray(self.string_codes)], (n, len(string_names)))
         structure_names, rank = _sorted_names(self.structures)
-        structures = occurrence_weights(
-            np.asarray(self.occurrence_rows),
-            rank[np.asarray(self.occurrence_codes)],
-            np.asarray(self.starts),
-            np.asarray(self.elements),
-            (n, len(structure_names)),
-        )
+        rows, codes = np.asarray(self.occurrence_rows), rank[np.asarray(self.occurrence_codes)]
+        shape = (n, len(structure_names))
+        structures = occurrence_weights(rows, codes, np.asarray(self.starts), np.asarray(self.elements), shape)
         kept = heaviest(structures.sum(axis=0), keep)
         names = string_names + [structure_names[column] for column in kept]
         order = sorted(range(len(names)), key=names.__getitem__)

@@ -19,7 +19,7 @@ from workflow_scripts.core.step import Input, Output, Seed, Step
 from workflow_scripts.divergence.exchange import HARD, REACHED, exchange, tried
 from workflow_scripts.divergence.greedy import Division, greedy
 from workflow_scripts.divergence.kernels import Goal, score
-from workflow_scripts.divergence.measure import measure, random_baseline
+from workflow_scripts.divergence.measure import KINDS, mean_and_deviation, measure, random_baseline
 from workflow_scripts.divergence.samples import KEEP, Samples, read_samples
 
 RESTARTS = 3
@@ -61,19 +61,13 @@ class Split(Step):
 
 @dataclass(frozen=True)
 class Start:
-    """The division that grew from one random first sample.
-
-    Attributes:
-        greedy: the greedy division.
-        train, test: rows after exchanges, ascending.
-        atom, compound: D_A and D_C of these.
-    """
+    """The division that grew from one random first sample."""
 
     greedy: Division
-    train: np.ndarray
+    train: np.ndarray  # rows after exchanges, ascending
     test: np.ndarray
-    atom: float
-    compound: float
+    atom: float  # D_A of these
+    compound: float  # D_C of these
 
 
 @dataclass(frozen=True)
@@ -102,15 +96,12 @@ def divide(
     """Divide ``samples`` into ``n_train``, ``n_test`` and unused ones.
 
     The result scores no worse than the greedy division of the first start, and its D_A is no higher, unless that
-    division is more than ``NEAR`` below ``atom``: then D_A may rise to ``atom``.
+    division is more than ``NEAR`` below ``atom``: then D_A may rise to ``atom``. With ``compound`` "max", D_C is
+    maximized while D_A is at most ``atom``.
 
     Args:
-        atom, compound: the wanted D_A and D_C; with "max", D_C is maximized while D_A is at most ``atom``.
         restarts: first samples to try; fewer are tried if one meets both targets.
         moves: exchanges to try in each annealing; by default as many as the number of samples warrants.
-
-    Raises:
-        UserError: sizes or targets are impossible, or a side has no weight.
     """
     check(len(samples), n_train, n_test, atom, compound, restarts)
     moves = round(MOVES * len(samples) ** 0.5) if moves is None else moves
@@ -194,16 +185,12 @@ def record(samples: Samples, divisions: Divisions, settings: dict[str, Any]) -> 
     placed = samples.take(np.concatenate([kept.train, kept.test]))
     generator = rng(settings["seed"], "split", "random")
     random = random_baseline(placed, len(kept.train), len(kept.test), SHUFFLES, generator)
-    (atom_mean, compound_mean), (atom_std, compound_std) = random.mean(axis=0), random.std(axis=0)
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([kept.train, kept.test]))
     rows = {"train": kept.train.tolist(), "test": kept.test.tolist(), "unused": unused.tolist()}
     names = samples.ids
     ids = {f"{side}_ids": [names[row] for row in lines] for side, lines in rows.items()} if names else {}
-    numbers = {
-        "atom_divergence": kept.atom, "compound_divergence": kept.compound, "atom_limit": divisions.limit,
-        "random_atom_mean": atom_mean, "random_atom_std": atom_std,
-        "random_compound_mean": compound_mean, "random_compound_std": compound_std,
-    }  # fmt: skip
+    numbers = {"atom_divergence": kept.atom, "compound_divergence": kept.compound, "atom_limit": divisions.limit}
+    numbers |= mean_and_deviation(random)
     return {
         "settings": settings,
         **{name: round(float(value), DECIMALS) for name, value in numbers.items()},
@@ -227,7 +214,7 @@ def record(samples: Samples, divisions: Divisions, settings: dict[str, Any]) -> 
 def readable(values: dict[str, Any]) -> str:
     settings = values["settings"]
     lines = [f"{'samples':<19}  {settings['train']} train, {settings['test']} test, {len(values['unused'])} unused"]
-    for kind in ("atom", "compound"):
+    for kind in KINDS:
         reached, wanted = values[f"{kind}_divergence"], settings[f"{kind}_divergence"]
         random = f"{values[f'random_{kind}_mean']:.4f} ± {values[f'random_{kind}_std']:.4f}"
         name = f"{kind} divergence"
@@ -246,8 +233,7 @@ def main(step: Split) -> None:
         )
     except UserError as error:
         raise UserError(f"{step.samples}: {error}") from error
-    values = record(samples, divisions, settings)
-    write_json(values, step.out)
+    write_json(values := record(samples, divisions, settings), step.out)
     print(readable(values))
     if step.compound_divergence == "max" and not values["within_limit"]:
         log.warning(

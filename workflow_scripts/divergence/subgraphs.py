@@ -1,8 +1,7 @@
 """Find the compounds of dependency trees (Keysers et al. 2020, section 2.1 and appendix L.4).
 
-A compound is a connected part of a tree, identified by its words and relations regardless of the order of children: up
-to ``nodes`` words of which none has more than ``branching`` children inside it, and downward paths of any length. One
-word is an atom, not a compound. All texts are searched once; then any choice of samples can be weighed.
+A compound is a connected part of a tree, identified by its words and relations regardless of the order of children: 2
+to ``nodes`` words of which none has more than ``branching`` children inside it, and downward paths of any length.
 
 The weight of a compound G in a sample R is W(G,R) = max over its occurrences g in R of 1 - max over G' around g of
 P(G'|G). A compound's name determines its structure, so P(G'|G) = samples(G') / samples(G). This falls as G' grows, and
@@ -40,8 +39,7 @@ PLAIN = re.compile(r"[^\s():\"]+")
 @njit(cache=True)
 def _samples_with(pool, texts, begins, compounds, n):
     """Count the samples in which each of ``n`` compounds occurs."""
-    seen = np.full(n, -1, np.int64)
-    number = np.zeros(n, np.int64)
+    seen, number = np.full(n, -1, np.int64), np.zeros(n, np.int64)
     for r in range(len(pool) - 1):
         for t in texts[pool[r] : pool[r + 1]]:
             for o in range(begins[t], begins[t + 1]):
@@ -64,19 +62,13 @@ class Entries(NamedTuple):
 def _weigh(pool, texts, found, number, column, entries):
     """Compute W(G,R) as whole numbers: samples(G) W(G,R) = samples(G) - min over g of max over G' of samples(G').
 
-    Args:
-        number: samples(G).
-        column: of each compound, or -1 if it is not wanted.
-        entries: filled with the wanted weights above zero; ignored if empty.
-
-    Returns the number of entries, and the sum of each compound over the samples.
+    ``number`` is samples(G). ``entries``, unless empty, is filled with the weights above zero of compounds whose
+    ``column`` is not -1. Returns the number of entries, and the sum of each compound over the samples.
     """
     begins, compounds = found.begins, found.compounds
     n = len(number)
-    seen = np.full(n, -1, np.int64)
-    most = np.zeros(n, np.int64)
-    total = np.zeros(n, np.int64)
-    touched = np.empty(n, np.int64)
+    seen, touched = np.full(n, -1, np.int64), np.empty(n, np.int64)
+    most, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
     widest = 0
     for t in range(len(begins) - 1):
         widest = max(widest, begins[t + 1] - begins[t])
@@ -97,9 +89,7 @@ def _weigh(pool, texts, found, number, column, entries):
             for o in range(size):
                 c = compounds[begin + o]
                 if seen[c] != r:
-                    seen[c] = r
-                    most[c] = 0
-                    touched[met] = c
+                    seen[c], most[c], touched[met] = r, 0, c
                     met += 1
                 most[c] = max(most[c], number[c] - around[o])
         for c in touched[:met]:
@@ -121,24 +111,16 @@ def _quoted(label: str) -> str:
 
 @dataclass(frozen=True)
 class Subgraphs:
-    """The compounds of a forest.
-
-    Attributes:
-        occurrences: in all texts; compounds are numbers (int32).
-        first: the first occurrence of each compound.
-        largest: the size up to which each text was searched, below what was asked only in texts that were cut.
-        cut: number of larger occurrences in texts that have more than ``LIMIT``.
-        cut_texts: number of these texts.
-    """
+    """The compounds of a forest: all texts are searched once, then any choice of samples can be weighed."""
 
     forest: Forest
     nodes: int
     branching: int
-    occurrences: Occurrences
-    first: np.ndarray
-    largest: np.ndarray
-    cut: int
-    cut_texts: int
+    occurrences: Occurrences  # compounds are numbers (int32)
+    first: np.ndarray  # the first occurrence of each compound
+    largest: np.ndarray  # the size up to which each text was searched, below what was asked only in texts that were cut
+    cut: int  # number of larger occurrences in texts that have more than ``LIMIT``
+    cut_texts: int  # number of these texts
     _names: dict[int, str] = field(default_factory=dict, repr=False)
 
     def names(self, compounds: np.ndarray) -> list[str]:
@@ -182,10 +164,7 @@ class Subgraphs:
                     children[parents[v]].append(f"{forest.relation_names[relations[v]]}:{name}")
 
     def samples(self, texts: Sequence[Sequence[int]], keep: int = 100_000) -> Samples:
-        """Return the samples whose texts are ``texts`` (positions in the forest), weighed together.
-
-        Atoms are counts of words. Compounds are W(G,R) of the ``keep`` heaviest, ties by name.
-        """
+        """Return samples of texts (positions in the forest): counts of words, and W(G,R) of the ``keep`` heaviest."""
         return self.weigh(texts, keep).samples(texts).trimmed()
 
     def weigh(self, texts: Sequence[Sequence[int]], keep: int = 100_000) -> Weighing:
@@ -232,16 +211,11 @@ class Subgraphs:
 
 @dataclass(frozen=True)
 class Weighing:
-    """Weighs any samples by what ``Subgraphs.weigh`` determined from a pool.
-
-    Attributes:
-        number: samples(G) in the pool, of each compound.
-        kept: the compounds that count, by name.
-    """
+    """Weighs any samples by what ``Subgraphs.weigh`` determined from a pool."""
 
     subgraphs: Subgraphs
-    number: np.ndarray
-    kept: np.ndarray
+    number: np.ndarray  # samples(G) in the pool, of each compound
+    kept: np.ndarray  # the compounds that count, by name
     names: list[str]
 
     def samples(self, texts: Sequence[Sequence[int]]) -> Samples:

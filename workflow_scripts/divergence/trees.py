@@ -21,20 +21,14 @@ BATCH = 4096
 
 @dataclass(frozen=True)
 class Forest:
-    """The dependency trees of texts, nodes in the order of the text; a text without words has an empty tree.
-
-    Attributes:
-        labels, relations: of each node, positions in ``label_names`` and ``relation_names`` (int32).
-        heads: of each node, a position in its own tree; -1 at roots (int32).
-        offsets: where each tree begins, and the end (int64).
-    """
+    """The dependency trees of texts, nodes in the order of the text; a text without words has an empty tree."""
 
     label_names: list[str]
     relation_names: list[str]
-    labels: np.ndarray
-    relations: np.ndarray
-    heads: np.ndarray
-    offsets: np.ndarray
+    labels: np.ndarray  # of each node, a position in ``label_names`` (int32)
+    relations: np.ndarray  # of each node, a position in ``relation_names`` (int32)
+    heads: np.ndarray  # of each node, a position in its own tree; -1 at roots (int32)
+    offsets: np.ndarray  # where each tree begins, and the end (int64)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -43,21 +37,14 @@ class Forest:
 def plant(trees: Iterable[Tree]) -> Forest:
     """Return the forest of ``trees``, in their order."""
     labels, relations, heads, offsets = array("i"), array("i"), array("i"), array("q", [0])
-    label_codes: dict[str, int] = {}
-    relation_codes: dict[str, int] = {}
+    label_codes, relation_codes = dict[str, int](), dict[str, int]()
     for tree in trees:
         labels.extend([label_codes.setdefault(label, len(label_codes)) for label in tree.labels])
         relations.extend([relation_codes.setdefault(name, len(relation_codes)) for name in tree.relations])
         heads.extend(tree.heads)
         offsets.append(len(heads))
-    return Forest(
-        list(label_codes),
-        list(relation_codes),
-        np.array(labels, np.int32),
-        np.array(relations, np.int32),
-        np.array(heads, np.int32),
-        np.array(offsets, np.int64),
-    )
+    nodes = np.array(labels, np.int32), np.array(relations, np.int32), np.array(heads, np.int32)
+    return Forest(list(label_codes), list(relation_codes), *nodes, np.array(offsets, np.int64))
 
 
 def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str], processes: int) -> Forest:

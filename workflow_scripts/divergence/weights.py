@@ -18,9 +18,7 @@ BLOCK = 1 << 24
 def containments(members: sparse.csr_array, block: int = BLOCK) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of occurrences of one sample of which the second strictly contains the first, as two arrays.
 
-    Args:
-        members: occurrences × elements, 1 if a node or an edge of the sample belongs to the occurrence. A strict
-            subgraph has fewer nodes or fewer edges and none of its own.
+    ``members`` is occurrences × elements: 1 if a node or an edge of the sample belongs to the occurrence.
     """
     n = members.shape[0]
     used = np.unique(members.indices)
@@ -43,12 +41,7 @@ def containments(members: sparse.csr_array, block: int = BLOCK) -> tuple[np.ndar
 def weigh(
     sample: np.ndarray, compound: np.ndarray, lower: np.ndarray, upper: np.ndarray, shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Return W(G, R), samples × compounds, without entries of 0.
-
-    Args:
-        sample, compound: the sample and the compound of each occurrence.
-        lower, upper: pairs of occurrences of one sample, of which the second strictly contains the first.
-    """
+    """Return W(G, R), samples × compounds, without entries of 0; occurrence ``upper`` strictly contains ``lower``."""
     sample, compound = np.asarray(sample, np.int64), np.asarray(compound, np.int64)
     n_samples, n_compounds = shape
     present, place = np.unique(compound * n_samples + sample, return_inverse=True)

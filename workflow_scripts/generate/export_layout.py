@@ -51,21 +51,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all data folders share.
+    """What all data folders share."""
 
-    Attributes:
-        numbers: the number of each word.
-        classes: the class of each image.
-        boxes: x, y, width and height in pixels, by image.
-        files: absolute path of each image.
-        captions: captions per name; the models need the same number for all.
-    """
-
-    numbers: dict[str, int]
-    classes: dict[str, int]
-    boxes: dict[str, Box]
-    files: dict[str, Path]
-    captions: int
+    numbers: dict[str, int]  # by word
+    classes: dict[str, int]  # by image
+    boxes: dict[str, Box]  # x, y, width and height in pixels, by image
+    files: dict[str, Path]  # absolute, by image
+    captions: int  # per name; the models need the same number for all
 
 
 @dataclass(frozen=True)
@@ -97,12 +89,7 @@ def cycled(captions: Sequence[str], number: int) -> list[str]:
 def entries_of(captions: pd.DataFrame, *, prompts: bool = False) -> tuple[list[Entry], list[str]]:
     """Return an entry for each image, or for each prompt, that has a caption with words, sorted by name.
 
-    Args:
-        captions: image_id, caption_id, text.
-        prompts: whether each caption, whatever its draws, is an entry of its own.
-
-    Returns:
-        The entries, and ``image_id caption_id`` of each caption without a word.
+    Also returns ``image_id caption_id`` of each caption without a word.
     """
     rows = captions.drop_duplicates(["image_id", "caption_id"]).sort_values(["image_id", "caption_id"])
     entries: dict[str, Entry] = {}
@@ -192,9 +179,8 @@ def write_data_folder(folder: Path, final: Path, train: list[Entry], test: list[
 
 def prompt_list(entries: list[Entry]) -> str:
     rows = [(e.name, e.image_id, e.name.rpartition("_")[2], e.captions[0]) for e in entries]
-    return pd.DataFrame(rows, columns=["name", "image_id", "caption_id", "text"]).to_csv(
-        index=False, lineterminator="\n"
-    )
+    table = pd.DataFrame(rows, columns=["name", "image_id", "caption_id", "text"])
+    return table.to_csv(index=False, lineterminator="\n")
 
 
 def check_images(images: pd.DataFrame, file: Path) -> None:
@@ -209,7 +195,6 @@ def check_images(images: pd.DataFrame, file: Path) -> None:
 
 def collect(captions: pd.DataFrame, split_of: pd.Series, prompts: pd.DataFrame, with_file: set[str]) -> Content:
     """Return the entries of all data folders: only images with a file, and captions with a word."""
-
     split = captions["image_id"].map(split_of)
     has_file = captions["image_id"].isin(with_file)
     train, wordless = entries_of(captions[(split == "train") & has_file])
@@ -229,6 +214,7 @@ def summarise(
 ) -> dict[str, Any]:
     """Return layout.json; ``images`` are those without a file, ``prompts`` those of images without a file."""
     lengths = [len(words_of(caption)) for entry in content.exported for caption in entry.captions]
+    trained = [*content.train, *content.seen]
     return {
         "data_folders": list(folders),
         "captions_per_image": shared.captions,
@@ -238,9 +224,7 @@ def summarise(
         "captions_longer_than": {str(most): sum(n > most for n in lengths) for most in WORDS_READ},
         "train": {"images": len(content.train), "test": len(content.seen)},
         "prompts": {split: len(entries) for split, entries in content.prompts.items()},
-        "images_repeating_captions": sum(
-            len(entry.captions) < shared.captions for entry in [*content.train, *content.seen]
-        ),
+        "images_repeating_captions": sum(len(entry.captions) < shared.captions for entry in trained),
         "images_without_file": named(sorted(images)),
         "prompts_without_file": named(list(prompts)),
         "captions_without_word": named(content.wordless),
@@ -248,8 +232,7 @@ def summarise(
 
 
 def main(step: ExportLayout) -> None:
-    captions = read_table(step.captions, CAPTIONS)
-    images = read_table(step.images, IMAGES)
+    captions, images = read_table(step.captions, CAPTIONS), read_table(step.images, IMAGES)
     images = images[images["path"].notna()]
     check_images(images, step.images)
     with_file = set(images["image_id"])

@@ -29,16 +29,11 @@ class NoSettings(Section):
 class Context:
     """Where a generator reads and writes.
 
-    Attributes:
-        tables: the Parquet files of the kind's ``TABLES`` by name: captions, images, pairs, splits, swapped, and for
-            sketches scenes and facts.
-        folder: an image is written to ``folder / file_name``, with the prompt's ``file_name``.
-        place: such an image's path in the manifest is ``f"{place}/{file_name}"``, relative to the results folder.
-        cache: keeps images between runs.
-        threads: torch's.
+    An image is written to ``folder / file_name``, with the prompt's ``file_name``; its path in the manifest, relative
+    to the results folder, is ``f"{place}/{file_name}"``.
     """
 
-    tables: dict[str, Path]
+    tables: dict[str, Path]  # the Parquet files of the kind's ``TABLES``, by name
     folder: Path
     place: str
     composition: str
@@ -49,17 +44,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Generated:
-    """What a generator gives.
+    """What a generator gives."""
 
-    Attributes:
-        manifest: columns of ``tables.MANIFEST``, a row for each prompt.
-        scenes: what was drawn, for the oracle.
-        summary: further entries of ``summary.json``.
-    """
-
-    manifest: pd.DataFrame
-    scenes: pd.DataFrame | None = None
-    summary: dict[str, Any] = field(default_factory=dict)
+    manifest: pd.DataFrame  # columns of ``tables.MANIFEST``, a row for each prompt
+    scenes: pd.DataFrame | None = None  # what was drawn, for the oracle
+    summary: dict[str, Any] = field(default_factory=dict)  # further entries of ``summary.json``
 
 
 def reads(kind: ModuleType) -> tuple[str, ...]:

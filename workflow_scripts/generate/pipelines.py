@@ -193,9 +193,8 @@ def _digest(folder: Path) -> str:
     total = hashlib.blake2b(digest_size=8)
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         with path.open("rb") as file:
-            total.update(
-                path.relative_to(folder).as_posix().encode() + b"\0" + hashlib.file_digest(file, "blake2b").digest()
-            )
+            content = hashlib.file_digest(file, "blake2b").digest()
+        total.update(path.relative_to(folder).as_posix().encode() + b"\0" + content)
     return total.hexdigest()
 
 

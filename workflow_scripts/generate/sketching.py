@@ -58,10 +58,9 @@ def prompt_statements(
     A swapped prompt states the facts of its caption, with the adjective at each change's ``start`` replaced.
     """
     stated: dict[tuple[str, int], list[tuple[str, str, str, int]]] = defaultdict(list)
-    for image_id, caption_id, part, kind, value, start in zip(
-        facts.image_id, facts.caption_id, facts.part, facts.kind, facts.value, facts.start, strict=True
-    ):
-        stated[image_id, caption_id].append((part, kind, value, start))
+    columns = ["image_id", "caption_id", "part", "kind", "value", "start"]
+    for image_id, caption_id, *fact in facts[columns].itertuples(index=False):
+        stated[image_id, caption_id].append(tuple(fact))
     changes = {
         (image_id, caption_id): {int(c["start"]): c["new_adj"] for c in changed}
         for image_id, caption_id, changed in zip(swapped.image_id, swapped.caption_id, swapped.changes, strict=True)
@@ -77,22 +76,22 @@ def prompt_statements(
     return result
 
 
+def _train(context: Context) -> pd.Series:
+    splits = read_table(context.tables["splits"], tables.SPLIT)
+    return splits.image_id[splits.split == "train"]
+
+
 def train_birds(context: Context) -> list[Scene]:
     """Return the scenes of the images of train, in the order of their ids."""
-    splits = read_table(context.tables["splits"], tables.SPLIT)
-    train = set(splits.image_id[splits.split == "train"])
     scenes = pd.read_parquet(context.tables["scenes"])
-    rows = scenes[scenes.image_id.isin(train)].sort_values("image_id")[list(ATTRIBUTES)]
-    rows = rows.astype(object).where(rows.notna(), None)
-    return rows.to_dict("records")
+    rows = scenes[scenes.image_id.isin(_train(context))].sort_values("image_id")[list(ATTRIBUTES)]
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
 
 def train_pairs(context: Context) -> Counter[tuple[str, str]]:
     """Count each (adjective, noun) in the captions of train, none of which is held out."""
-    splits = read_table(context.tables["splits"], tables.SPLIT)
-    train = set(splits.image_id[splits.split == "train"])
     pairs = read_table(context.tables["pairs"], tables.PAIRS, ["image_id", "adjective", "noun"])
-    pairs = pairs[pairs.image_id.isin(train)]
+    pairs = pairs[pairs.image_id.isin(_train(context))]
     return Counter(zip(pairs.adjective, pairs.noun, strict=True))
 
 
@@ -117,10 +116,9 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
         scenes.append(scene)
     if undrawable:
         log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())
+    drawn = pd.DataFrame(scenes, columns=list(ATTRIBUTES))
     return Generated(
-        manifest=manifest(prompts, [f"{context.place}/{name}" for name in prompts.file_name]),
-        scenes=pd.concat(
-            [prompts[KEYS].reset_index(drop=True), pd.DataFrame(scenes, columns=list(ATTRIBUTES))], axis=1
-        ),
-        summary={"undrawable": dict(undrawable.most_common())},
+        manifest(prompts, [f"{context.place}/{name}" for name in prompts.file_name]),
+        pd.concat([prompts[KEYS].reset_index(drop=True), drawn], axis=1),
+        {"undrawable": dict(undrawable.most_common())},
     )

@@ -9,6 +9,9 @@ from pydantic import Field
 
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.generate.config import Layout
+from workflow_scripts.split.steps import Captions, Images, Splits
+
+Prompts = Annotated[Input, Field(description="prompts.parquet")]
 
 
 class GenerateImages(Step):
@@ -19,7 +22,7 @@ class GenerateImages(Step):
     generator: str = Field(description="the generator's name")
     kind: str = Field(description="a file in workflow_scripts/generate/generators")
     settings: dict[str, Any] = Field(default_factory=dict, description="the kind's own settings, as JSON")
-    prompts: Input = Field(description="prompts.parquet")
+    prompts: Prompts
     tables: list[Input] = Field(default_factory=list, description="tables that the kind reads, by their file names")
     composition: str = Field("", description="the composition, for kinds that draw sketches")
     seed: Seed
@@ -35,10 +38,10 @@ class GenerateImages(Step):
 class ExportLayout(Step):
     """Write the splits in the data layout of AttnGAN, to train its successors on train and to draw the prompts."""
 
-    captions: Input = Field(description="captions.parquet")
-    images: Input = Field(description="images.parquet")
-    splits: Input = Field(description="splits.parquet")
-    prompts: Input = Field(description="prompts.parquet")
+    captions: Captions
+    images: Images
+    splits: Splits
+    prompts: Prompts
     layout: Annotated[Layout, Key("generate.layout")] = Layout()
     dataset: str = Field(description="name of the data set, and of the exported folder if no image has a bounding box")
     results: Path = Field(Path("results"), description="folder that the paths in images.parquet are relative to")

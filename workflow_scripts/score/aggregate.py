@@ -59,11 +59,6 @@ class Aggregate(Step):
     as_json: bool = Field(False, alias="json", description="print JSON")
 
 
-def published_dominant(dataset: str, composition: str) -> int:
-    """Return the published number of dominant pairs: two for C-CUB color, one otherwise."""
-    return 2 if (dataset, composition) == ("C-CUB", "color") else 1
-
-
 def keys(table: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(table[CAPTION])
 
@@ -157,12 +152,12 @@ def balanced(
 def missing(predictions: pd.DataFrame, captions: pd.DataFrame, split: str) -> dict[str, Any]:
     """Return what has no prediction: swapped captions or, for other splits, captions of the predicted images."""
     if split == "test_swapped":
-        asked = captions[captions["swapped_text"].notna()]
+        what, asked = "swapped captions", captions[captions["swapped_text"].notna()]
     else:
+        what = "captions of the images predicted for"
         asked = captions[captions["image_id"].isin(predictions["image_id"])]
     without = asked[~keys(asked).isin(keys(predictions))]
     images = sorted(set(asked["image_id"]) - set(predictions["image_id"]))
-    what = "swapped captions" if split == "test_swapped" else "captions of the images predicted for"
     return {"what": what, "of": len(asked), "captions": named(names(without)), "images": named(images)}
 
 
@@ -226,7 +221,7 @@ def main(step: Aggregate) -> None:
         if dominant is None and step.split == "test_swapped":
             if not (step.dataset and step.composition):
                 raise UserError("--annotations: balancing needs --dataset and --composition, or --dominant")
-            dominant = published_dominant(step.dataset, step.composition)
+            dominant = 2 if (step.dataset, step.composition) == ("C-CUB", "color") else 1
             why = f"{step.dataset} {step.composition}"
         files = (step.predictions, step.annotations)
         captions, _ = read_data(step.annotations)

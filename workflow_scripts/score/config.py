@@ -15,8 +15,6 @@ INCEPTION = (
 )
 # The pools that one value of `distractors` stands for: it adds rows to the table, it does not replace them.
 POOLS = {"original": ["original"], "swapped": ["original", "swapped"], "published": ["original", "published"]}
-
-
 Pairs = Annotated[int, Field(ge=1, le=2)]
 
 

@@ -1,8 +1,4 @@
-"""Embed one shard of a generator's images.
-
-Only this is sharded. Scores need all captions of a split at once, but no image; adjective_choice uses real images
-only, which the shards of ``photographs`` leave in the cache; a Fréchet distance uses at most 10,000 images.
-"""
+"""Embed one shard of a generator's images; other steps encode few images, or captions that they need at once."""
 
 from __future__ import annotations
 

@@ -22,33 +22,20 @@ ENTRY = ["image_id", "caption_id", "draw"]
 
 @dataclass(frozen=True)
 class EntrySet:
-    """Entries of one split and their pool.
-
-    Attributes:
-        entries: ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing.
-        pool: image_id, caption_id, text, a row per caption.
-        failed: file names of prompts without an image, by status.
-    """
+    """Entries of one split and their pool."""
 
     name: str
     split: str
     distractors: str
-    entries: pd.DataFrame
-    pool: pd.DataFrame
-    failed: dict[str, list[str]] = field(default_factory=dict)
-
-
-def set_name(split: str, distractors: str) -> str:
-    return split if distractors == "original" else f"{split}.distractors-{distractors}"
+    entries: pd.DataFrame  # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
+    pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
+    failed: dict[str, list[str]] = field(default_factory=dict)  # file names of prompts without an image, by status
 
 
 def judged_entries(
     prompts: pd.DataFrame, manifest: pd.DataFrame, split: str
 ) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Return the prompts of ``split`` that have an image, with its path, and the file names of the others by status.
-
-    A prompt that is not in the manifest is missing.
-    """
+    """Return the prompts of ``split`` that have an image, with its path, and the file names of the others by status."""
     asked = prompts[prompts["split"] == split]
     made = manifest[manifest["split"] == split].drop(columns="split")
     entries = asked.merge(made, on=ENTRY, how="left", validate="one_to_one").sort_values(ENTRY, ignore_index=True)
@@ -96,7 +83,8 @@ def entry_sets(
         entries, failed = judged_entries(prompts, manifest, split)
         for kind in distractors if split == "test_swapped" else ["original"]:
             pool = pool_captions(captions, judged, swapped, split, kind)
-            result.append(EntrySet(set_name(split, kind), split, kind, entries, pool, failed))
+            name = split if kind == "original" else f"{split}.distractors-{kind}"
+            result.append(EntrySet(name, split, kind, entries, pool, failed))
     return result
 
 

@@ -46,12 +46,7 @@ def scenes_of_entries(
 ) -> pd.DataFrame:
     """Return the scene of each entry's image, in the order of the entries, with columns ``part:kind``.
 
-    Args:
-        scenes: scenes of the real images, by image_id.
-        drawn: scenes that the generator drew, by ENTRY and split; None if it drew none.
-
-    Raises:
-        UserError: the scene of an image is unknown.
+    ``scenes`` are those of the real images, ``drawn`` those that the generator drew, by ENTRY and split.
     """
     entries = entry_set.entries
     real = images.dropna(subset="path").set_index("path")["image_id"]
@@ -71,8 +66,7 @@ def scenes_of_entries(
 def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function from rows of ``scenes`` (n) to their similarities with ``captions`` (k), shape (rows, k).
 
-    Counts are whole numbers, and each fraction is one division, so equal fractions are equal floats. The similarity
-    of a caption without facts is 0.
+    Counts are whole numbers and each fraction one division, so equal fractions are equal floats; 0 without facts.
     """
     facts = sorted(set().union(*captions))
     number = {fact: column for column, fact in enumerate(facts)}

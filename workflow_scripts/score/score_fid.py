@@ -38,12 +38,7 @@ BATCH = 32
 
 
 class Extractor:
-    """Computes features of image files.
-
-    Args:
-        network: maps (n, 3, 256, 256) uint8 to (n, d) floats.
-        hash: of the network's weights.
-    """
+    """Computes features of image files by a network from (n, 3, 256, 256) uint8 to (n, d) floats."""
 
     tokenizer = None
     width = 2048
@@ -121,12 +116,9 @@ class _Identity(torch.nn.Module):
 
 
 def frechet_distance(real: np.ndarray, generated: np.ndarray) -> float | None:
-    """Return the Fréchet distance of two normal distributions with the means and covariances of two sets of features.
+    """Return the Fréchet distance of features (n, d) and (m, d): ``|μ - ν|² + tr(Σ + Ψ - 2 (ΣΨ)^½)``.
 
-    ``|μ - ν|² + tr(Σ + Ψ - 2 (ΣΨ)^½)``. Source: Heusel et al. 2017, equation 6.
-
-    Args:
-        real, generated: features, (n, d) and (m, d); None is returned for fewer than two rows.
+    None for fewer than two rows. Source: Heusel et al. 2017, equation 6.
     """
     import_torchvision()
     from torchmetrics.image.fid import FrechetInceptionDistance
@@ -170,17 +162,15 @@ def score_split(
 def main(step: ScoreFid, extractor: Extractor | None = None) -> None:
     prompt = ["split", "image_id", "caption_id", "draw"]
     images = read_table(step.images, IMAGES).set_index("image_id")["path"]
-    splits = read_table(step.splits, SPLIT)
-    manifest = read_table(step.manifest, MANIFEST)
+    splits, manifest = read_table(step.splits, SPLIT), read_table(step.manifest, MANIFEST)
     pairs = read_table(step.prompts, PROMPTS, [*prompt, "pair"])
     made = manifest[manifest["status"] == "ok"].merge(pairs, on=prompt, how="left")
     made = made.sort_values(prompt, ignore_index=True)
     extractor = extractor or load_inception(step.settings.weights, step.cache, step.threads, step.device)
     results: dict[str, Any] = {}
     with Cache(step.cache / "features" / f"{extractor.hash[:16]}.sqlite") as cache:
-        code = code_hash(
-            "workflow_scripts.score.score_fid:Extractor", "workflow_scripts.score.score_fid:load_inception"
-        )
+        module = "workflow_scripts.score.score_fid"
+        code = code_hash(f"{module}:Extractor", f"{module}:load_inception")
         identity = f"{BATCH} {step.threads} {extractor.device.type} {torch.__version__} {code}"
         embedder = Embedder(extractor, cache, BATCH, identity)
         for split in step.serves:

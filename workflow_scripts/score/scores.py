@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,11 @@ Prediction = tuple[str, int, str, int]
 
 @dataclass(frozen=True)
 class SetScores:
-    """The scores of one set.
+    """The scores of one set."""
 
-    Attributes:
-        table: columns of ``tables.SCORES``.
-        summaries: of all entries and, in test_seen, of those whose caption was swapped.
-        predictions: as published.
-    """
-
-    table: pd.DataFrame
-    summaries: list[dict[str, Any]]
-    predictions: list[Prediction]
+    table: pd.DataFrame  # columns of ``tables.SCORES``
+    summaries: list[dict[str, Any]]  # of all entries and, in test_seen, of those whose caption was swapped
+    predictions: list[Prediction]  # as published
 
 
 @dataclass(frozen=True)
@@ -51,19 +46,12 @@ class Inputs:
 
 
 def load_inputs(step: ScoreStep) -> Inputs:
-    captions = read_table(step.captions, CAPTIONS)
-    images = read_table(step.images, IMAGES)
+    captions, images = read_table(step.captions, CAPTIONS), read_table(step.images, IMAGES)
     swapped = read_table(step.swapped, SWAPPED)
     judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.seed)
-    sets = entry_sets(
-        step.serves,
-        step.scoring.distractors,
-        prompts=read_table(step.prompts, PROMPTS),
-        manifest=read_table(step.manifest, MANIFEST),
-        captions=captions,
-        judged=judged,
-        swapped=swapped,
-    )
+    tables = {"prompts": read_table(step.prompts, PROMPTS), "manifest": read_table(step.manifest, MANIFEST)}
+    tables |= {"captions": captions, "judged": judged, "swapped": swapped}
+    sets = entry_sets(step.serves, step.scoring.distractors, **tables)
     classes = class_names(captions)
     judged_classes = classes[classes.index.isin(judged["image_id"])]
     alone = int(judged_classes.str.startswith("image ").sum())
@@ -72,16 +60,8 @@ def load_inputs(step: ScoreStep) -> Inputs:
 
 
 def judge_set(step: ScoreStep, similarities: Similarities, texts: int, numbered: Numbered) -> Judged:
-    scoring = step.scoring
-    return judge(
-        similarities,
-        texts,
-        numbered.entries,
-        numbered.pool,
-        candidates=scoring.candidates,
-        ties=scoring.ties,
-        seed=step.seed,
-    )
+    settings: dict[str, Any] = {"candidates": step.scoring.candidates, "ties": step.scoring.ties, "seed": step.seed}
+    return judge(similarities, texts, numbered.entries, numbered.pool, **settings)
 
 
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray) -> pd.DataFrame:
@@ -112,9 +92,7 @@ def score_set(
 ) -> SetScores:
     """Score one set: all its entries and, of test_seen, also those whose caption was swapped.
 
-    Args:
-        texts: number of distinct captions.
-        more: what a judge adds to the summary of some of the entries, (n,) booleans.
+    ``more`` is what a judge adds to the summary of some of the entries, (n,) booleans; ``texts`` are distinct captions.
     """
     judged = judge_set(step, similarities, texts, numbered)
     pairs = list(entry_set.entries["pair"])
@@ -125,9 +103,9 @@ def score_set(
         cut = balance.cut_dominant(pairs, settings.dominant_of(step.composition), settings.ratio)
         weight = balance.weights(pairs, cut)
     table = score_table(entry_set, judged, weight)
-    everything = np.ones(len(table), bool)
     prompts = "swapped" if is_swapped else step.prompt_rule
-    summaries = [set_summary(step, entry_set, numbered, table, cut, prompts) | more(everything, judged)]
+    summary = set_summary(step, entry_set, numbered, table, cut, prompts)
+    summaries = [summary | more(np.ones(len(table), bool), judged)]
     if entry_set.split == "test_seen":
         key = ["image_id", "caption_id"]
         swapped = pd.MultiIndex.from_frame(inputs.swapped[key])
@@ -138,11 +116,7 @@ def score_set(
 
 
 def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
-    """Return the sampled hits in the published format: (image_id, caption_id, path relative to the results, index).
-
-    The index is that of the candidate ranked first: 0 for a hit, and for a miss that of the most similar of the
-    sampled distractors, in sampling order.
-    """
+    """Return the sampled hits as published: image_id, caption_id, path, and the index of the candidate ranked first."""
     # One object for equal texts, so that the bytes of the pickle depend only on the content.
     shared: dict[str, str] = {}
     columns = (entry_set.entries[name].tolist() for name in ("image_id", "caption_id", "path"))
@@ -188,12 +162,8 @@ def set_summary(
 def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[EntrySet, Numbered]:
     """Return some entries of a set, (n,) booleans, with the same pool; prompts without an image stay with the set."""
     entries = numbered.entries
-    part = replace(
-        entries,
-        own=entries.own[rows],
-        classes=entries.classes[rows],
-        keys=[name for name, kept in zip(entries.keys, rows, strict=True) if kept],
-    )
+    keys = list(compress(entries.keys, rows))
+    part = replace(entries, own=entries.own[rows], classes=entries.classes[rows], keys=keys)
     kept = replace(entry_set, entries=entry_set.entries[rows].reset_index(drop=True), failed={})
     return kept, replace(numbered, entries=part)
 
@@ -201,19 +171,9 @@ def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[E
 def write_scores(step: ScoreStep, inputs: Inputs, scored: dict[str, SetScores], by: dict[str, Any], name: str) -> None:
     """Write and log a generator's scores by set; ``by`` tells of the judge, ``name`` is the generator's in the log."""
     summaries = [summary for scores in scored.values() for summary in scores.summaries]
-    head = {
-        "dataset": step.dataset,
-        "composition": step.composition,
-        "generator": step.generator,
-        "train_on": step.train_on,
-        "seed": step.seed,
-        "candidates": step.scoring.candidates,
-        "ties": step.scoring.ties,
-        "chunks": step.scoring.chunks,
-        "chunking": step.scoring.chunking,
-        "class_rule": inputs.class_rule,
-        "images_without_class": inputs.images_without_class,
-    }
+    head = {key: getattr(step, key) for key in ("dataset", "composition", "generator", "train_on", "seed")}
+    head |= {key: getattr(step.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")}
+    head |= {"class_rule": inputs.class_rule, "images_without_class": inputs.images_without_class}
     with atomic_folder(step.scores) as folder:
         for set_name, scores in scored.items():
             write_table(scores.table, folder / f"{set_name}.parquet", SCORES)

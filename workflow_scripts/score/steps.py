@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.generate.steps import Prompts
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score.config import Balance, Fid, ScoreConfig, Scoring
 from workflow_scripts.split.config import PromptRule, TrainOn
+from workflow_scripts.split.steps import Captions, CompositionStep, Heldout, Images, Pairs, Ranking, Splits, Swapped
 
 Device = Annotated[Literal["auto", "cpu", "cuda"], Key("judge.device"), JudgeConfig.model_fields["device"]]
 Batch = Annotated[int, Key("score.batch"), ScoreConfig.model_fields["batch"]]
@@ -18,6 +20,8 @@ Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["boo
 TestSplit = Literal["test_seen", "test_unseen", "test_swapped"]
 Served = Annotated[list[TestSplit], Field(min_length=1, description="test splits that the generator serves")]
 Results = Annotated[Path, Field(description="folder that paths in tables are relative to")]
+Manifest = Annotated[Input, Field(description="manifest.parquet of the generator")]
+Generator = Annotated[str, Field(description="name of the generator")]
 
 
 class Encoding(Step):
@@ -30,19 +34,17 @@ class Encoding(Step):
     cache: Cache
 
 
-class ScoreStep(Step):
+class ScoreStep(CompositionStep):
     """What all steps need that score a generator."""
 
-    captions: Input = Field(description="captions.parquet")
-    images: Input = Field(description="images.parquet")
-    splits: Input = Field(description="splits.parquet")
-    swapped: Input = Field(description="swapped.parquet")
-    prompts: Input = Field(description="prompts.parquet")
-    manifest: Input = Field(description="manifest.parquet of the generator")
+    captions: Captions
+    images: Images
+    splits: Splits
+    swapped: Swapped
+    prompts: Prompts
+    manifest: Manifest
     results: Results
-    dataset: str = Field(description="name of the data set")
-    composition: str = Field(description="name of the composition")
-    generator: str = Field(description="name of the generator")
+    generator: Generator
     serves: Served
     prompt_rule: Annotated[PromptRule, Key("split.prompts")]
     train_on: Annotated[TrainOn, Key("judge.train_on")]
@@ -58,8 +60,8 @@ class EmbedImages(Encoding):
     not depend on the number of shards.
     """
 
-    manifest: Input = Field(description="manifest.parquet of the generator")
-    images: Input = Field(description="images.parquet")
+    manifest: Manifest
+    images: Images
     results: Results
     shard: int = Field(ge=1, description="number of this shard, from 1")
     shards: int = Field(ge=1, description="number of shards")
@@ -89,7 +91,7 @@ class ScoreOracle(ScoreStep):
     drawn: Input | None = Field(None, description="scenes.parquet of the generator, if it drew its images")
 
 
-class AdjectiveChoice(Encoding):
+class AdjectiveChoice(CompositionStep, Encoding):
     """Measure how often the judge chooses the right adjective of a held-out pair over one wrong adjective.
 
     R-precision alone can hide a judge that is blind to a composition's adjectives. Each caption of a judged image of
@@ -97,15 +99,13 @@ class AdjectiveChoice(Encoding):
     of the image uses for the noun.
     """
 
-    captions: Input = Field(description="captions.parquet")
-    images: Input = Field(description="images.parquet")
-    pairs: Input = Field(description="pairs.parquet")
-    ranking: Input = Field(description="ranking.parquet")
-    heldout: Input = Field(description="heldout.json")
-    splits: Input = Field(description="splits.parquet")
+    captions: Captions
+    images: Images
+    pairs: Pairs
+    ranking: Ranking
+    heldout: Heldout
+    splits: Splits
     results: Results
-    dataset: str = Field(description="name of the data set")
-    composition: str = Field(description="name of the composition")
     train_on: Annotated[TrainOn, Key("judge.train_on")]
     bootstrap: Bootstrap
     seed: Seed
@@ -121,13 +121,13 @@ class ScoreFid(Step):
     is biased upwards and comparable only with one of equally many images. Swapped entries are also balanced.
     """
 
-    images: Input = Field(description="images.parquet")
-    splits: Input = Field(description="splits.parquet")
-    prompts: Input = Field(description="prompts.parquet")
-    manifest: Input = Field(description="manifest.parquet of the generator")
+    images: Images
+    splits: Splits
+    prompts: Prompts
+    manifest: Manifest
     results: Results
     composition: str = Field(description="name of the composition")
-    generator: str = Field(description="name of the generator")
+    generator: Generator
     serves: Served
     settings: Annotated[Fid, Key("score.fid")] = Fid()
     balance: Annotated[Balance, Key("score.balance")] = Balance()

@@ -16,14 +16,9 @@ TRIAL = ["image_id", "caption_id", "adjective", "noun", "wrong", "text", "wrong_
 def make_trials(
     captions: pd.DataFrame, pairs: pd.DataFrame, heldout: set[str], adjectives: list[str], seed: int
 ) -> tuple[pd.DataFrame, Counter[str]]:
-    """Make a trial for each caption and held-out pair in it.
+    """Return a trial (``TRIAL``) for each caption and held-out pair in it, and the number of skipped pairs by reason.
 
-    Args:
-        captions, pairs: of the images to ask about.
-        adjectives: canonical adjectives that may be the wrong one.
-
-    Returns:
-        A sorted table with the columns ``TRIAL``, and the number of skipped pairs by reason.
+    ``captions`` and ``pairs`` are of the images to ask about; ``adjectives`` (canonical) may be the wrong one.
     """
     texts = captions.set_index(["image_id", "caption_id"])["text"]
     adjectives_of = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()

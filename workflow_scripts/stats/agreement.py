@@ -17,12 +17,7 @@ def alpha(counts: np.ndarray) -> float | None:
 
 
 def agreement(counts: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator) -> dict[str, Any]:
-    """Return alpha, its interval over images, and the numbers of tasks and images with two answers or more.
-
-    Args:
-        counts: how often each answer was given, (tasks, values).
-        images: image of each task, (tasks,).
-    """
+    """Return alpha of counts (tasks, values), its interval over images (tasks,), and the numbers of both that count."""
     answered = counts.sum(axis=1) > 1
     counts = counts[answered]
     names, index = np.unique(np.asarray(images)[answered].astype(str), return_inverse=True)

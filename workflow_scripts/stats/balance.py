@@ -18,17 +18,11 @@ from workflow_scripts.core.seeds import rng
 
 @dataclass(frozen=True)
 class Cut:
-    """How dominant pairs are reduced.
+    """How dominant pairs are reduced."""
 
-    Attributes:
-        kept: number of entries to keep of each dominant pair; empty if there are too few pairs.
-        counts: number of entries of each pair.
-        rule: in words.
-    """
-
-    kept: dict[str, int]
-    counts: dict[str, int]
-    rule: str
+    kept: dict[str, int]  # number of entries to keep of each dominant pair; empty if there are too few pairs
+    counts: dict[str, int]  # number of entries of each pair
+    rule: str  # in words
 
     @property
     def possible(self) -> bool:

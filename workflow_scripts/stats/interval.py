@@ -74,10 +74,8 @@ def share(
 ) -> Estimate:
     """Return the weighted fraction of hits, (n,) with n >= 1, booleans or probabilities, and its interval.
 
-    If all are 1 or all are 0, every resample is equal, and the interval is that of Clopper and Pearson, with as many
-    trials as there are images.
-    Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
-    (Biometrika, 1934).
+    If all are 1 or all are 0, every resample is equal, and the interval is that of Clopper and Pearson (1934), with as
+    many trials as there are images.
     """
     hits = np.asarray(hits, np.float64)
     weighted = hits[weights > 0]

@@ -11,21 +11,15 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class McNemar:
-    """The result of McNemar's test.
-
-    Attributes:
-        both, a_only, b_only, neither: number of items that both, only one, or none has right.
-        p_exact: of the binomial test.
-        chi_square, p_chi_square: without continuity correction; None if a and b differ on no item.
-    """
+    """The numbers of items that both, only one, or none has right, and the result of McNemar's test."""
 
     both: int
     a_only: int
     b_only: int
     neither: int
-    p_exact: float
-    chi_square: float | None
-    p_chi_square: float | None
+    p_exact: float  # of the binomial test
+    chi_square: float | None  # without continuity correction; None if a and b differ on no item
+    p_chi_square: float | None  # likewise
 
 
 def mcnemar(a: np.ndarray, b: np.ndarray) -> McNemar:

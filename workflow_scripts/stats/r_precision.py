@@ -30,17 +30,11 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class Pool:
-    """Images whose captions are distractors, sorted by class.
+    """Images whose captions are distractors, sorted by class."""
 
-    Attributes:
-        starts: (p + 1,); the captions of image i are ``texts[starts[i]:starts[i + 1]]``, at least one.
-        texts: indices of distinct texts.
-        classes: (p,), not decreasing.
-    """
-
-    starts: np.ndarray
-    texts: np.ndarray
-    classes: np.ndarray
+    starts: np.ndarray  # (p + 1,); the captions of image i are ``texts[starts[i]:starts[i + 1]]``, at least one
+    texts: np.ndarray  # indices of distinct texts
+    classes: np.ndarray  # (p,), not decreasing
 
     @property
     def images(self) -> int:
@@ -102,11 +96,9 @@ def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, t
 
 
 def draw_distractors(uniform: np.ndarray, pool: Pool, of: np.ndarray) -> np.ndarray:
-    """Return distinct texts (n, k) drawn for each entry.
+    """Return distinct texts (n, k) for entries of classes ``of`` (n,), each with an eligible image.
 
-    Args:
-        uniform: (n, 2, k), numbers in [0, 1): for each distractor one for its image and one for its caption.
-        of: (n,), classes of the entries, each with an eligible image.
+    ``uniform`` (n, 2, k) are numbers in [0, 1): for each distractor one for its image and one for its caption.
     """
     low = np.searchsorted(pool.classes, of, "left")[:, None]
     size = np.searchsorted(pool.classes, of, "right")[:, None] - low
@@ -127,22 +119,14 @@ class Entries:
 
 @dataclass(frozen=True)
 class Judged:
-    """The result for each entry, (n,) each.
+    """The result for each entry, (n,) each."""
 
-    Attributes:
-        similarity: of the own caption.
-        beaten, tied: probabilities that a random distractor is more similar, or ties.
-        expected: probability of a hit.
-        hit: a sampled hit.
-        predicted: the sampled candidate ranked first, as in published predictions; 0 is the own caption.
-    """
-
-    similarity: np.ndarray
-    beaten: np.ndarray
-    tied: np.ndarray
-    expected: np.ndarray
-    hit: np.ndarray
-    predicted: np.ndarray
+    similarity: np.ndarray  # of the own caption
+    beaten: np.ndarray  # probability that a random distractor is more similar
+    tied: np.ndarray  # probability that it ties
+    expected: np.ndarray  # probability of a hit
+    hit: np.ndarray  # a sampled hit
+    predicted: np.ndarray  # the sampled candidate ranked first, as in published predictions; 0 is the own caption
 
 
 def judge(
@@ -150,11 +134,8 @@ def judge(
 ) -> Judged:
     """Score ``entries`` against ``pool``.
 
-    The sampled hit of an entry depends only on its key, the pool and the seed. Memory: a few blocks of BLOCK x texts
-    numbers; ``similarities`` is always called with BLOCK entries.
-
-    Raises:
-        UserError: an entry has no eligible image.
+    The sampled hit of an entry depends only on its key, the pool and the seed. ``similarities`` is always called with
+    BLOCK entries. Raises UserError if an entry has no eligible image.
     """
     n = len(entries.own)
     similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -195,10 +176,7 @@ def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
 def sample_distractors(
     entries: Entries, rows: np.ndarray, pool: Pool, candidates: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distractors (n, candidates - 1) of some entries, and numbers (n,) in [0, 1) that break ties.
-
-    Those of an entry depend only on its key and the seed.
-    """
+    """Return the distractors (n, candidates - 1) of some entries, and numbers (n,) in [0, 1) that break ties."""
     k = candidates - 1
     uniform = uniforms([derive_seed(seed, "distractors", *entries.keys[row]) for row in rows], 2 * k + 1)
     drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, k), pool, entries.classes[rows])

@@ -58,17 +58,11 @@ class Settings(Section):
 
 @dataclass
 class Found:
-    """What was found.
-
-    Attributes:
-        files: the file of each prompt.
-        skipped: files whose names are not understood, or mean the same as another's.
-        bad: rows of manifests that cannot be read.
-    """
+    """The file of each prompt, and what else was found."""
 
     files: dict[Key, Path] = field(default_factory=dict)
-    skipped: list[Path] = field(default_factory=list)
-    bad: list[str] = field(default_factory=list)
+    skipped: list[Path] = field(default_factory=list)  # names not understood, or that mean the same as another's
+    bad: list[str] = field(default_factory=list)  # rows of manifests that cannot be read
 
 
 def fingerprint(settings: Settings) -> str:
@@ -81,7 +75,8 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     found = find(places)
     where = ", ".join(str(place) for place in places.values())
     check_collisions(found.files, prompts, where)
-    chosen = [_file(found.files, key) for key in prompts[KEYS].itertuples(index=False, name=None)]
+    keys = prompts[KEYS].itertuples(index=False, name=None)
+    chosen = [found.files.get(key, found.files.get((None, *key[1:]))) for key in keys]
     wanted = {file for file in chosen if file is not None}
     if not any(file.is_file() for file in wanted):
         raise UserError(
@@ -89,11 +84,9 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
             f" {prompts['file_name'].iloc[0]}; it contains {len(found.files)} files with such names; rename the files"
         )
     check_space(sum(f.stat().st_size for f in wanted if f.is_file()), context.folder, f"copying {len(wanted)} images")
-    rows = []
-    steps = zip(prompts["file_name"], chosen, strict=True)
-    for name, file in track(steps, len(prompts), "images copied"):
-        rows.append(_copy(name, file, context))
-    manifest = prompts[KEYS].assign(path=[r[0] for r in rows], status=[r[1] for r in rows])
+    steps = track(zip(prompts["file_name"], chosen, strict=True), len(prompts), "images copied")
+    paths, status = zip(*(_copy(name, file, context) for name, file in steps), strict=True)
+    manifest = prompts[KEYS].assign(path=paths, status=status)
     summary = {
         "files_without_prompt": named(_shown({*found.files.values()} - wanted, places)),
         "files_not_understood": named(_shown(found.skipped, places)),
@@ -140,10 +133,6 @@ def _copy(name: str, file: Path | None, context: Context) -> tuple[str | None, s
     (context.folder / target).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, context.folder / target)
     return f"{context.place}/{target}", "ok"
-
-
-def _file(files: dict[Key, Path], key: Key) -> Path | None:
-    return files.get(key, files.get((None, *key[1:])))
 
 
 def files_of_folder(folder: Path) -> Found:
@@ -204,8 +193,7 @@ def files_of_manifest(manifest: Path) -> Found:
 
 def check_collisions(files: dict[Key, Path], prompts: pd.DataFrame, place: str) -> None:
     """Raise UserError if a file without a split could be for prompts of two splits."""
-    for key, splits in prompts.groupby(["image_id", "caption_id", "draw"])["split"]:
-        image_id, caption_id, draw = key
+    for (image_id, caption_id, draw), splits in prompts.groupby(["image_id", "caption_id", "draw"])["split"]:
         if len(splits) > 1 and (None, image_id, caption_id, draw) in files:
             both = " and ".join(sorted(splits))
             raise UserError(
