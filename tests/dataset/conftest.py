@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -20,6 +20,8 @@ from PIL import Image
 from scipy.io import savemat
 
 from workflow_scripts.dataset.steps import LoadDataset
+
+T = TypeVar("T")
 
 
 def jpeg(seed: int = 0, size: tuple[int, int] = (40, 30)) -> bytes:
@@ -124,6 +126,14 @@ FORM = """<!DOCTYPE html><html><head><title>Google Drive - Virus scan warning</t
 </body></html>"""
 
 
+def serve(httpd: ThreadingHTTPServer, state: T) -> Iterator[T]:
+    """Yield ``state`` while the server runs."""
+    Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    yield state
+    httpd.shutdown()
+    httpd.server_close()
+
+
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -136,10 +146,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             wanted = query.get("id", "")
             if parts.path == "/uc":
-                self.send_response(303)
-                self.send_header("Location", f"{state.address}/download?{parts.query}")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                self.answer(303, {"Location": f"{state.address}/download?{parts.query}", "Content-Length": 0})
             elif parts.path == "/download" and wanted not in state.drive:
                 self.page("<html><head><title>Google Drive - Quota exceeded</title></head><p>Too many users</p></html>")
             elif parts.path == "/download" and (query.get("confirm"), query.get("uuid")) != ("t", "5e-&1"):
@@ -153,26 +160,26 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             else:
                 self.send_error(404)
 
-        def page(self, text: str) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(text.encode())))
+        def answer(self, status: int, headers: dict[str, object], body: bytes = b"") -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, str(value))
             self.end_headers()
-            self.wfile.write(text.encode())
+            self.wfile.write(body)
+
+        def page(self, text: str) -> None:
+            content = text.encode()
+            self.answer(200, {"Content-Type": "text/html; charset=utf-8", "Content-Length": len(content)}, content)
 
         def file(self, content: bytes, disposition: str | None = None) -> None:
             asked = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
             begin = int(asked[1]) if asked and self.headers["If-Range"] == '"one"' else 0
-            self.send_response(206 if begin else 200)
-            self.send_header("ETag", '"one"')
-            self.send_header("Content-Length", str(len(content) - begin))
+            headers = {"ETag": '"one"', "Content-Length": len(content) - begin}
             if begin:
-                self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
+                headers["Content-Range"] = f"bytes {begin}-{len(content) - 1}/{len(content)}"
             if disposition:
-                self.send_header("Content-Type", "application/octet-stream")
-                self.send_header("Content-Disposition", disposition)
-            self.end_headers()
-            self.wfile.write(content[begin:][: state.cut])
+                headers |= {"Content-Type": "application/octet-stream", "Content-Disposition": disposition}
+            self.answer(206 if begin else 200, headers, content[begin:][: state.cut])
             state.cut, self.close_connection = None, True
 
         def log_message(self, *_: object) -> None:
@@ -180,7 +187,4 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     state.address = f"http://127.0.0.1:{httpd.server_port}"
-    Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield state
-    httpd.shutdown()
-    httpd.server_close()
+    yield from serve(httpd, state)

@@ -11,13 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
 import trustme
 
-from tests.dataset.conftest import Site
+from tests.dataset.conftest import Site, serve
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset import download
 from workflow_scripts.dataset.download import direct, fetch, join
@@ -92,25 +91,16 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
         authority.issue_cert("127.0.0.1").configure_cert(context)
         httpd.socket = context.wrap_socket(httpd.socket, server_side=True)
     state.address = f"{request.param}://127.0.0.1:{httpd.server_port}/data/birds%201.tgz"
-    thread = Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield state
-    httpd.shutdown()
-    httpd.server_close()
+    yield from serve(httpd, state)
 
 
 @pytest.fixture
 def lines() -> Iterator[list[str]]:
     """The lines of the log."""
     found: list[str] = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            found.append(record.getMessage())
-
-    handler = Keep()
+    handler, level = logging.Handler(), download.log.level
+    handler.emit = lambda record: found.append(record.getMessage())
     download.log.addHandler(handler)
-    level = download.log.level
     download.log.setLevel(logging.DEBUG)
     yield found
     download.log.removeHandler(handler)
@@ -200,18 +190,15 @@ def test_a_busy_server_is_retried(tmp_path: Path, server: Server) -> None:
     assert len(server.asked) == 4
 
 
-def test_a_missing_file_is_not_retried(tmp_path: Path, server: Server) -> None:
-    server.status, server.failing = 404, 9
-    with pytest.raises(UserError, match="answers 404 Not Found; check the address"):
+@pytest.mark.parametrize(
+    ("status", "requests", "message"),
+    [(404, 1, "answers 404 Not Found; check the address"), (503, download.ATTEMPTS, "no progress in 6 attempts")],
+)
+def test_when_it_gives_up(tmp_path: Path, server: Server, status: int, requests: int, message: str) -> None:
+    server.status, server.failing = status, 99
+    with pytest.raises(UserError, match=message):
         fetch(server.address, tmp_path, pause=0)
-    assert len(server.asked) == 1
-
-
-def test_it_gives_up_on_a_server_that_keeps_failing(tmp_path: Path, server: Server) -> None:
-    server.status, server.failing = 503, 99
-    with pytest.raises(UserError, match="no progress in 6 attempts"):
-        fetch(server.address, tmp_path, pause=0)
-    assert len(server.asked) == download.ATTEMPTS
+    assert len(server.asked) == requests
 
 
 def test_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,17 +281,14 @@ def test_links_shared_by_google_drive(shared: str) -> None:
 
 
 def test_other_addresses_are_unchanged() -> None:
-    for address in (
-        "https://host/file/d/x/view?id=1",
-        "https://drive.google.com/drive/folders/x",
-        "https://host/a%20b",
-    ):
-        assert direct(address) == address
+    others = "https://host/file/d/x/view?id=1", "https://drive.google.com/drive/folders/x", "https://host/a%20b"
+    assert tuple(map(direct, others)) == others
 
 
 def test_join() -> None:
-    assert join("https://host/a/", "b.tgz") == "https://host/a/b.tgz"
-    assert join("../data", "b.tgz") == "../data/b.tgz"
-    assert join("/", "b.tgz") == "/b.tgz"
-    assert join("../data", "https://host/b.tgz") == "https://host/b.tgz"
-    assert join("../data", "/abs/b.tgz") == "/abs/b.tgz"
+    assert [join(root, "b.tgz") for root in ("https://host/a/", "a", "/")] == [
+        "https://host/a/b.tgz",
+        "a/b.tgz",
+        "/b.tgz",
+    ]
+    assert all(join("../data", whole) == whole for whole in ("https://host/b.tgz", "/abs/b.tgz"))

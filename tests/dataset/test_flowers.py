@@ -27,9 +27,8 @@ def files(tmp_path: Path) -> Path:
 
 def load(root: Path, folder: Path, limit: int | None = None, **settings: object) -> Loaded:
     folder.mkdir(exist_ok=True)
-    return flowers.load(
-        flowers.Settings(root=str(root), **settings), seed=0, limit=limit, folder=folder, cache=folder / "cache"
-    )
+    chosen = flowers.Settings(root=str(root), **settings)
+    return flowers.load(chosen, seed=0, limit=limit, folder=folder, cache=folder / "cache")
 
 
 def test_small_files(files: Path, tmp_path: Path) -> None:
@@ -42,11 +41,8 @@ def test_small_files(files: Path, tmp_path: Path) -> None:
     assert (tmp_path / "images" / "image_00004.jpg").read_bytes() == jpeg(4)
     assert loaded.summary["photographs_in_archive"] == 4
     assert all(value["count"] == 0 for value in loaded.summary.values() if isinstance(value, dict) and "count" in value)
-    assert {key: file["sum"] for key, file in loaded.summary["files"].items()} == {
-        "captions": "unchecked",
-        "labels": "unchecked",
-        "images": "unchecked",
-    }
+    sums = {key: file["sum"] for key, file in loaded.summary["files"].items()}
+    assert sums == dict.fromkeys(("captions", "labels", "images"), "unchecked")
 
 
 def test_captions_without_photographs(files: Path, tmp_path: Path) -> None:
@@ -98,9 +94,8 @@ def test_unreadable_labels(files: Path, tmp_path: Path) -> None:
         load(files, tmp_path / "images", labels="none.mat")
     for raw in (b"", whole[:60], whole[:140], b"<html>" * 99, b"MATLAB 5.0" * 40):
         (files / "imagelabels.mat").write_bytes(raw)
-        with pytest.raises(
-            UserError, match=r"imagelabels.mat: (truncated, damaged or not a MATLAB|contains no labels)"
-        ) as error:
+        message = "imagelabels.mat: (truncated, damaged or not a MATLAB|contains no labels)"
+        with pytest.raises(UserError, match=message) as error:
             load(files, tmp_path / "images")
         assert "\n" not in str(error.value)
     for labels in ([[]], [[1.5, 2, 3, 4]], [["a", "b"]], [[0, 1, 2, 3]], [[np.nan, 1, 2, 3]], [[1j, 1, 2, 3]]):
@@ -149,11 +144,9 @@ def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypa
     known = {name: Published((f"{site.address}/{name}",)) for name in ("102flowers.tgz", "imagelabels.mat")}
     known["cvpr2016_flowers.tar.gz"] = Published((f"{site.address}/uc?id=0B",))
     monkeypatch.setattr(flowers, "PUBLISHED", known)
-    (tmp_path / "images").mkdir()
+    (folder := tmp_path / "images").mkdir()
     for _ in range(2):
-        loaded = flowers.load(
-            flowers.Settings(), seed=0, limit=None, folder=tmp_path / "images", cache=tmp_path / "cache"
-        )
+        loaded = flowers.load(flowers.Settings(), seed=0, limit=None, folder=folder, cache=tmp_path / "cache")
         assert len(loaded.captions) == 8 and {f["sum"] for f in loaded.summary["files"].values()} == {"recorded"}
     assert len(site.asked) == 5
     assert {p.name for p in (tmp_path / "cache").rglob("*.sha256")} == {f"{name}.sha256" for name in known}

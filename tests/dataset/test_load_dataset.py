@@ -19,7 +19,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.step import parse
-from workflow_scripts.dataset.load_dataset import check_boxes, check_captions, check_images, main
+from workflow_scripts.dataset.load_dataset import BOX, check_boxes, check_captions, check_images, main
 from workflow_scripts.dataset.source import spread
 from workflow_scripts.dataset.steps import LoadDataset
 
@@ -43,21 +43,18 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
     return tmp_path / "results" / "mine"
 
 
-def test_no_captions() -> None:
-    with pytest.raises(UserError, match="^x: no captions;"):
-        check_captions(captions(), "x")
-    with pytest.raises(UserError, match="^x: no captions, 2 are empty;"):
-        check_captions(captions(("a", 0, ""), ("a", 1, " \t")), "x")
-
-
-def test_duplicate_captions() -> None:
-    with pytest.raises(UserError, match="image 'a': duplicate caption_id 0"):
-        check_captions(captions(("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")), "x")
-
-
-def test_two_classes() -> None:
-    with pytest.raises(UserError, match="image 'a' has captions of two classes"):
-        check_captions(captions(("a", 0, "x", "1"), ("a", 1, "y", "2")), "x")
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "^x: no captions;"),
+        ([("a", 0, ""), ("a", 1, " \t")], "^x: no captions, 2 are empty;"),
+        ([("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")], "image 'a': duplicate caption_id 0"),
+        ([("a", 0, "x", "1"), ("a", 1, "y", "2")], "image 'a' has captions of two classes"),
+    ],
+)
+def test_refused_captions(rows: list[tuple], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        check_captions(captions(*rows), "x")
 
 
 @pytest.mark.parametrize("outside", ["../a", "/a", "a/../../b", ""])
@@ -108,16 +105,15 @@ def test_images(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["good.jpg"]
 
 
-def test_no_readable_image(tmp_path: Path) -> None:
+def test_refused_images(tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no")
-    with pytest.raises(UserError, match="none of 1 images is readable, the first: a: "):
-        check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": ["a"], "path": ["a.jpg"]}), tmp_path, "x")
-
-
-def test_duplicate_images(tmp_path: Path) -> None:
-    images = pd.DataFrame({"image_id": ["a", "a"], "path": [None, None]})
-    with pytest.raises(UserError, match="duplicate image 'a'"):
-        check_images(captions(("a", 0, "x")), images, tmp_path, "x")
+    for paths, message in (
+        (["a.jpg"], "none of 1 images is readable, the first: a: "),
+        ([None] * 2, "duplicate image 'a'"),
+    ):
+        images = pd.DataFrame({"image_id": "a", "path": paths})
+        with pytest.raises(UserError, match=message):
+            check_images(captions(("a", 0, "x")), images, tmp_path, "x")
 
 
 @pytest.mark.parametrize(
@@ -134,10 +130,8 @@ def test_duplicate_images(tmp_path: Path) -> None:
     ],
 )
 def test_boxes(box: tuple, inside: bool) -> None:
-    row = {"image_id": "a", "path": "p", "width": 40, "height": 30} | dict(
-        zip(("bbox_x", "bbox_y", "bbox_w", "bbox_h"), box, strict=True)
-    )
-    found, outside = check_boxes(pd.DataFrame([row]))
+    row = pd.DataFrame([("a", "p", 40, 30, *box)], columns=["image_id", "path", "width", "height", *BOX])
+    found, outside = check_boxes(row)
     assert found["bbox_x"].notna().all() == inside
     assert outside == ([] if inside else ["a"])
 
@@ -185,11 +179,7 @@ def test_a_failure_keeps_the_previous_artifacts(tmp_path: Path) -> None:
     assert {p: p.read_bytes() for p in place.rglob("*") if p.is_file()} == before
 
 
-@given(
-    st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40),
-    st.integers(1, 45),
-    st.integers(0, 3),
-)
+@given(st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40), st.integers(1, 45), st.integers(0, 3))
 def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: int, seed: int) -> None:
     images = pd.DataFrame({"image_id": [f"{n:02}" for n in range(len(classes))], "class_id": classes})
     chosen = spread(images, limit, seed)

@@ -17,18 +17,13 @@ from workflow_scripts.text.lexicon import load_lexicon
 
 def tables(rows: list[tuple[str, str, str, str]]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(text, adjective, the noun's form in the text, its word) to captions and pairs."""
-    captions = pd.DataFrame(
-        [(str(i), 0, text) for i, (text, *_) in enumerate(rows)], columns=["image_id", "caption_id", "text"]
-    )
-    pairs = pd.DataFrame(
-        [
-            (str(i), 0, adjective, noun, 0, 1, text.index(form), text.index(form) + len(form), "adjacent")
-            for i, (text, adjective, form, noun) in enumerate(rows)
-        ],
-        columns=["image_id", "caption_id", "adjective", "noun", "adjective_start", "adjective_end", "noun_start",
-                 "noun_end", "relation"],
-    )  # fmt: skip
-    return captions, pairs
+    captions = [(str(i), 0, text) for i, (text, *_) in enumerate(rows)]
+    pairs = [
+        (str(i), 0, adjective, noun, 0, 1, text.index(form), text.index(form) + len(form), "adjacent")
+        for i, (text, adjective, form, noun) in enumerate(rows)
+    ]
+    names = ["image_id", "caption_id", "text"]
+    return pd.DataFrame(captions, columns=names), pd.DataFrame(pairs, columns=list(PAIRS.columns))
 
 
 def test_forms_come_from_the_text_and_stand_in_one_place(tmp_path: Path) -> None:

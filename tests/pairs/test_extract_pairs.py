@@ -80,14 +80,9 @@ def test_no_captions_give_no_pairs(tmp_path):
 
 def test_another_language_is_kept_counted_and_warned_of(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(log, "propagate", True)
-    german = [
-        "ein kleiner Vogel mit rotem Kopf",
-        "der Schnabel ist lang und spitz",
-        "黄色い鳥",
-        "птица с красной головой",
-    ]
+    texts = ["ein kleiner Vogel mit rotem Kopf", "der Schnabel ist lang", "黄色い鳥", "птица с красной головой"]
     with caplog.at_level(logging.WARNING, logger="compclip"):
-        _, summary = run(tmp_path, captions(german))
+        _, summary = run(tmp_path, captions(texts))
     assert summary["captions"] == 4 and summary["without_pairs"] >= 3
     assert "most captions have no pair" in caplog.text and "most captions" in summary["warning"]
 
@@ -179,9 +174,8 @@ def test_any_noun_without_a_noun_lexicon(adjectives):
 def test_offsets_are_the_words_own(find, adjectives, nouns, text):
     forms = {**adjectives[0].forms, **adjectives[1].forms, **nouns.forms}
     for o in find(text):
-        for canonical, start, end in (
-            (o.adjective, o.adjective_start, o.adjective_end), (o.noun, o.noun_start, o.noun_end),
-        ):  # fmt: skip
+        words = (o.adjective, o.adjective_start, o.adjective_end), (o.noun, o.noun_start, o.noun_end)
+        for canonical, start, end in words:
             assert 0 <= start < end <= len(text)
             surface = " ".join(text[start:end].lower().split())
             assert forms.get(surface, canonical) == canonical

@@ -35,10 +35,7 @@ def test_precision_and_recall(cub_root, part, extractor, adjectives, nouns):
 
 def test_counts_by_hand():
     colors, parts = Lexicon("color", {"red": "red", "tan": "tan"}), Lexicon("birds", {"wing": "wing", "eye": "eye"})
-    labels = [
-        {"pairs": ["red_wing", "tan_wing"], "either": ["tan_eye"]},
-        {"pairs": ["red_eye"]},
-    ]
+    labels = [{"pairs": ["red_wing", "tan_wing"], "either": ["tan_eye"]}, {"pairs": ["red_eye"]}]
     found = [{"red_wing", "tan_eye", "red_bird", "long_wing"}, {"red_eye", "tan_eye"}]
     report = compare(labels, found, [colors], parts)["color"]
     assert (report["labelled"], report["found"], report["right"]) == (3, 3, 2)

@@ -122,9 +122,7 @@ def test_phenomenon(case, find, adjectives, nouns):
 
 def test_words_that_no_lexicon_lists(find):
     found = {(o.adjective, o.noun): o.relation for o in find("this spotted bird has two large shiny talons")}
-    assert found == {
-        ("spotted", "bird"): "adjacent", ("large", "talon"): "attributive", ("shiny", "talon"): "adjacent",
-    }  # fmt: skip
+    assert found == {("spotted", "bird"): "adjacent", ("large", "talon"): "attributive", ("shiny", "talon"): "adjacent"}
 
 
 def test_comparatives_are_words_of_their_own(find):

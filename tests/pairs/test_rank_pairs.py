@@ -21,10 +21,8 @@ def pairs(*rows: tuple[str, str, int]) -> pd.DataFrame:
     records = []
     for adjective_noun, relation, times in rows:
         adjective, noun = adjective_noun.split()
-        records += [
-            {"image_id": str(n // 2), "adjective": adjective, "noun": noun, "relation": relation} for n in range(times)
-        ]
-    return pd.DataFrame(records)
+        records += [(str(n // 2), adjective, noun, relation) for n in range(times)]
+    return pd.DataFrame(records, columns=["image_id", "adjective", "noun", "relation"])
 
 
 TABLE = pairs(
@@ -45,8 +43,7 @@ def test_ranking_by_hand():
 
 def test_adjectives_are_selected_before_the_lexicon_is_applied():
     # Counts without the disputed: red 17, long 9, blue 3, tan 1.
-    ranking = rank(TABLE, COLORS, PARTS, Selection(adjectives=3))
-    assert set(ranking["adjective"]) == {"red", "blue"}
+    assert set(rank(TABLE, COLORS, PARTS, Selection(adjectives=3))["adjective"]) == {"red", "blue"}
     assert set(rank(TABLE, COLORS, PARTS, Selection(adjectives=2))["adjective"]) == {"red"}
 
 

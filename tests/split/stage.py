@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,7 @@ from tests.split.split_worlds import COLORS, NOUNS, world
 from workflow_scripts.core.io import write_table
 from workflow_scripts.core.step import declaration
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
-from workflow_scripts.split import (
-    audit,
-    divide_images,
-    export,
-    make_prompts,
-    make_splits,
-    sample_heldout,
-    swap_adjectives,
-)
 
-MODULES = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (audit, divide_images, export, make_prompts, make_splits, sample_heldout, swap_adjectives)
-}
 FILES = {
     "adjectives": "color.yaml", "nouns": "nouns.yaml", "heldout": "heldout.json", "csv": "splits.csv",
     "jsonl": "prompts.jsonl", "audit": "audit.json", "folder": "export",
@@ -64,7 +52,7 @@ def run(step: str, folder: Path, /, **given: Any) -> None:
         if is_path and name not in known:
             known[name] = folder / FILES.get(name, f"{name}.parquet")
     known = {name: value for name, value in (known | given).items() if name in fields}
-    MODULES[step].main(declaration(f"split.{step}")(**known))
+    import_module(f"workflow_scripts.split.{step}").main(declaration(f"split.{step}")(**known))
 
 
 def run_all(folder: Path, **division: Any) -> Path:

@@ -23,13 +23,7 @@ from workflow_scripts.split.make_splits import make_splits
 from workflow_scripts.split.swap_adjectives import swap_adjectives
 
 NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
-MORE_NOUNS = (
-    NOUNS | {w: "patch" for w in ("patch", "patches")} | {"primary": "primary", "headed": "head", "winged": "wing"}
-)
-
-
-def pairs_of(text: str) -> set[tuple[str, str]]:
-    return words_of(stated(text, Reader(COLORS, MORE_NOUNS).read(text)))
+MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
 
 
 @pytest.mark.parametrize(
@@ -64,8 +58,8 @@ def pairs_of(text: str) -> set[tuple[str, str]]:
     ],
 )  # fmt: skip
 def test_how_words_are_read(text: str, pairs: set[str]) -> None:
-    found = {f"{adjective} {noun}" for adjective, noun in pairs_of(text)}
-    assert found == pairs
+    found = words_of(stated(text, Reader(COLORS, MORE_NOUNS).read(text)))
+    assert set(map(" ".join, found)) == pairs
 
 
 def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFrame = NO_SWAPS) -> dict:
@@ -87,17 +81,16 @@ def test_finds_a_planted_pair(split: str, text: str) -> None:
 
 def test_counts_suspicions_by_pair() -> None:
     rows = [
-        ("train", "a red bill and wings"),
         ("train", "red bill with wings"),
         ("train", "wings of a red"),
         ("test_unseen", "wings of a red"),
         ("train", "red bird that has big and old wings"),
     ]
-    result = audited(rows[1:], ["red_wing"])
+    result = audited(rows, ["red_wing"])
     assert result["violations"] == []
-    assert result["suspicions"]["red_wing"]["captions"] == 2
-    assert result["suspicions"]["red_wing"]["unexplained"] == 1
-    assert result["suspicions"]["red_wing"]["examples"][0]["text"] == "wings of a red"
+    suspicion = result["suspicions"]["red_wing"]
+    assert (suspicion["captions"], suspicion["unexplained"]) == (2, 1)
+    assert suspicion["examples"][0]["text"] == "wings of a red"
     assert result["counts"]["captions"] == {"train": 3, "test_seen": 0, "test_unseen": 1}
 
 
@@ -114,11 +107,8 @@ GOOD = {
 
 
 def audit_swap(**changes) -> list[str]:
-    entry = GOOD | changes
-    swapped = pd.DataFrame([entry])
-    split = changes.pop("split", "test_seen")
-    rows = [(split, GOOD["text"]), ("train", "red wings")]
-    result = audited(rows, ["orange_bill", "orange_wing"], swapped[list(SWAPPED.columns)])
+    rows = [(changes.pop("split", "test_seen"), GOOD["text"]), ("train", "red wings")]
+    result = audited(rows, ["orange_bill", "orange_wing"], pd.DataFrame([GOOD | changes]))
     return [v["fault"] for v in result["violations"]]
 
 
@@ -153,11 +143,8 @@ def test_finds_a_planted_fault(changes: dict, fault: str) -> None:
 
 def test_finds_an_adjective_that_two_nouns_share() -> None:
     text, swapped_text = "red bill and wings", "orange bill and wings"
-    entry = GOOD | {
-        "text": text,
-        "swapped_text": swapped_text,
-        "changes": change(start=0, end=3, new_start=0, new_end=6),
-    }
+    changes = change(start=0, end=3, new_start=0, new_end=6)
+    entry = GOOD | {"text": text, "swapped_text": swapped_text, "changes": changes}
     result = audited([("test_seen", text)], ["orange_bill"], pd.DataFrame([entry]))
     faults = {v["fault"] for v in result["violations"]}
     assert faults == {"it also says orange_wing, which is not held out", "the adjective is also about another noun"}
@@ -179,9 +166,8 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     result = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS)
     assert result["violations"] == []
     # One image moved by hand from test_unseen to train is found, if its pair stands at the surface.
-    surface = data.pairs[
-        (pair_names(data.pairs) == heldout[0]) & data.pairs["relation"].isin(["adjacent", "predicative"])
-    ]
+    at_surface = data.pairs["relation"].isin(["adjacent", "predicative"])
+    surface = data.pairs[(pair_names(data.pairs) == heldout[0]) & at_surface]
     if len(surface):
         image = surface["image_id"].iloc[0]
         moved = splits.assign(split=splits["split"].mask(splits["image_id"] == image, "train"))

@@ -52,11 +52,8 @@ def test_what_the_splits_promise(seed: int, other: int, images: int, rare: int) 
     assert set(split.index[split == "test_unseen"]) <= set(side.index[side == "test"])
     # What trains was to train; test_seen is drawn from it only as far as it is too small.
     drawn = set(side.index[side == "train"]) - set(split.index[split == "train"])
-    assert (
-        set(summary["drawn_from_train"])
-        == drawn
-        == set(side.index[side == "train"]) & set(split.index[split == "test_seen"])
-    )
+    assert set(summary["drawn_from_train"]) == drawn
+    assert drawn == set(side.index[side == "train"]) & set(split.index[split == "test_seen"])
     target = seen_target((split == "test_unseen").sum(), (side != "unused").sum(), "auto")
     assert not drawn or (split == "test_seen").sum() <= target == summary["test_seen_wanted"]
     assert not side[split.index].eq("unused").any()

@@ -52,11 +52,6 @@ def figures(results: Path) -> dict[str, bytes]:
     return draw(results)
 
 
-@pytest.fixture(scope="module")
-def occurrences(results: Path) -> pd.DataFrame:
-    return read_occurrences(results)
-
-
 def read_occurrences(results: Path, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     place = results / "tiny"
     return occurrences_by_split(
@@ -65,6 +60,11 @@ def read_occurrences(results: Path, pairs: pd.DataFrame | None = None) -> pd.Dat
         read_table(place / "color" / "splits.parquet", tables.SPLIT),
         read_table(place / "color" / "swapped.parquet", tables.SWAPPED),
     )
+
+
+@pytest.fixture(scope="module")
+def occurrences(results: Path) -> pd.DataFrame:
+    return read_occurrences(results)
 
 
 def test_same_data_same_bytes(results: Path, figures: dict[str, bytes]) -> None:

@@ -26,10 +26,8 @@ def exported(folder: Path) -> Path:
     keys = ("noun", "original_adj", "new_adj", "start", "end", "new_start", "new_end")
     change = dict(zip(keys, ("wing", "blue", "red", 15, 19, 16, 19), strict=True))
     other = dict(zip(keys, ("bill", "red", "blue", 2, 5, 2, 6), strict=True))
-    swapped = pd.DataFrame(
-        [("a/2", 0, "a red bill and blue wings", "a blue bill and red wings", [other, change], "red_wing")],
-        columns=list(SWAPPED.columns),
-    )
+    row = "a/2", 0, "a red bill and blue wings", "a blue bill and red wings", [other, change], "red_wing"
+    swapped = pd.DataFrame([row], columns=list(SWAPPED.columns))
     write_table(swapped, folder / "swapped.parquet", SWAPPED)
     write_json({"pairs": ["red_wing", "blue_bill"]}, folder / "heldout.json")
     run("export", folder)
@@ -44,14 +42,10 @@ def test_published_formats(tmp_path: Path) -> None:
         "train": ["b/1"], "test_seen": ["a/2"], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip
     data = pickle.loads((out / "data.pkl").read_bytes())
+    made = {"noun": "wing", "original_adj": "blue", "new_adj": "red"}
+    swapped = {"swapped_text": "a blue bill and red wings", "changes_made": made}
     assert data == {
-        "a/2": {
-            0: {
-                "text": "a red bill and blue wings",
-                "swapped_text": "a blue bill and red wings",
-                "changes_made": {"noun": "wing", "original_adj": "blue", "new_adj": "red"},
-            }
-        },
+        "a/2": {0: {"text": "a red bill and blue wings", **swapped}},
         "b/1": {0: {"text": "wings"}, 1: {"text": 'a red, "odd" bill'}},
     }
     assert all(type(key) is int for key in data["b/1"])

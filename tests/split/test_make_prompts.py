@@ -92,7 +92,7 @@ def test_per_image_keeps_seen_and_swapped_paired(seed: int, most: int) -> None:
 
 
 def test_all_is_every_caption_of_the_test_images() -> None:
-    data, heldout, splits, swapped, _, prompts = made(5, every_caption=True)
+    data, heldout, splits, _, _, prompts = made(5, every_caption=True)
     for name in ("test_seen", "test_unseen"):
         images = set(splits.loc[splits["split"] == name, "image_id"])
         assert keys(prompts, name) == {(i, n) for i in images for n in range(3)}

@@ -19,10 +19,8 @@ def made(seed: int, heldout_seed: int):
     data = world(seed, images=40, captions=2)
     names = pair_names(data.ranking).tolist()
     heldout = [names[heldout_seed % len(names)]]
-    result = make_splits(
-        data.captions["image_id"], data.pairs, data.ranking, heldout, "auto", heldout_seed, "d", "color"
-    )
-    return data, heldout, *result
+    ids = data.captions["image_id"]
+    return data, heldout, *make_splits(ids, data.pairs, data.ranking, heldout, "auto", heldout_seed, "d", "color")
 
 
 @settings(max_examples=25)
@@ -47,24 +45,16 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     assert sizes["test_seen"] <= min(len(held), 0.12 * len(splits))
     assert summary["sizes"] == {name: int(sizes.get(name, 0)) for name in ("train", "test_seen", "test_unseen")}
     # The order of the rows decides nothing.
-    shuffled = data.pairs.sample(frac=1, random_state=3)
-    again, _ = make_splits(
-        data.captions["image_id"].sample(frac=1, random_state=4), shuffled, data.ranking, heldout, "auto", other,
-        "d", "color",
-    )  # fmt: skip
+    ids, shuffled = (table.sample(frac=1, random_state=3) for table in (data.captions["image_id"], data.pairs))
+    again, _ = make_splits(ids, shuffled, data.ranking, heldout, "auto", other, "d", "color")
     pd.testing.assert_frame_equal(splits, again)
 
 
 def test_other_seeds_draw_other_images() -> None:
     data = world(1)
     heldout = pair_names(data.ranking).tolist()[8:9]
-    drawn = {
-        tuple(
-            make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, "auto", s, "d", "c")[0]["split"]
-        )
-        for s in range(5)
-    }
-    assert len(drawn) == 5
+    given = data.captions["image_id"], data.pairs, data.ranking, heldout, "auto"
+    assert len({tuple(make_splits(*given, seed, "d", "c")[0]["split"]) for seed in range(5)}) == 5
 
 
 def test_an_image_that_alone_holds_a_pair_stays_in_train() -> None:

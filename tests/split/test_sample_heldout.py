@@ -11,22 +11,14 @@ from hypothesis import strategies as st
 
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, split_pair
+from workflow_scripts.core.tables import RANKING
 from workflow_scripts.split.config import Draw
 from workflow_scripts.split.sample_heldout import check_listed, n_heldout, sample_heldout
 
 
 def ranking(n: int) -> pd.DataFrame:
-    rank = list(range(1, n + 1))
-    return pd.DataFrame(
-        {
-            "adjective": [f"a{i}" for i in rank],
-            "noun": [f"n{i}" for i in rank],
-            "count": rank[::-1],
-            "images": rank[::-1],
-            "rank": rank,
-            "percentile": [100 * (i - 0.5) / n for i in rank],
-        }
-    )
+    rows = [(f"a{i}", f"n{i}", n + 1 - i, n + 1 - i, i, 100 * (i - 0.5) / n) for i in range(1, n + 1)]
+    return pd.DataFrame(rows, columns=list(RANKING.columns))
 
 
 def test_half_rounds_up() -> None:
@@ -53,11 +45,8 @@ def test_drawn_between_the_quartiles_without_replacement(n: int, seed: int) -> N
 
 def test_seed_dataset_and_composition_decide() -> None:
     table = ranking(298)
-    draws = [
-        tuple(sample_heldout(table, Draw(), *key))
-        for key in ((0, "d", "color"), (1, "d", "color"), (0, "e", "color"), (0, "d", "shape"))
-    ]
-    assert len(set(draws)) == 4
+    keys = (0, "d", "color"), (1, "d", "color"), (0, "e", "color"), (0, "d", "shape")
+    assert len({tuple(sample_heldout(table, Draw(), *key)) for key in keys}) == 4
 
 
 def test_every_pair_of_the_window_can_be_drawn() -> None:
@@ -65,22 +54,24 @@ def test_every_pair_of_the_window_can_be_drawn() -> None:
     assert drawn == {f"a{i}_n{i}" for i in range(6, 16)}
 
 
-def test_too_little_to_hold_out() -> None:
-    with pytest.raises(UserError, match="10% of 4 ranked pairs is less than one pair"):
-        sample_heldout(ranking(4), Draw(), 0, "d", "color")
-    with pytest.raises(UserError, match="12 pairs must be held out, but only 10 of 20"):
-        sample_heldout(ranking(20), Draw(fraction=0.6), 0, "d", "color")
+@pytest.mark.parametrize(
+    ("n", "choice", "message"),
+    [
+        (4, Draw(), "10% of 4 ranked pairs is less than one pair"),
+        (20, Draw(fraction=0.6), "12 pairs must be held out, but only 10 of 20"),
+        (20, ["a3_n33"], "'a3_n33' is not among the 20 ranked pairs of d/color; did you mean a3_n3"),
+        (20, ["a3_n3", "a3_n3"], "duplicate entry 'a3_n3'; remove one"),
+        (2, ["a1_n1", "a2_n2"], "all 2 ranked pairs are held out"),
+    ],
+)
+def test_what_cannot_be_held_out(n: int, choice: Draw | list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        if isinstance(choice, Draw):
+            sample_heldout(ranking(n), choice, 0, "d", "color")
+        else:
+            check_listed(ranking(n), choice, "d", "color")
 
 
-def test_a_listed_pair_must_be_ranked() -> None:
+def test_listed_pairs_are_sorted_and_names_go_both_ways() -> None:
     assert check_listed(ranking(20), ["a7_n7", "a3_n3"], "d", "color") == ["a3_n3", "a7_n7"]
-    with pytest.raises(UserError, match=r"'a3_n33' is not among the 20 ranked pairs of d/color; did you mean a3_n3"):
-        check_listed(ranking(20), ["a3_n33"], "d", "color")
-    with pytest.raises(UserError, match="duplicate entry 'a3_n3'; remove one"):
-        check_listed(ranking(20), ["a3_n3", "a3_n3"], "d", "color")
-    with pytest.raises(UserError, match="all 2 ranked pairs are held out"):
-        check_listed(ranking(2), ["a1_n1", "a2_n2"], "d", "color")
-
-
-def test_names_go_both_ways() -> None:
     assert split_pair("black_eye ring") == ("black", "eye ring")

@@ -20,16 +20,8 @@ def swapped_table(rows: int) -> pd.DataFrame:
         {"noun": "bill", "original_adj": "orange", "new_adj": "pink", "start": 18, "end": 24, "new_start": 16,
          "new_end": 20},
     ]  # fmt: skip
-    return pd.DataFrame(
-        {
-            "image_id": [f"i{n}" for n in range(rows)],
-            "caption_id": range(rows),
-            "text": "gray wings and an orange bill",
-            "swapped_text": "red wings and a pink bill",
-            "changes": [changes] * rows,
-            "pair": "red_wing",
-        }
-    )
+    texts = "gray wings and an orange bill", "red wings and a pink bill"
+    return pd.DataFrame([(f"i{n}", n, *texts, changes, "red_wing") for n in range(rows)], columns=list(SWAPPED.columns))
 
 
 def sampled(tmp_path: Path, table: pd.DataFrame, name: str = "out.txt", **given: int) -> str:

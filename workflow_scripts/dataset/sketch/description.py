@@ -26,9 +26,7 @@ TWO_PHRASES = (
 )
 
 # The order in which parts are described.
-ORDER = (
-    "bill", "eye", "crown", "head", "nape", "throat", "breast", "back", "wing", "belly", "tail", "tarsus", "foot",
-)  # fmt: skip
+ORDER = ("bill", "eye", "crown", "head", "nape", "throat", "breast", "back", "wing", "belly", "tail", "tarsus", "foot")
 
 # Parts in a short caption, which has about 45 tokens.
 SHORT = 6

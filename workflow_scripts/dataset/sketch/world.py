@@ -31,9 +31,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "tarsus": ("curved", "long", "short", "thick", "thin"),
     "wing": ("curved", "long", "pointed", "round", "short", "thin", "wide"),
 }
-PARTS = (
-    "back", "belly", "bill", "breast", "crown", "eye", "foot", "head", "nape", "tail", "tarsus", "throat", "wing",
-)  # fmt: skip
+PARTS = ("back", "belly", "bill", "breast", "crown", "eye", "foot", "head", "nape", "tail", "tarsus", "throat", "wing")
 KINDS = ("color", "shape")
 
 # The values of each attribute, part:kind; the attributes are columns of scenes.parquet.
