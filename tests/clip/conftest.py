@@ -22,6 +22,10 @@ RESNET = {
 PUBLISHED = [
     "visual.layer4.*", "visual.attnpool.*", "transformer.resblocks.1.*", "ln_final.*", "text_projection", "logit_scale",
 ]  # fmt: skip
+PREPROCESS = {
+    "size": [16, 16], "mode": "RGB", "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
+    "resize_mode": "shortest", "fill_color": 0,
+}  # fmt: skip
 # Without batch norms.
 VIT = {**RESNET, "vision_cfg": {"image_size": 32, "layers": 2, "width": 16, "head_width": 8, "patch_size": 8}}
 TRUNK = {

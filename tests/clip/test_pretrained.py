@@ -30,30 +30,31 @@ def saved(cfg: dict, path: Path) -> torch.nn.Module:
     return model
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
-def test_weights_of_another_model(model: Model, tmp_path: Path, name: str) -> None:
-    saved({**RESNET, "embed_dim": 8}, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: truncated, or not the weights of .*resnet\.json: .*size mismatch"):
-        build(ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
-    saved(VIT, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: truncated, or not the weights of .*resnet\.json"):
-        build(ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name)), [], 0)
+forms = pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
-def test_weights_that_read_longer_captions(model: Model, tmp_path: Path, name: str) -> None:
-    """open_clip would silently resize them."""
-    longer = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 2 * VIT["text_cfg"]["context_length"]}}
-    saved(longer, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: reads \d+ positions of a caption, but .*vit\.json has \d+"):
-        build(ModelConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
-    wider = {**VIT, "text_cfg": {**VIT["text_cfg"], "width": 2 * VIT["text_cfg"]["width"]}}
-    saved(wider, tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: truncated, or not the weights of .*vit\.json"):
-        build(ModelConfig(model=model("vit"), pretrained=str(tmp_path / name)), [], 0)
+@forms
+@pytest.mark.parametrize(
+    ("cfg", "of", "message"),
+    [
+        ({**RESNET, "embed_dim": 8}, "resnet", r"truncated, or not the weights of .*resnet\.json: .*size mismatch"),
+        (VIT, "resnet", r"truncated, or not the weights of .*resnet\.json"),
+        ({**VIT, "text_cfg": {**VIT["text_cfg"], "width": 32}}, "vit", r"truncated, or not the weights of .*vit\.json"),
+        # open_clip would silently resize these.
+        (
+            {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 24}},
+            "vit",
+            r"reads 24 positions of a caption, but .*vit\.json has 12",
+        ),
+    ],
+)
+def test_weights_of_another_model(model: Model, tmp_path: Path, name: str, cfg: dict, of: str, message: str) -> None:
+    saved(cfg, tmp_path / name)
+    with pytest.raises(UserError, match=f"{name}: {message}"):
+        build(ModelConfig(model=model(of), pretrained=str(tmp_path / name)), [], 0)
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
+@forms
 def test_truncated_weights(model: Model, tmp_path: Path, name: str) -> None:
     whole = saved(RESNET, tmp_path / name)
     config = ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name))
@@ -73,8 +74,7 @@ def test_only_openais_torchscript_files_are_opened(
     for name in ("input_resolution", "context_length", "vocab_size"):
         whole.__dict__.pop(name, None)
         whole.register_buffer(name, torch.tensor(1))
-    mask = whole._buffers.pop("attn_mask")
-    whole.attn_mask = mask
+    whole.attn_mask = whole._buffers.pop("attn_mask")
     inputs = torch.zeros(1, 3, 32, 32), torch.zeros(1, 12, dtype=torch.long)
     traced = torch.jit.trace(whole, inputs, check_trace=False)
     path = tmp_path / "RN101.pt"
@@ -85,12 +85,9 @@ def test_only_openais_torchscript_files_are_opened(
     url = f"https://example.org/{hashlib.sha256(path.read_bytes()).hexdigest()}/RN101.pt"
     monkeypatch.setattr(open_clip(), "get_pretrained_cfg", lambda *_: {**OPENAI, "url": url})
     built = build(config, [], 0)
-    assert (
-        built.model_cfg["quick_gelu"] is True
-        and type(built.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
-    )
-    half = whole.visual.conv1.weight.half()
-    assert torch.equal(built.model.visual.conv1.weight, half.float())
+    assert built.model_cfg["quick_gelu"] is True
+    assert type(built.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
+    assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight.half().float())
 
 
 def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from workflow_scripts.clip.pixels import Preprocess
 from workflow_scripts.clip.text_tower import by_length, causal_tower, encode_families, encode_texts, lengths
 from workflow_scripts.clip.tokens import SPECIAL, get_tokenizer, tokenize
 
+from .conftest import PREPROCESS
+
 LONG = {
     "embed_dim": 16,
     "vision_cfg": {"image_size": 16, "layers": 1, "width": 16, "head_width": 8, "patch_size": 8},
@@ -23,10 +25,6 @@ LONG = {
 CONV = {"tower": "conv", "image_size": 16, "widths": [8], "depths": [0], "features": 16}
 WORDS = {"tower": "words", "context_length": 248, "width": 8, "hidden": 16, "window": 3, "vocab_size": 5}
 SEES_ALL = {**LONG, "custom_text": True, "text_cfg": {**LONG["text_cfg"], "no_causal_mask": True}}
-PREPROCESS = {
-    "size": [16, 16], "mode": "RGB", "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
-    "resize_mode": "shortest", "fill_color": 0,
-}  # fmt: skip
 # Texts of 3, 32, 33, 64, 65, 128, 129, 247 and 248 tokens, with repetitions, one too long, one empty.
 TEXTS = [" ".join(["bird"] * (n - 2)) for n in (129, 3, 32, 248, 33, 3, 64, 65, 128, 247, 400, 32, 2, 3)]
 

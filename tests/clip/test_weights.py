@@ -108,9 +108,10 @@ def test_weights_that_are_none(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=rf"{name}: not a readable weights file \({reason}\)$"):
             read_weights(str(tmp_path / name))
     (tmp_path / "broken.safetensors").write_bytes(b"nothing")
-    with pytest.raises(UserError, match=r"broken\.safetensors: not a readable weights file"):
-        read_weights(str(tmp_path / "broken.safetensors"))
-    with pytest.raises(UserError, match="no such weights file"):
-        read_weights(str(tmp_path / "absent.pth"))
-    with pytest.raises(UserError, match="package 'absent_package' is not installed"):
-        read_weights("absent_package:x.pth")
+    for path, message in {
+        f"{tmp_path}/broken.safetensors": r"broken\.safetensors: not a readable weights file",
+        f"{tmp_path}/absent.pth": "no such weights file",
+        "absent_package:x.pth": "package 'absent_package' is not installed",
+    }.items():
+        with pytest.raises(UserError, match=message):
+            read_weights(path)

@@ -54,9 +54,8 @@ def test_mixed_precision(train: Train, model: Model, precision: str) -> None:
         folder = train(precision, cache="two", **settings, precision=precision)
     coarse = pd.read_csv(folder / "log.csv")
     assert coarse["loss"][0] != fine["loss"][0] and coarse["loss"][0] == pytest.approx(fine["loss"][0], rel=0.02)
-    assert {tensor.dtype for tensor in load_file(folder / "weights.safetensors").values()} == {
-        torch.float32, torch.int64,
-    }  # fmt: skip
+    types = {tensor.dtype for tensor in load_file(folder / "weights.safetensors").values()}
+    assert types == {torch.float32, torch.int64}
 
 
 def test_a_killed_training_resumes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,17 +154,21 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict:
 def one_host(settings: dict, squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the judge that two processes of one host train."""
     hosts = Hosts((), settings, squares, tmp_path_factory.mktemp("one_host"))
-    subprocess.run(
-        command(hosts, ["--standalone"], 1, 2, "judge"),
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        cwd=ROOT,
-        check=True,
-    )
+    words, environment = command(hosts, ["--standalone"], 1, 2, "judge"), {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run(words, env=environment, cwd=ROOT, check=True)
     return hosts.place / "judge"
 
 
 def same(one: Path, other: Path) -> bool:
     return all((other / file.name).read_bytes() == file.read_bytes() for file in one.iterdir())
+
+
+def assert_resumes(hosts: Hosts, one_host: Path) -> None:
+    """Check that a second start ends with the judge of one host."""
+    running = hosts.start("judge")
+    said = ended(running, 180)
+    assert [one.returncode for one in running] == [0, 0], said
+    assert "resumed after epoch" in said[0] and same(one_host, hosts.place / "judge")
 
 
 @pytest.mark.slow
@@ -189,10 +193,7 @@ def test_a_host_that_is_killed(settings: dict, squares: Path, tmp_path: Path, on
     said = ended(running, SOON)
     assert running[0].returncode == 1 and not (tmp_path / "judge").exists()
     assert "error: judge.gpus: lost another of the 2 processes" in said[0], said[0]
-    running = hosts.start("judge")
-    said = ended(running, 180)
-    assert [one.returncode for one in running] == [0, 0], said
-    assert "resumed after epoch" in said[0] and same(one_host, tmp_path / "judge")
+    assert_resumes(hosts, one_host)
 
 
 @pytest.fixture
@@ -233,10 +234,7 @@ def test_a_host_that_falls_silent(
     assert [one.returncode for one in running] == [1, 1]
     assert all("error: judge.gpus: lost another of the 2 processes" in text for text in said), said
     ip("-n", namespaces[1], "link", "set", "veth", "up")
-    running = hosts.start("judge")
-    said = ended(running, 180)
-    assert [one.returncode for one in running] == [0, 0], said
-    assert "resumed after epoch" in said[0] and same(one_host, tmp_path / "judge")
+    assert_resumes(hosts, one_host)
 
 
 @pytest.mark.slow

@@ -68,13 +68,6 @@ def test_a_gpu_where_there_is_none(train: Train, monkeypatch: pytest.MonkeyPatch
     assert find_device("auto") == torch.device("cpu")
 
 
-def test_several_gpus_without_torchrun(train: Train) -> None:
-    with pytest.raises(
-        UserError, match=r"judge\.gpus: 2, but started as 1 processes; .* torchrun .*-node=2 -m -- workflow_"
-    ):
-        train("judge", gpus=2, device="cpu")
-
-
 def test_torchrun_without_several_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     started = joined(1, torch.device("cpu"), "judge.gpus", "a.module")

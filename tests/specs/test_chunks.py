@@ -90,15 +90,9 @@ def assert_cut_well(text: str, ends: list[int]) -> None:
         assert end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum())
 
 
-ANY_TEXT = st.lists(
-    st.sampled_from(
-        [
-            *CAT.split(),
-            *"and , ; ( ) \" “ ” . ! … - — it which who that of from to 's 7 \n \t 黄色い鳥 Vogel".split(" "),
-        ]
-    ),
-    max_size=40,
-).map(" ".join) | st.text(max_size=60)
+MARKS = "and , ; ( ) \" “ ” . ! … - — it which who that of from to 's 7 \n \t 黄色い鳥 Vogel".split(" ")
+WORDS = st.sampled_from([*CAT.split(), *MARKS])
+ANY_TEXT = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=60)
 
 
 @settings(max_examples=150)
@@ -170,12 +164,6 @@ def test_other_languages(chunker, text):
     assert_cut_well(text, chunker.cut([text])[0])
 
 
-def counted(texts, taken):
-    for text in texts:
-        taken.append(text)
-        yield text
-
-
 def test_each_text_is_parsed_once_and_cached(tmp_path, chunker, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 4)
     texts = [f"A bird with {n % 50} wings is sitting on a branch." for n in range(200)] + ["", CAT]
@@ -195,10 +183,10 @@ def test_each_text_is_parsed_once_and_cached(tmp_path, chunker, monkeypatch):
 
 def test_an_endless_stream_is_read_a_few_thousand_ahead(tmp_path, chunker, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 4)
-    taken: list[str] = []
-    endless = (f"bird {n}" for n in itertools.count())
+    taken: list[int] = []
+    endless = (taken.append(n) or f"bird {n}" for n in itertools.count())
     with Cache(tmp_path / "c.sqlite") as cache:
-        stream = chunk_all(counted(endless, taken), chunker, cache, 1)
+        stream = chunk_all(endless, chunker, cache, 1)
         for n in range(100):
             assert next(stream) == [len(f"bird {n}")]
             assert len(taken) <= n + chunks.READ_AHEAD * parsing.CHUNK

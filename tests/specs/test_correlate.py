@@ -14,22 +14,21 @@ from tests.specs.evaluated import drawn, picture, real_judge, refused, run
 from workflow_scripts.specs import correlate
 from workflow_scripts.specs.correlate import correlations, read_ratings
 
+SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
+
 
 def world(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return images with three captions each, scores with ties, and correlated ratings in four steps."""
     random = np.random.default_rng(seed)
     scores = np.round(random.random(n), 2)
-    return (
-        np.array([f"i{i // 3}" for i in range(n)]),
-        scores,
-        np.clip((scores * 3 + random.normal(size=n)).round(), 0, 3),
-    )
+    ratings = np.clip((scores * 3 + random.normal(size=n)).round(), 0, 3)
+    return np.array([f"i{i // 3}" for i in range(n)]), scores, ratings
 
 
 def test_values_equal_scipy() -> None:
     images, scores, ratings = world(150, 0)
     found = correlations(images, scores, ratings, 200, 0)
-    for name, theirs in {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}.items():
+    for name, theirs in SCIPY.items():
         assert found[name]["value"] == pytest.approx(theirs(scores, ratings)[0], abs=1e-6)
         assert found[name]["low"] < found[name]["value"] < found[name]["high"]
         assert (found[name]["n"], found[name]["images"]) == (150, 50)
@@ -43,11 +42,9 @@ def test_intervals_equal_a_plain_bootstrap() -> None:
     draws = []
     for _ in range(1000):
         chosen = rows[random.integers(30, size=30)].ravel()
-        draws.append(
-            [s(scores[chosen], ratings[chosen])[0] for s in (stats.kendalltau, stats.spearmanr, stats.pearsonr)]
-        )
+        draws.append([statistic(scores[chosen], ratings[chosen])[0] for statistic in SCIPY.values()])
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    for place, name in enumerate(("kendall", "spearman", "pearson")):
+    for place, name in enumerate(SCIPY):
         assert [found[name]["low"], found[name]["high"]] == pytest.approx([low[place], high[place]], abs=0.03)
 
 

@@ -227,14 +227,11 @@ def test_other_pictures_in_a_shard(tmp_path):
     assert shade(after[len(after) - 1][0]) == 9 and after.identity != before.identity
 
 
-@pytest.mark.parametrize("fault", ["gone", "broken"])
-def test_an_image_that_is_lost_later_is_skipped(tmp_path, fault):
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda image: rewrite(image, b"no image")], ids=["gone", "broken"])
+def test_an_image_that_is_lost_later_is_skipped(tmp_path, spoil):
     source, images = write_json(tmp_path, TEXTS)
     before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
-    if fault == "gone":
-        (images / "coco/train/3.png").unlink()
-    else:
-        rewrite(images / "coco/train/3.png", b"no image")
+    spoil(images / "coco/train/3.png")
     after = open_examples(source, images, MODEL, tmp_path / "cache", 1)
     assert len(after) == len(before) - 1 and after.summary["left_out"]["count"] == 1
     assert after.identity != before.identity
@@ -315,21 +312,17 @@ def test_incomplete_samples_of_a_shard(tmp_path):
     ]  # fmt: skip
 
 
-def damaged_tar(folder: Path, cut: int | None = None, header: bool = False) -> Path:
-    source, _ = write_tars(folder, TEXTS)
-    shard = source / "1.tar"
+@pytest.mark.parametrize("size", [700, 1024, 3000, None])
+def test_a_damaged_shard_is_not_a_shorter_shard(tmp_path, size):
+    """It is truncated to ``size`` bytes, or has a damaged header."""
+    shard = write_tars(tmp_path, TEXTS)[0] / "1.tar"
     raw = bytearray(shard.read_bytes())
-    if header:
+    if size is None:
         raw[3072:3084] = b"\xff" * 12  # in the name of the fourth member, or its first block
         raw[3072 + 148 : 3072 + 156] = b"garbage!"
-    shard.write_bytes(raw[:cut])
-    return shard
-
-
-@pytest.mark.parametrize("fault", [{"cut": 700}, {"cut": 1024}, {"cut": 3000}, {"header": True}])
-def test_a_damaged_shard_is_not_a_shorter_shard(tmp_path, fault):
+    shard.write_bytes(raw[:size])
     with pytest.raises(UserError, match=r"1.tar: truncated, damaged or not a tar file"):
-        list(read(damaged_tar(tmp_path, **fault)))
+        list(read(shard))
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,8 @@ def test_a_difference_is_bold_if_its_interval_excludes_0(results: Path) -> None:
         "loss of SPECS", "stretched, before training", "plain contrastive",
         "loss of SPECS − stretched, before training", "loss of SPECS − plain contrastive",
     ]  # fmt: skip
-    assert [[cell["bold"] for cell in line["cells"]] for line in shown] == [[False] * 3] * 3 + [
-        [True] * 3,
-        [True, False, True],
-    ]
+    bold = [[cell["bold"] for cell in line["cells"]] for line in shown]
+    assert bold == [[False] * 3] * 3 + [[True] * 3, [True, False, True]]
     assert shown[4]["cells"][1] == {"value": "1.0", "interval": "[−1.0, 3.0]", "bold": False}
 
 
@@ -117,9 +115,8 @@ def test_page(results: Path) -> None:
     assert not any(tag == "script" for tag, _ in page.tags)
     figures = [attrs for tag, attrs in page.tags if tag == "img"]
     assert len(figures) == 3 and all(f["src"].startswith("data:") and f["alt"] for f in figures)
-    assert ["loss of SPECS − plain contrastive", "25.0[23.0, 27.0]", "1.0[−1.0, 3.0]", "25.0[23.0, 27.0]"] in [
-        [cell.strip() for cell in row] for row in page.rows
-    ]
+    rows = [[cell.strip() for cell in row] for row in page.rows]
+    assert ["loss of SPECS − plain contrastive", "25.0[23.0, 27.0]", "1.0[−1.0, 3.0]", "25.0[23.0, 27.0]"] in rows
 
 
 def test_text_table(results: Path) -> None:

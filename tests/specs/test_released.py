@@ -107,46 +107,42 @@ def test_a_judges_folder(state: dict[str, torch.Tensor], tmp_path: Path) -> None
     assert torch.equal(built.model.positional_embedding, judge.model.positional_embedding)
 
 
-def faulty(state: dict[str, torch.Tensor], fault: str) -> dict[str, torch.Tensor]:
-    match fault:
-        case "missing":
-            del state["visual.ln_pre.weight"], state["transformer.resblocks.2.mlp.c_fc.bias"]
-        case "unused":
-            state["mask_net.weight"] = state["text_proj"] = torch.zeros(2)
-        case "width":
-            state["transformer.resblocks.0.ln_1.weight"] = torch.zeros(64)
-        case "projection":
-            state["visual.proj"] = torch.zeros(64, 48)
-        case "positions":
-            state["positional_embedding"] = state["positional_embedding"][:77]
-        case "heads":
-            state = {"ln_final.weight": torch.zeros(96)} | {k: v for k, v in state.items() if k != "ln_final.weight"}
-        case "grid":
-            state["visual.positional_embedding"] = torch.zeros(6, 64)
-        case "resnet":
-            state = {key: value for key, value in state.items() if not key.startswith("visual.")}
-            state["visual.layer1.0.conv1.weight"] = torch.zeros(2, 2)
-        case "transformers":
-            state = {"text_model.embeddings.position_embedding.weight": torch.zeros(248, 128)}
-    return state
+FAULTS: list[tuple[dict[str, tuple[int, ...] | None], str]] = [
+    (
+        {"visual.ln_pre.weight": None, "transformer.resblocks.2.mlp.c_fc.bias": None},
+        r"2 tensors missing: transformer\.resblocks\.2\.mlp\.c_fc\.bias, visual\.ln_pre\.weight$",
+    ),
+    ({"mask_net.weight": (2,), "text_proj": (2,)}, r"2 unknown tensors: mask_net\.weight, text_proj$"),
+    (
+        {"transformer.resblocks.0.ln_1.weight": (64,)},
+        r"transformer\.resblocks\.0\.ln_1\.weight is 64, but 128 fits the other tensors$",
+    ),
+    ({"visual.proj": (64, 48)}, r"visual\.proj is 64×48, but 64×32 fits the other tensors$"),
+    (
+        {"positional_embedding": (77, 128)},
+        r"positional_embedding is 77×128, but positional_embedding_res is 248×128; expected equal",
+    ),
+    ({"ln_final.weight": (96,)}, r"towers of width 64 and 96; expected multiples of 64$"),
+    ({"visual.positional_embedding": (6, 64)}, r"visual\.positional_embedding is 6×64, but 5×64 fits the other"),
+    # A ResNet, and the names of transformers.
+    (
+        {"visual.conv1.weight": None, "visual.proj": None, "visual.layer1.0.conv1.weight": (2, 2)},
+        r"not a CLIP with a ViT under OpenAI's names; tensors missing: visual\.conv1\.weight, ",
+    ),
+    (
+        {**dict.fromkeys(released.SHAPES), "text_model.embeddings.position_embedding.weight": (248, 128)},
+        r"not a CLIP with a ViT under OpenAI's names; tensors missing: positional_embedding, ",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ("missing", r"2 tensors missing: transformer\.resblocks\.2\.mlp\.c_fc\.bias, visual\.ln_pre\.weight$"),
-        ("unused", r"2 unknown tensors: mask_net\.weight, text_proj$"),
-        ("width", r"transformer\.resblocks\.0\.ln_1\.weight is 64, but 128 fits the other tensors$"),
-        ("projection", r"visual\.proj is 64×48, but 64×32 fits the other tensors$"),
-        ("positions", r"positional_embedding is 77×128, but positional_embedding_res is 248×128; expected equal"),
-        ("heads", r"towers of width 64 and 96; expected multiples of 64$"),
-        ("grid", r"visual\.positional_embedding is 6×64, but 5×64 fits the other tensors$"),
-        ("resnet", r"not a CLIP with a ViT under OpenAI's names; tensors missing: visual\.conv1\.weight, "),
-        ("transformers", r"not a CLIP with a ViT under OpenAI's names; tensors missing: positional_embedding, "),
-    ],
-)
-def test_faults_are_named(state: dict[str, torch.Tensor], tmp_path: Path, fault: str, message: str) -> None:
-    name = saved(faulty(state, fault), tmp_path / "w.pt")
+@pytest.mark.parametrize(("changes", "message"), FAULTS)
+def test_faults_are_named(
+    state: dict[str, torch.Tensor], tmp_path: Path, changes: dict[str, tuple[int, ...] | None], message: str
+) -> None:
+    """None removes a tensor; a shape adds or replaces one."""
+    kept = {name: tensor for name, tensor in state.items() if name not in changes}
+    name = saved(kept | {name: torch.zeros(shape) for name, shape in changes.items() if shape}, tmp_path / "w.pt")
     with pytest.raises(UserError, match=rf"w\.pt: {message}") as caught:
         read_released(name)
     assert "\n" not in str(caught.value)

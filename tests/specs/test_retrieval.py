@@ -54,9 +54,8 @@ def test_against_torchmetrics_and_a_sort(monkeypatch: pytest.MonkeyPatch) -> Non
     for place, k in enumerate(retrieval.KS):
         hits = RetrievalHitRate(top_k=k)
         rows = torch.arange(60)[:, None].expand_as(values)
-        assert found["image_to_text"][:, place].mean() == pytest.approx(
-            hits(values.flatten(), target.flatten(), indexes=rows.flatten()).item()
-        )
+        theirs = hits(values.flatten(), target.flatten(), indexes=rows.flatten()).item()
+        assert found["image_to_text"][:, place].mean() == pytest.approx(theirs)
         mine = values[own, range(len(own))]
         ranks = (values > mine).sum(dim=0)
         assert found["text_to_image"][:, place].tolist() == (ranks < k).float().tolist()
@@ -144,9 +143,7 @@ def expected(images: list[str], texts: list[str], own: list[int]) -> dict[str, l
             mine = np.array(own) == i
             best = row[mine].max()
             above, tied, held = (row > best).sum(), (row == best).sum(), (row[mine] == best).sum()
-            hits.append(
-                expected_hit(*(torch.tensor([float(v)]) for v in (above, tied, held)), k).item()  # tested above
-            )
+            hits.append(expected_hit(*(torch.tensor([float(v)]) for v in (above, tied, held)), k).item())
         found["image_to_text"].append(float(np.mean(hits)))
         ranks = [((values[:, t] > values[i, t]).sum(), (values[:, t] == values[i, t]).sum()) for t, i in enumerate(own)]
         found["text_to_image"].append(float(np.mean([np.clip((k - g) / n, 0, 1) for g, n in ranks])))
@@ -184,9 +181,7 @@ def test_urban1k_and_a_table_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     drawn(tmp_path / "u" / "image" / "8.png", "red")
     (tmp_path / "t.csv").write_text("\n".join(rows))
     found, _ = run(retrieval, tmp_path, data=tmp_path / "u", monkeypatch=monkeypatch)
-    table, _ = run(
-        retrieval, tmp_path, data=tmp_path / "t.csv", images=tmp_path / "u" / "image", monkeypatch=monkeypatch
-    )
+    table, _ = run(retrieval, tmp_path, monkeypatch, data=tmp_path / "t.csv", images=tmp_path / "u" / "image")
     values = expected([some[0] for some in TEXTS.values()], [some[1] for some in TEXTS.values()], list(range(4)))
     for way in values:
         assert [found[way][f"R@{k}"]["value"] for k in retrieval.KS] == pytest.approx(values[way], abs=1e-6)

@@ -154,9 +154,11 @@ def test_each_is_encoded_once(folder: Path, embedder: Embedder, monkeypatch: pyt
     seen: list[int] = []
     for name in ("encode_images", "encode_texts"):
         encode = getattr(embedder.judge, name)
-        monkeypatch.setattr(
-            embedder.judge, name, lambda items, batch, encode=encode: (seen.append(len(items)), encode(items, batch))[1]
-        )
+
+        def counting(items: list, batch: int, encode: Callable = encode) -> np.ndarray:
+            return seen.append(len(items)) or encode(items, batch)
+
+        monkeypatch.setattr(embedder.judge, name, counting)
     images, texts = [folder / "0.png", folder / "1.png"] * 6, TEXTS[:3] * 4
     cold = score_pairs(embedder, images, texts)
     assert seen == [2, 3]
@@ -270,10 +272,9 @@ def test_a_failure_keeps_the_previous_output(folder: Path, tmp_path: Path, monke
     run(folder, pairs, tmp_path / "c")
     before = (folder / "kept.specs.csv").read_bytes()
     monkeypatch.setattr(step.np, "isnan", lambda *_: 1 / 0)
+    scored = step.Scored(*np.zeros((2, 1)), ["ok"])
     with pytest.raises(ZeroDivisionError):
-        step.write_scores(
-            ["image", "text"], [["a", "b"]], step.Scored(*np.zeros((2, 1)), ["ok"]), folder / "kept.specs.csv"
-        )
+        step.write_scores(["image", "text"], [["a", "b"]], scored, folder / "kept.specs.csv")
     assert (folder / "kept.specs.csv").read_bytes() == before
     assert not [path for path in folder.iterdir() if path.name.startswith(".kept")]
 

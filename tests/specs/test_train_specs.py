@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from safetensors.torch import load_file
 
 from tests.accelerator import accelerator
+from tests.clip.conftest import PREPROCESS
 from workflow_scripts.clip.device import settle
 from workflow_scripts.clip.model import Judge, assemble, construct, load_judge
 from workflow_scripts.clip.pixels import Preprocess
@@ -47,10 +48,6 @@ CFG = {
     "text_cfg": {"context_length": 26, "width": 16, "heads": 2, "layers": 2},
 }
 LONG = {**CFG, "text_cfg": {**CFG["text_cfg"], "context_length": 44}}
-PREPROCESS = {
-    "size": [16, 16], "mode": "RGB", "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
-    "resize_mode": "shortest", "fill_color": 0,
-}  # fmt: skip
 SETTINGS = {"epochs": 2, "batch": 6, "accumulation": 2, "lr": 1e-3, "warmup": 0.25, "precision": "fp32"}
 
 
@@ -90,18 +87,16 @@ def new_judge(cfg: dict[str, Any] = LONG) -> Judge:
     return Judge(model, get_tokenizer(cfg, None), Preprocess(PREPROCESS, None), torch.device("cpu"), 1)
 
 
+Run = Callable[..., tuple[Judge, list[dict[str, Any]]]]
+
+
 @pytest.fixture
-def run(quarters: list[Sample], tmp_path: Path) -> Callable[..., tuple[Judge, list[dict[str, Any]]]]:
+def run(quarters: list[Sample], tmp_path: Path) -> Run:
     """Return ``run(name, loss=…, samples=…, **settings)``, which trains a new model and returns it with the log."""
 
-    def go(
-        name: str, loss: str = "specs", samples: list[Sample] | None = None, **changes: Any
-    ) -> tuple[Judge, list[dict[str, Any]]]:
-        samples = samples or quarters
-        judge = new_judge()
-        chosen = Training(**{**SETTINGS, **changes})
-        rows = train(judge, stream_of(samples), len(samples), chosen, loss, 0, tmp_path / f"{name}.pt")
-        return judge, rows
+    def go(name: str, loss: str = "specs", samples: list[Sample] = quarters, **changes: Any) -> tuple[Judge, Any]:
+        judge, chosen = new_judge(), Training(**{**SETTINGS, **changes})
+        return judge, train(judge, stream_of(samples), len(samples), chosen, loss, 0, tmp_path / f"{name}.pt")
 
     return go
 
@@ -188,8 +183,6 @@ def test_a_caption_with_one_fitting_chunk_teaches_no_detail() -> None:
 
 
 # The training.
-
-Run = Callable[..., tuple[Judge, list[dict[str, Any]]]]
 
 
 def rises(judge: Judge, samples: list[Sample]) -> float:
@@ -322,9 +315,16 @@ def test_equal_captions_have_no_negatives(run: Run, quarters: list[Sample]) -> N
     assert [row["without_negative"] for row in rows] == [12, 12]
 
 
-def test_too_few_captions_for_a_step(run: Run) -> None:
-    with pytest.raises(UserError, match="30 captions, but one step takes 32; lower batch or accumulation"):
-        run("judge", batch=16)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch": 16}, "30 captions, but one step takes 32; lower batch or accumulation"),
+        ({"lr": 1e30, "epochs": 5}, r"the loss is NaN or infinite in step \d+; lower specs\.training\.lr"),
+    ],
+)
+def test_settings_that_do_not_fit(run: Run, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        run("judge", **changes)
 
 
 def test_an_image_that_cannot_be_read_is_named(run: Run, quarters: list[Sample], tmp_path: Path) -> None:
@@ -342,11 +342,6 @@ def test_the_images_of_shards(quarters: list[Sample]) -> None:
     assert np.array_equal(ones.pixels, others.pixels)
     with pytest.raises(UserError, match=r"^broken: not a readable image"):
         training.make_batch(judge, [sample(b"no image", "a, b", "broken")], slice(None), rng(0), False)
-
-
-def test_a_loss_that_is_nan(run: Run) -> None:
-    with pytest.raises(UserError, match=r"the loss is NaN or infinite in step \d+; lower specs\.training\.lr"):
-        run("judge", lr=1e30, epochs=5)
 
 
 # The command.
@@ -406,9 +401,8 @@ def test_on_a_gpu(places: Path, tmp_path: Path) -> None:
 
     def step(name: str, **changes: Any) -> tuple[pd.DataFrame, str]:
         train_specs.main(settings(places, tmp_path / name, **changes))
-        return pd.read_csv(tmp_path / name / "log.csv"), read_json(tmp_path / name / "manifest.json")["settings"][
-            "precision"
-        ]
+        manifest = read_json(tmp_path / name / "manifest.json")
+        return pd.read_csv(tmp_path / name / "log.csv"), manifest["settings"]["precision"]
 
     here, _ = step("here")
     with accelerator():
