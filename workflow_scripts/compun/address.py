@@ -18,11 +18,7 @@ SECRET_LENGTH = 8
 
 
 def endpoint(address: str) -> str:
-    """Return the URL of chat completions below an address such as ``https://api.openai.com/v1``.
-
-    Raises:
-        UserError: the address is invalid. The message never quotes it, since it may hold a key.
-    """
+    """Return the URL of chat completions below an address; a UserError never quotes it, since it may hold a key."""
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port  # raises if the port is not a number, as in http://user:key/v1

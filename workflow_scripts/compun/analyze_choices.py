@@ -52,10 +52,8 @@ class Estimator(NamedTuple):
     ) -> dict[str, float | None]:
         """Return the mean of ``values`` (n >= 1) and the ends of its interval, under three ``names``.
 
-        The mean of booleans is the fraction that is true. If all other values are equal, there is no interval.
-
-        Args:
-            keys: what the random numbers derive from, besides the seed.
+        The mean of booleans is the fraction that is true. If all other values are equal, there is no interval. Random
+        numbers derive from the seed and ``keys``.
         """
         of = interval.share if values.dtype == bool else interval.mean
         mean = of(table["compound"].to_numpy(str), values, np.ones(len(table)), self.resamples, rng(self.seed, *keys))
@@ -86,13 +84,9 @@ def accuracies(choices: pd.DataFrame, estimate: Estimator) -> pd.DataFrame:
 def compare(choices: pd.DataFrame, between: str, estimate: Estimator) -> pd.DataFrame:
     """Compare every two prompts of each model, or every two models under each prompt, on common compounds.
 
-    Args:
-        between: ``prompt`` or ``model``.
-
-    Returns:
-        COMPARED: a minus b, with the paired interval. ``p_holm`` corrects ``p_exact``: of prompts, for all tests of
-        the same model; of models, for all tests under all prompts. ``a`` is the later of the two, so that differences
-        from the template are gains. Pairs without a common compound are skipped.
+    Returns COMPARED: a minus b, with the paired interval. ``p_holm`` corrects ``p_exact``: of prompts, for all tests of
+    the same model; of models, for all tests under all prompts. ``a`` is the later of the two, so that differences from
+    the template are gains. Pairs without a common compound are skipped.
     """
     within = {"prompt": "model", "model": "prompt"}[between]
     rows = []
@@ -116,10 +110,8 @@ def compare(choices: pd.DataFrame, between: str, estimate: Estimator) -> pd.Data
 def by_kind(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> pd.DataFrame:
     """Return OF_KINDS: wrong answers (the paper's figure 3) and the mean similarity of right ones (figure 4).
 
-    The paper counts wrong answers; their fraction does not grow with the size of the kind.
-
-    Args:
-        kinds: by compound; compounds without a kind are skipped.
+    The paper counts wrong answers; their fraction does not grow with the size of the kind. Compounds without a kind are
+    skipped.
     """
     table = choices.assign(kind=pd.Categorical(choices["compound"].map(kinds), NOUNS_SEEN))
     rows = []
@@ -154,9 +146,8 @@ def beside(
 ) -> pd.DataFrame:
     """Return BESIDE: the lines of the paper's tables 1 and 2 and of its retrieval, each followed by ours.
 
-    Args:
-        people: ``value``, ``low``, ``high``, ``n`` and ``note`` of human accuracy here.
-        failed: by model, why it could not be loaded.
+    ``people`` has ``value``, ``low``, ``high``, ``n`` and ``note`` of human accuracy here; ``failed`` has the reasons
+    why models could not be loaded.
     """
 
     def theirs(table: str, lines: Sequence[published.Result]) -> pd.DataFrame:
@@ -205,13 +196,9 @@ def check_choices(choices: pd.DataFrame, compounds: pd.DataFrame, where: Path) -
 
 
 def analyze(
-    compounds: pd.DataFrame,
-    choices: pd.DataFrame,
-    retrieval: pd.DataFrame,
-    people: dict[str, Any] | None,
-    failed: dict[str, str],
-    estimate: Estimator,
-) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    compounds: pd.DataFrame, choices: pd.DataFrame, retrieval: pd.DataFrame, people: dict[str, Any] | None,
+    failed: dict[str, str], estimate: Estimator,
+) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:  # fmt: skip
     """Return the tables by name, and the summary; the arguments are those of ``beside`` and tables of their schemas."""
     choices = in_order(choices)
     kinds = compounds.dropna(subset="kind").set_index("compound")["kind"]
@@ -227,21 +214,15 @@ def analyze(
     }
     judged = compounds[compounds["compound"].isin(choices["compound"])]
     summary = {
-        "seed": estimate.seed,
-        "resamples": estimate.resamples,
-        "level": interval.LEVEL,
-        "compounds": len(compounds),
+        "seed": estimate.seed, "resamples": estimate.resamples, "level": interval.LEVEL, "compounds": len(compounds),
         "judged": len(judged),
         "incomplete": named(sorted(compounds.loc[~compounds["complete"], "compound"])),
         "kinds": {kind: int((judged["kind"] == kind).sum()) for kind in NOUNS_SEEN},
         "judged_without_kind": int(judged["kind"].isna().sum()),
         "models": list(choices["model"].drop_duplicates()),
         "prompts": list(choices["prompt"].drop_duplicates()),
-        "not_loaded": failed,
-        "answers": len(choices),
-        "ties": int(accuracy["ties"].sum()),
-        "people": people,
-    }
+        "not_loaded": failed, "answers": len(choices), "ties": int(accuracy["ties"].sum()), "people": people,
+    }  # fmt: skip
     return tables, summary
 
 
@@ -261,10 +242,8 @@ def main(step: AnalyzeChoices) -> None:
     for model, reason in failed.items():
         log.warning("warning: %s was not loaded: %s", model, reason)
     for row in tables["accuracy"].itertuples():
-        log.info(
-            "%s, %s: %.1f %% [%.1f, %.1f] of %d",
-            *(row.model, row.prompt, 100 * row.accuracy, 100 * row.low, 100 * row.high, row.n),
-        )
+        values = (row.model, row.prompt, 100 * row.accuracy, 100 * row.low, 100 * row.high, row.n)
+        log.info("%s, %s: %.1f %% [%.1f, %.1f] of %d", *values)
 
 
 if __name__ == "__main__":

@@ -38,13 +38,10 @@ def majority(counts: np.ndarray, answers: tuple[str, ...]) -> list[str]:
 
 
 def items(counts: pd.DataFrame, tasks: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return ITEMS of the compounds with an answer.
+    """Return ITEMS of the compounds with an answer; ``counts`` as from ``votes``.
 
-    share is the fraction of answers that chose the compound's picture, or find it confusing; majority an answer or
-    TIE; right whether the majority is right, None if the task has no right answer.
-
-    Args:
-        counts: as from ``votes``.
+    share is the fraction of answers that chose the compound's picture, or find it confusing; majority an answer or TIE;
+    right whether the majority is right, None if the task has no right answer.
     """
     study = tasks[(tasks["check"] == "none") & (tasks["kind"] == kind)].set_index("image_id")["right"]
     is_choice = kind == "compound"
@@ -78,14 +75,13 @@ def main(step: AnalyzePeople) -> None:
         counts = votes(screened.kept, kind)
         table = items(counts, tasks, kind)
         tables.append(table)
+        drawn = rng(step.seed, "people", kind)
         kinds[kind] = {
             "tasks": int((tasks["kind"].eq(kind) & tasks["check"].eq("none")).sum()),
             "answered": len(table),
             "answers": int(table["answers"].sum()),
             "ties": int((table["majority"] == TIE).sum()),
-            "agreement": agreement(
-                counts.to_numpy(), counts.index.to_numpy(), step.bootstrap, rng(step.seed, "people", kind)
-            ),
+            "agreement": agreement(counts.to_numpy(), counts.index.to_numpy(), step.bootstrap, drawn),
         }
         if kind == "compound":
             kinds[kind]["majority_right"] = float(table["right"].mean()) if len(table) else None
@@ -93,13 +89,9 @@ def main(step: AnalyzePeople) -> None:
             kinds[kind]["confusing"] = table.loc[table["majority"] == "yes", "compound"].tolist()
     accuracy = human_accuracy(screened.kept, step.bootstrap, step.seed)
     summary = {
-        "seed": step.seed,
-        "records": dict(sorted(screened.records.items())),
-        "workers": screened.worker_counts(),
-        "rule": screened.rule,
-        "accuracy": accuracy,
-        "kinds": kinds,
-    }
+        "seed": step.seed, "records": dict(sorted(screened.records.items())), "workers": screened.worker_counts(),
+        "rule": screened.rule, "accuracy": accuracy, "kinds": kinds,
+    }  # fmt: skip
     by_compound = pd.concat(tables).round(DECIMALS)
     write_text(by_compound.to_csv(index=False, lineterminator="\n"), step.by_compound)
     write_text(screened.numbered_workers().to_csv(index=False, lineterminator="\n"), step.by_worker)

@@ -25,7 +25,7 @@ from workflow_scripts.compun.texts import (
     read_answer,
     read_given,
     read_nouns,
-)
+)  # fmt: skip
 from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.cli import log
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from workflow_scripts.compun.chat import Chat
 
 MAX_NAMES = 5  # in a line of the log or an error
-# Rough figures for English text, to estimate costs.
-CHARACTERS_PER_TOKEN = 4
-TOKENS_PER_TEXT = 15
+CHARACTERS_PER_TOKEN, TOKENS_PER_TEXT = 4, 15  # roughly, of English, to estimate costs
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,7 @@ class Answer:
 
 
 def ask_noun(chat: Chat, noun: str, kind: Kind, count: int, tries: int) -> Answer:
-    """Ask for the texts of a noun, at most ``tries`` times, stating what was wrong with the last answer.
-
-    Raises:
-        BadAnswer: what was wrong with the last of ``tries`` answers.
-    """
+    """Ask for the texts of a noun, at most ``tries`` times, stating what was wrong; BadAnswer states the last fault."""
     question = {"role": "user", "content": kind.instruction(noun, count)}
     messages = [question]
     for attempt in range(1, tries + 1):
@@ -98,10 +92,9 @@ def cached_answers(cache: Cache, chat: Chat, nouns: Sequence[str], kind: Kind, c
 def ask_all(
     chat: Chat, cache: Cache, nouns: Sequence[str], kind: Kind, ask: Asking
 ) -> tuple[dict[str, Answer], dict[str, str]]:
-    """Return the answers, and what was wrong with those of nouns without a valid one; cache each answer as it arrives.
+    """Return the answers, and the faults of those of nouns without a valid one; cache each answer as it arrives.
 
-    Raises:
-        UserError: asking further is of no use. Requests already on their way are completed and cached.
+    UserError if asking further is of no use; requests already on their way are completed and cached.
     """
     from workflow_scripts.compun.chat import Stopped
 
@@ -154,7 +147,6 @@ def ask_all(
 
 
 def first_names(names: Iterable[str]) -> str:
-    """Return the first of ``names``, and how many more there are."""
     names = list(names)
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return ", ".join(names[:MAX_NAMES]) + more
@@ -194,11 +186,7 @@ def summarize(texts: dict[str, list[str]], kind: Kind, given: Given, answers: di
 def ask_model(nouns: Sequence[str], known: str, kind: Kind, step: AskCaptions) -> dict[str, Answer] | None:
     """Return the model's answers for ``nouns``, from the cache or asked now; None in a dry run.
 
-    Args:
-        known: which texts exist already, for the log.
-
-    Raises:
-        UserError: the model gave no valid answer for a noun.
+    UserError if the model gave no valid answer for a noun. ``known`` says which texts exist already, for the log.
     """
     from workflow_scripts.compun.chat import Chat  # takes a second to import
 
@@ -207,10 +195,8 @@ def ask_model(nouns: Sequence[str], known: str, kind: Kind, step: AskCaptions) -
         answers = cached_answers(cache, chat, nouns, kind, ask.count)
         missing = [noun for noun in nouns if noun not in answers]
         price = f": {cost(missing, kind, ask.count, ask.tries)}" if missing else ""
-        log.info(
-            "%s%d answered before, %d to ask of %s at %s%s",
-            *(known, len(answers), len(missing), chat.model, chat.address, price),
-        )
+        values = (known, len(answers), len(missing), chat.model, chat.address, price)
+        log.info("%s%d answered before, %d to ask of %s at %s%s", *values)
         if step.dry_run:
             return None
         new, faults = ask_all(chat, cache, missing, kind, ask) if missing else ({}, {})
@@ -252,9 +238,8 @@ def main(step: AskCaptions) -> None:
     summary["asked"] = asked if answers else None
     for name in ("not_among_the_nouns", f"longer_than_{kind.words}_words", "without_the_noun"):
         if summary.get(name):
-            log.warning(
-                "warning: %s: %d nouns (%s)", name.replace("_", " "), len(summary[name]), first_names(summary[name])
-            )
+            unusual = summary[name]
+            log.warning("warning: %s: %d nouns (%s)", name.replace("_", " "), len(unusual), first_names(unusual))
     write_json(texts, step.texts)
     write_json(summary, step.summary)
 

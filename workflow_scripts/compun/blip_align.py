@@ -102,11 +102,7 @@ def open_transformers(model: NamedModel, batch: int, threads: int, device: str, 
 
 
 def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> Judge:
-    """Return a BLIP or ALIGN of transformers as a judge.
-
-    Raises:
-        UserError: it cannot be loaded.
-    """
+    """Return a BLIP or ALIGN of transformers as a judge; raise UserError if it cannot be loaded."""
     assert model.transformers is not None
     title = model.title
     if "albef" in model.transformers.lower() and not Path(model.transformers).is_dir():
@@ -120,10 +116,8 @@ def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> 
         raise UserError(f"{title}: its config cannot be read ({_short(error)})") from error
     kind = TOWERS.get(config.model_type)
     if kind is None:
-        known = ", ".join(TOWERS)
-        raise UserError(
-            f"{title}: model type {config.model_type}; supported types of transformers: {known}; try open_clip"
-        )
+        known = f"supported types of transformers: {', '.join(TOWERS)}"
+        raise UserError(f"{title}: model type {config.model_type}; {known}; try open_clip")
     try:
         network, report = getattr(library, kind.library_class).from_pretrained(
             folder, local_files_only=True, output_loading_info=True, dtype=torch.float32
@@ -135,10 +129,8 @@ def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> 
     # The library initializes missing weights at random.
     missing = sorted({*report["missing_keys"]} & {name for name, _ in network.named_parameters()})
     if missing:
-        raise UserError(
-            f"{title}: lacks {len(missing)} weights of {kind.library_class}, such as {missing[0]}; give a model of that"
-            " class"
-        )
+        lack = f"lacks {len(missing)} weights of {kind.library_class}, such as {missing[0]}"
+        raise UserError(f"{title}: {lack}; give a model of that class")
     towers = kind(network, tokenizer.tokenizer.pad_token_id)
     judge = Judge(towers, tokenizer, Processed(processor), find_device(device, "--device"), threads)
     judge.name, judge.hash = title, _digest(files)
@@ -156,11 +148,7 @@ def _library() -> Any:
 
 
 def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
-    """Return the model's folder, and the files in it that decide an embedding.
-
-    Raises:
-        UserError: the model could not be downloaded, or has no weights.
-    """
+    """Return the model's folder, and the files that decide an embedding; UserError if there are none."""
     assert model.transformers is not None
     folder = Path(model.transformers)
     if not folder.is_dir():
@@ -169,15 +157,13 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
         log.info("%s: looking for it on the Hub", model.title)
         try:
             for weights in (WEIGHTS, PICKLED):
-                folder = Path(
-                    snapshot_download(model.transformers, revision=model.revision, allow_patterns=[*FILES, weights])
-                )
+                patterns = [*FILES, weights]
+                folder = Path(snapshot_download(model.transformers, revision=model.revision, allow_patterns=patterns))
                 if any(folder.glob(weights)):
                     break
         except Exception as error:  # the Hub fails in many ways
-            raise UserError(
-                f"{model.transformers}: no such folder, and could not be downloaded from the Hub ({_short(error)})"
-            ) from error
+            reason = f"no such folder, and could not be downloaded from the Hub ({_short(error)})"
+            raise UserError(f"{model.transformers}: {reason}") from error
     elif model.revision is not None:
         raise UserError(f"{model.title}: a folder has no revision; remove {model.revision!r}")
     patterns = [pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))]
@@ -187,7 +173,6 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
 
 
 def _digest(files: Sequence[Path]) -> str:
-    """Return 16 hex digits over the files' names and contents."""
     return key(*(path.name for path in files), fingerprint(*files)).hex()[:16]
 
 

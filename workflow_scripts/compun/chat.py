@@ -50,11 +50,7 @@ class Reply(NamedTuple):
 
 
 def read_key(variable: str) -> str | None:
-    """Return the key in the environment variable, or None if it is not set.
-
-    Raises:
-        UserError: ``variable`` is not a name (but a key, perhaps), or the key is malformed. The message never holds it.
-    """
+    """Return the key in the environment variable, None if not set; no UserError quotes it, or a key in its place."""
     if not VARIABLE.fullmatch(variable):
         raise UserError(NOT_A_VARIABLE)
     key = os.environ.get(variable, "").strip()
@@ -78,12 +74,10 @@ class Chat:
         self._plain = False  # the server accepts no schema
         hooks: dict[str, list[Callable[..., None]]] = {"request": [self._wait], "response": [self._note]}
         self._client = openai.OpenAI(
-            api_key=self._key or "none",
-            base_url=self.url.removesuffix("/chat/completions"),
+            api_key=self._key or "none", base_url=self.url.removesuffix("/chat/completions"), max_retries=RETRIES,
             timeout=openai.Timeout(ask.timeout, connect=CONNECT_SECONDS),
-            max_retries=RETRIES,
             http_client=openai.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks),
-        )
+        )  # fmt: skip
         library = logging.getLogger("openai")
         library.parent, library.level = log, logging.INFO  # it logs its retries; below INFO it logs requests
         host = urlsplit(self.url).hostname or ""
@@ -103,8 +97,7 @@ class Chat:
 
         Raises:
             BadAnswer: the model refused, wrote nothing, or its answer was truncated.
-            UserError: asking further is of no use: no server, no key, a wrong address or model, no quota left, or all
-                retries failed while no other request was answered.
+            UserError: asking further is of no use.
             Stopped: the run ends.
         """
         try:
@@ -154,9 +147,8 @@ class Chat:
         except (AttributeError, LookupError, TypeError):
             if self.answers:
                 raise BadAnswer("the server's answer is damaged") from None
-            raise UserError(
-                f"{self.address}: does not answer as a language model; correct the address (most end in /v1)"
-            ) from None
+            fault = "does not answer as a language model; correct the address (most end in /v1)"
+            raise UserError(f"{self.address}: {fault}") from None
         self.answers += 1
         if refusal:
             raise BadAnswer(f"the model refuses ({self._line(refusal)})")
@@ -167,7 +159,6 @@ class Chat:
         return Reply(self.clean(text), self.clean(str(answer.model or self.model)))
 
     def _line(self, message: object) -> str:
-        """Return a message of the server in one line."""
         return self.clean(" ".join(str(message or "").split()))[:200]
 
     def _failure(self, error: openai.APIStatusError) -> Exception:

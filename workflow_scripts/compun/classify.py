@@ -60,12 +60,7 @@ class Answers:
 
 
 def choose(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the answers (n,), of ROLES, and whether they are right (n,).
-
-    Args:
-        three: (n, 3) similarities to the images of ROLES. If the compound's image ties with another, the answer is not
-            right.
-    """
+    """Return the answers of ROLES (n,) to similarities (n, 3), and whether they are right (n,), as ties are not."""
     # argmax takes the first of ties, so distractors precede the compound.
     order = np.array([1, 2, 0])
     answers = order[three[:, order].argmax(axis=1)]
@@ -73,12 +68,7 @@ def choose(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def encode_compounds(embedder: Embedder, images: pd.DataFrame, folder: Path) -> Images:
-    """Encode all readable images, each distinct one once, and find the compounds that have all three.
-
-    Args:
-        images: columns of ``COMPOUND_IMAGES``.
-        folder: the folder that their paths are relative to.
-    """
+    """Encode all readable images in ``folder``, each distinct one once, and find the compounds that have all three."""
     present = images[images["path"].notna()]
     paths = [folder / path for path in present["path"]]
     vectors, fault = encode_images(embedder, paths)
@@ -100,11 +90,7 @@ def encode_compounds(embedder: Embedder, images: pd.DataFrame, folder: Path) -> 
 
 
 def ask(embedder: Embedder, model: str, prompts: Prompts, images: Images) -> Answers:
-    """Return a model's choices and ranks. Choices are made from similarities of six decimals.
-
-    Raises:
-        CannotLoad: the model's embeddings are not finite.
-    """
+    """Return a model's choices (from six decimals) and ranks; CannotLoad if its embeddings are not finite."""
     asked = {
         prompt: {name: ensembles for name, ensembles in texts.items() if name in images.columns}
         for prompt, texts in prompts.items()
@@ -135,13 +121,7 @@ def ask(embedder: Embedder, model: str, prompts: Prompts, images: Images) -> Ans
 def stand(classes: np.ndarray, images: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the similarities of classes to their three images, and the ``standings`` of the first among all.
 
-    Args:
-        classes: (n, d).
-        images: (m, d).
-        columns: (n, 3) rows of ``images``.
-
-    Returns:
-        (n, 3) with six decimals, (n,) and (n,).
+    classes: (n, d); images: (m, d); columns: (n, 3) rows of ``images``. Return (n, 3) with six decimals, (n,) and (n,).
     """
     rows_of = similarities(classes, images)
     three = np.empty((len(classes), 3))
@@ -158,18 +138,10 @@ def stand(classes: np.ndarray, images: np.ndarray, columns: np.ndarray) -> tuple
 def ask_all(
     step: Classify, prompts: Prompts, images: pd.DataFrame
 ) -> tuple[Answers, dict[str, Any], Mapping[str, Sequence[str]]]:
-    """Ask each model.
-
-    Returns:
-        The answers; the content of models.json; what was lost because images are unreadable.
-
-    Raises:
-        UserError: no model could be asked.
-    """
+    """Return each model's answers, the content of models.json, and what is lost because images are unreadable."""
     texts = distinct_texts(prompts)
     answers = Answers([], [])
-    loaded: list[dict[str, Any]] = []
-    failed: list[dict[str, str]] = []
+    loaded, failed = list[dict[str, Any]](), list[dict[str, str]]()
     lost: Mapping[str, Sequence[str]] = {}
     for model in step.models:
         log.info("%s", model.title)
@@ -188,9 +160,8 @@ def ask_all(
         answers.choices += own.choices
         answers.ranks += own.ranks
     if not answers.choices:
-        raise UserError(
-            f"none of {len(step.models)} models could be asked: {failed[0]['model']}: {failed[0]['reason']}"
-        )
+        reason = f"{failed[0]['model']}: {failed[0]['reason']}"
+        raise UserError(f"none of {len(step.models)} models could be asked: {reason}")
     if failed:
         log.warning(
             "warning: %d of %d models were not asked, and a rerun does not try them again; once they are available, run"
@@ -200,18 +171,13 @@ def ask_all(
 
 
 def distinct_texts(prompts: Prompts) -> list[str]:
-    """Return all texts of all prompts, each once."""
     return list(dict.fromkeys(t for own in prompts.values() for some in own.values() for texts in some for t in texts))
 
 
 def summarize(
-    compounds: pd.DataFrame,
-    table: pd.DataFrame,
-    prompts: Prompts,
-    lacking: Mapping[str, Sequence[str]],
-    lost: Mapping[str, Sequence[str]],
-    templates: str | None,
-) -> dict[str, Any]:
+    compounds: pd.DataFrame, table: pd.DataFrame, prompts: Prompts, lacking: Mapping[str, Sequence[str]],
+    lost: Mapping[str, Sequence[str]], templates: str | None,
+) -> dict[str, Any]:  # fmt: skip
     """Return the content of choices.json."""
 
     def about(prompt: str, own: Mapping[str, Ensembles]) -> dict[str, Any]:
@@ -240,9 +206,7 @@ def main(step: Classify) -> None:
     whole = compounds[compounds["complete"]]
     if whole.empty:
         raise UserError(f"{step.compounds}: none of {len(compounds)} compounds is complete; add their images")
-    captions, descriptions = (
-        read_texts(path, "compound") if path else {} for path in (step.captions, step.descriptions)
-    )
+    captions, descriptions = (read_texts(p, "compound") if p else {} for p in (step.captions, step.descriptions))
     templates = None if step.asked.templates == "none" else read_templates(step.asked.templates)
     prompts, lacking = compound_prompts(whole, captions, descriptions, step.asked.examples, templates)
     log.info(

@@ -56,11 +56,8 @@ def split_open(compound: str) -> tuple[str, str] | None:
 def read_list(file: Path) -> pd.DataFrame:
     """Return a row a compound, as listed: columns ``compound`` and ``COLUMNS``, each a text or None.
 
-    Constituents default to those of ``split_open``; n1 and n2 default to the constituents.
-
-    Raises:
-        UserError: as ``read_records``; no compounds; an unknown column; a row that cannot be read, has no compound,
-            only one constituent or an unknown kind; a duplicate compound.
+    Constituents default to those of ``split_open``; n1 and n2 default to the constituents. UserError names the first
+    row with a fault.
     """
     rows = _lines(file) if file.suffix.lower() == ".txt" else _table(file)
     if rows.empty:
@@ -73,9 +70,8 @@ def read_list(file: Path) -> pd.DataFrame:
         if (row.first is None) != (row.second is None):
             raise UserError(f"{where}: {row.compound!r} has only one constituent; give first and second, or neither")
         if row.kind is not None and row.kind not in NOUNS_SEEN:
-            raise UserError(
-                f"{where}: kind {row.kind!r} of {row.compound!r}; allowed: {', '.join(NOUNS_SEEN)}, or empty"
-            )
+            allowed = ", ".join(NOUNS_SEEN)
+            raise UserError(f"{where}: kind {row.kind!r} of {row.compound!r}; allowed: {allowed}, or empty")
         other = seen.setdefault(key(row.compound), row.where)
         if other != row.where:
             raise UserError(f"{where}: duplicate entry {row.compound!r}, first in {other}; remove one")

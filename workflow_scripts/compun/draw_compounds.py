@@ -28,11 +28,9 @@ PLAIN_FRACTION = 0.7  # of things that stand beside another
 
 
 class Picture(NamedTuple):
-    """What a training picture shows.
+    """What a training picture shows, of which compound, if of one, and its part.
 
-    Attributes:
-        compound: the compound that it is a picture of, if it is one of a compound.
-        part: ``both`` trainings have it, ``taught`` alone, or it is ``watched``.
+    ``both`` trainings have it, ``taught`` alone, or it is ``watched``.
     """
 
     scene: Scene
@@ -80,11 +78,7 @@ def training_pictures(
 
 
 def write_training(pictures: Sequence[Picture], folder: Path, results: Path) -> dict[str, int]:
-    """Write the pictures, their captions, and a table of splits for each training.
-
-    Returns:
-        The number of images of each training.
-    """
+    """Write the pictures, their captions, and a table of splits for each training; return its number of images."""
     captions = []
     digits = len(str(len(pictures) - 1))
     ids = [f"{index:0{digits}d}" for index in range(len(pictures))]
@@ -126,9 +120,8 @@ def main(step: DrawCompounds) -> None:
     write_text(listed.to_csv(index=False, lineterminator="\n"), folder / "list.csv")
     write_json(captions, folder / "captions.json")
     write_json(descriptions, folder / "descriptions.json")
-    trained = write_training(
-        list(training_pictures(tested, others, drawn, step.seed)), folder / "training", step.results
-    )
+    pictures = list(training_pictures(tested, others, drawn, step.seed))
+    trained = write_training(pictures, folder / "training", step.results)
     summary = {
         "seed": step.seed,
         "tested": len(tested),

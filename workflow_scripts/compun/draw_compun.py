@@ -60,11 +60,7 @@ def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True) -> None:
 
 
 def draw_accuracy(beside: pd.DataFrame) -> Figure:
-    """Draw our models, a row a prompt, then the paper's table 1 in gray.
-
-    Args:
-        beside: columns ``analyze_choices.BESIDE``.
-    """
+    """Draw our models, a row a prompt, then the paper's table 1 in gray; columns are ``analyze_choices.BESIDE``."""
     table = beside[(beside["table"].astype(str) == "1") & beside["value"].notna() & (beside["model"] != CHANCE_NAME)]
     lines: list[Line] = []
     ours, paper = table[table["whose"] == OURS], table[table["whose"] == PAPER]
@@ -73,9 +69,8 @@ def draw_accuracy(beside: pd.DataFrame) -> Figure:
         if len(rows) > 1:
             lines += [(model, None), *((prompt_words(row["prompt"]), row) for row in rows)]
         else:
-            lines.append(
-                (f"{model} (here)" if model == PEOPLE else row_name(rows[0]["model"], rows[0]["prompt"]), rows[0])
-            )
+            name = f"{model} (here)" if model == PEOPLE else row_name(rows[0]["model"], rows[0]["prompt"])
+            lines.append((name, rows[0]))
     lines.append((f"the paper, {int(paper['n'].max())} compounds", None))
     lines += [(row_name(row["model"], row["prompt"]), row) for row in paper.to_dict("records")]
     figure = Figure(figsize=size(len(lines), 0.24, 1.6))
@@ -115,9 +110,8 @@ def draw_examples(beside: pd.DataFrame, accuracy: pd.DataFrame) -> Figure:
         aside = (number - (len(models) - 1) / 2) * 0.08
         x = own["captions"] + aside
         axes.vlines(x, 100 * own["low"], 100 * own["high"], color=color, linewidth=1.6)
-        axes.plot(
-            x, 100 * own["value"], "-" + MODEL_MARKS[number % len(MODEL_MARKS)], color=color, markersize=5, label=model
-        )
+        mark = "-" + MODEL_MARKS[number % len(MODEL_MARKS)]
+        axes.plot(x, 100 * own["value"], mark, color=color, markersize=5, label=model)
         base = accuracy[(accuracy["model"] == model) & (accuracy["prompt"] == "template")]
         if len(base):
             axes.axhline(100 * base["accuracy"].iloc[0], color=color, linewidth=1.2, linestyle=":")
@@ -175,11 +169,8 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
     for model, part in kinds.groupby("model", sort=False):
         lines.append((model, None, ""))
         sizes = part[part["prompt"].isin(prompts)].groupby("kind")["n"].agg(["min", "max"])
-        lines += [
-            (model, kind, f"{KIND_NAMES[kind]}, n = {_range(*sizes.loc[kind])}")
-            for kind in NOUNS_SEEN
-            if kind in sizes.index
-        ]
+        kinds_seen = [kind for kind in NOUNS_SEEN if kind in sizes.index]
+        lines += [(model, kind, f"{KIND_NAMES[kind]}, n = {_range(*sizes.loc[kind])}") for kind in kinds_seen]
     figure = Figure(figsize=size(len(lines), 0.5, 1.6))
     panels = figure.subplots(1, 2, sharey=True)
     for axes, column in zip(panels, ("wrong", "similarity"), strict=True):
@@ -200,11 +191,8 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
                         1.03, at, f"{row['right']}", transform=axes.get_yaxis_transform(), color=COLORS[base],
                         fontsize=6.5, va="center",
                     )  # fmt: skip
-        _name_groups(
-            axes,
-            [(words if kind else model, {} if kind else None) for model, kind, words in lines],
-            heads=column == "wrong",
-        )
+        named: list[Line] = [(words if kind else model, {} if kind else None) for model, kind, words in lines]
+        _name_groups(axes, named, heads=column == "wrong")
         axes.xaxis.set_major_locator(MaxNLocator(4))
     # A model's name may extend over both panels.
     panels[0].set_zorder(panels[1].get_zorder() + 1)

@@ -45,21 +45,15 @@ Files = dict[str, dict[str, str]]
 def match(
     compounds: pd.DataFrame | None, names: Sequence[str], where: str, listed_in: str = "", take_unlisted: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    """Match image files to compounds.
+    """Match image files to compounds; ``where`` and ``listed_in`` are the places of images and list, for errors.
 
     Args:
-        compounds: columns of ``read_list``, or None to take the compounds from the names of the images.
-        names: the image files.
-        where: the place of the images, for errors.
-        listed_in: the name of the list, for errors.
+        compounds: columns of ``read_list``, or None to take the compounds from ``names`` of the images.
         take_unlisted: also take compounds that have all three images and are not listed.
 
     Returns:
         The compounds, called as their images are; a table of compound, role and path (None if missing) with three rows
         a compound; and the counts for the summary.
-
-    Raises:
-        UserError: no image belongs to a listed compound.
     """
     if compounds is not None and compounds[[*PATHS.values()]].notna().any(axis=None):
         return compounds, *_by_columns(compounds, names, where, listed_in)
@@ -153,9 +147,8 @@ def _owners(listed: pd.Series, files: Files) -> dict[str, int]:
 
 def _rows(compounds: Sequence[str]) -> pd.DataFrame:
     """Return rows of ``read_list`` for names of images."""
-    first, second = (
-        zip(*(split_open(name) or (None, None) for name in compounds), strict=True) if compounds else ((), ())
-    )
+    parts = [split_open(name) or (None, None) for name in compounds]
+    first, second = zip(*parts, strict=True) if parts else ((), ())
     rows = pd.DataFrame({"compound": compounds, "first": first, "second": second, "n1": first, "n2": second})
     rows = rows.reindex(columns=["compound", *COLUMNS]).astype(object)
     return rows.where(rows.notna(), None)
@@ -173,18 +166,16 @@ def _by_columns(
             try:
                 path = path and safe_id(path)
             except UserError as error:
-                raise UserError(
-                    f"{listed_in}: {row['compound']!r}: {column} {path!r} leaves the folder of images; correct it"
-                ) from error
+                place = f"{listed_in}: {row['compound']!r}: {column} {path!r}"
+                raise UserError(f"{place} leaves the folder of images; correct it") from error
             if path and path not in existing:
                 absent.append(path)
             rows.append((row["compound"], role, path if path in existing else None))
     images = pd.DataFrame(rows, columns=["compound", "role", "path"], dtype=object)
     if images["path"].isna().all():
         example = f", such as {sorted(existing)[0]!r}" if existing else ""
-        raise UserError(
-            f"{where}: holds no image of {listed_in}; expected {absent[0]!r}; it holds {len(existing)} images{example}"
-        )
+        held = f"it holds {len(existing)} images{example}"
+        raise UserError(f"{where}: holds no image of {listed_in}; expected {absent[0]!r}; {held}")
     unused = sorted(existing - set(images["path"].dropna()))
     return images, {"images_stated_and_not_there": named(absent), "images_not_used": named(unused)}
 
@@ -218,9 +209,8 @@ def open_images(places: str | list[str], sha256: str | None, cache: Path) -> tup
     except UserError as error:
         if PUBLISHED.keys().isdisjoint(places):
             raise
-        raise UserError(
-            f"{error}; or download it with a browser and give its folder as compun.compounds.images"
-        ) from error
+        hint = "or download it with a browser and give its folder as compun.compounds.images"
+        raise UserError(f"{error}; {hint}") from error
     return obtained.path, obtained
 
 
@@ -238,11 +228,7 @@ def sizes(source: Path) -> dict[str, int]:
 
 
 def copy(source: Path, names: dict[str, int], folder: Path) -> None:
-    """Copy files from a folder or an archive to ``folder``, under the same names.
-
-    Args:
-        names: the files, with their sizes in bytes.
-    """
+    """Copy files, with their sizes in bytes, from a folder or an archive to ``folder``, under the same names."""
     check_space(sum(names.values()), folder, f"copying {len(names)} images")
     if not source.is_dir():
         unpack(source, folder, {name: name for name in names})
@@ -281,14 +267,7 @@ def same_bytes(images: pd.DataFrame, folder: Path) -> list[str]:
 def load(
     origin: Compounds, *, folder: Path, cache: Path, take_unlisted: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    """Read the list, and copy its images to ``folder``.
-
-    Returns:
-        Tables ``COMPOUNDS`` and ``COMPOUND_IMAGES``, and the summary.
-
-    Raises:
-        UserError: as ``read_list`` and ``match``, and if no compound is complete.
-    """
+    """Read the list, copy its images to ``folder``; return ``COMPOUNDS``, ``COMPOUND_IMAGES``, and the summary."""
     listed = None if origin.file is None else read_list(Path(origin.file))
     source, obtained = open_images(origin.images, origin.sha256, cache)
     files = sizes(source)
@@ -301,10 +280,8 @@ def load(
     compounds = compounds.assign(complete=compounds["compound"].map(complete).astype(bool))
     missing = images[images["path"].isna()].groupby("compound", sort=False)["role"].agg(", ".join)
     if not complete.any():
-        reason = f"; {broken[0]}" if broken else ""
-        raise UserError(
-            f"{source}: no compound has all three images; {missing.index[0]!r} lacks {missing.iloc[0]}{reason}"
-        )
+        first = f"{missing.index[0]!r} lacks {missing.iloc[0]}" + (f"; {broken[0]}" if broken else "")
+        raise UserError(f"{source}: no compound has all three images; {first}")
     summary = ({} if obtained is None else {"archive": obtained.summary}) | {
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),

@@ -50,11 +50,7 @@ class Encoding:
 
 @contextmanager
 def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    """Open the model's embedder, with its cache.
-
-    Raises:
-        CannotLoad: the model is not available, damaged, or of another kind.
-    """
+    """Open the model's embedder, with its cache; CannotLoad if it is not available, damaged, or of another kind."""
     with ExitStack() as stack:
         try:
             opened: AbstractContextManager[Embedder]
@@ -80,10 +76,8 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     files = [weights, weights.with_name(MODEL), weights.with_name(VOCABULARY)] if weights.is_file() else []
     parts: list[Any] = [model_name(model.open_clip), find_model(model.open_clip)]
     parts += [fingerprint(*files) if files else model.pretrained]
-    parts += [
-        open_clip().__version__,
-        code_hash("workflow_scripts.clip.model:build", "workflow_scripts.clip.model:save_judge"),
-    ]
+    code = code_hash("workflow_scripts.clip.model:build", "workflow_scripts.clip.model:save_judge")
+    parts += [open_clip().__version__, code]
     folder = cache / "models" / key(json.dumps(parts)).hex()
     if not folder.is_dir():
         log.info("%s: copied to %s, which takes as much space as the weights", model.title, folder)

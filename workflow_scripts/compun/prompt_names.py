@@ -28,9 +28,8 @@ def read_prompt(name: str) -> Prompt:
     """Return the parts of a name such as ``examples_5_ensemble``; raise UserError for a name of another form."""
     parts = PROMPT.fullmatch(name)
     if parts is None or (parts[1] == "examples") != (parts[2] is not None):
-        raise UserError(
-            f"prompt {name!r}: expected template, reversed, descriptions or examples_N, with or without _ensemble"
-        )
+        names = "template, reversed, descriptions or examples_N"
+        raise UserError(f"prompt {name!r}: expected {names}, with or without _ensemble")
     return Prompt(parts[1], int(parts[2]) if parts[2] else None, parts[3] is not None)
 
 

@@ -14,7 +14,7 @@ from workflow_scripts.clip.prompts import (
     by_captions,
     by_descriptions,
     make_prompts,
-)
+)  # fmt: skip
 
 
 def compound_prompts(
@@ -24,17 +24,11 @@ def compound_prompts(
     most: int,
     templates: Sequence[str] | None,
 ) -> tuple[Prompts, Lacking]:
-    """Return every prompt of every compound: template, reversed, examples_1 to examples_``most``, descriptions.
+    """Return every prompt of every compound, and for each prompt the compounds that lack texts for it.
 
-    Prompts for which no compound has texts are skipped.
-
-    Args:
-        compounds: columns compound, first and second (null if unknown, for which there is no reversed prompt).
-        templates: of the ensembles. With them, each prompt is asked once with ``TEMPLATE`` and once, its name ending
-            in ``_ensemble``, with these; None for no ensembles.
-
-    Returns:
-        The prompts, and for each prompt the compounds that lack texts for it.
+    Prompts are template, reversed (if first and second are known), examples_1 to examples_``most`` and descriptions;
+    with ``templates``, each is asked once with ``TEMPLATE`` and once, as ``_ensemble``, with these. Prompts for which
+    no compound has texts are skipped.
     """
     names = compounds["compound"].tolist()
     parts = zip(names, compounds["first"], compounds["second"], strict=True)
@@ -49,8 +43,7 @@ def compound_prompts(
         for count in range(1, most + 1):
             enough = {name: texts[:count] for name, texts in examples.items() if len(texts) >= count}
             asked[f"examples_{count}"] = enough
-        asked["descriptions"] = {
-            name: by_descriptions(name, descriptions[name], own) for name in names if name in descriptions
-        }
+        described = [name for name in names if name in descriptions]
+        asked["descriptions"] = {name: by_descriptions(name, descriptions[name], own) for name in described}
         result |= {prompt + ending: texts for prompt, texts in asked.items() if texts}
     return result, {prompt: [name for name in names if name not in texts] for prompt, texts in result.items()}

@@ -9,10 +9,7 @@ import pandas as pd
 def standings(similarities: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return how many images beat a compound's own, and how many others tie with it: (n,) each.
 
-    Args:
-        similarities: (n, m), of n texts with m distinct images. An image of two compounds must be one column, or it
-            would tie with itself.
-        own: (n,), the column of each text's image.
+    similarities: (n, m), of n texts with m distinct images, since a duplicate would tie with itself; own: (n,) columns.
     """
     mine = np.take_along_axis(similarities, own[:, None], axis=1)
     return (similarities > mine).sum(axis=1), (similarities == mine).sum(axis=1) - 1

@@ -39,12 +39,7 @@ def order_places(n: int, generator: np.random.Generator) -> np.ndarray:
 
 
 def study_tasks(compounds: pd.DataFrame, images: pd.DataFrame, kind: str, seed: int) -> list[Task]:
-    """Return a task for each complete compound, in a random order.
-
-    Args:
-        compounds: columns of COMPOUNDS.
-        images: columns of COMPOUND_IMAGES.
-    """
+    """Return a task for each complete compound of COMPOUNDS, in a random order."""
     generator = rng(seed, "sample_compun_tasks", kind)
     complete = compounds[compounds["complete"]]
     complete = complete.iloc[generator.permutation(len(complete))]
@@ -103,10 +98,8 @@ def main(step: SampleCompunTasks) -> None:
     costs = {kind: kind_cost(sum(map(len, of_kind)), price, study.workers, None) for kind, of_kind in pages.items()}
     kinds = {kind: {**check_counts(of_kind), "cost": costs[kind]} for kind, of_kind in pages.items()}
     complete = int(compounds["complete"].sum())
-    write_json(
-        {"seed": step.seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds},
-        step.summary,
-    )
+    summary = {"seed": step.seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
+    write_json(summary, step.summary)
     for kind, cost in costs.items():
         log.info(
             "%s: %d tasks on %d pages x %d people: $%.2f pay, %.1f hours, $%.2f an hour", kind, cost["tasks"],

@@ -49,9 +49,8 @@ def row_name(model: str, prompt: str | None) -> str:
 def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """Return the tables of step ``analyze_choices`` by name, and its summary."""
     names = ("accuracy", "comparisons", "kinds", "retrieval", "beside")
-    return {name: pd.read_csv(folder / f"{name}.csv", na_values=[""], keep_default_na=False) for name in names}, (
-        read_json(folder / "summary.json")
-    )
+    tables = {name: pd.read_csv(folder / f"{name}.csv", na_values=[""], keep_default_na=False) for name in names}
+    return tables, read_json(folder / "summary.json")
 
 
 def cell(
@@ -62,12 +61,10 @@ def cell(
 
 
 def words(text: str) -> dict[str, Any]:
-    """Return a cell that contains text."""
     return {"value": text, "interval": "", "bold": False}
 
 
 def count(n: float) -> dict[str, Any]:
-    """Return a cell that contains a count."""
     return words("–" if pd.isna(n) else f"{int(n):,}")
 
 
@@ -152,15 +149,11 @@ def shown_compounds(
         pictures = []
         for role in ROLES:
             chosen = row.answer == role and (row.right or role != "compound")
-            pictures.append(
-                {
-                    "file": thumbnail(folder / paths[row.compound, role]),
-                    "title": nouns[role] if isinstance(nouns[role], str) else role,
-                    "verdict": number(getattr(row, f"similarity_{role}"), 3),
-                    "chosen": chosen,
-                    "right": role == "compound",
-                }
-            )
+            title = nouns[role] if isinstance(nouns[role], str) else role
+            pictures.append({
+                "file": thumbnail(folder / paths[row.compound, role]), "title": title, "chosen": chosen,
+                "verdict": number(getattr(row, f"similarity_{role}"), 3), "right": role == "compound",
+            })  # fmt: skip
         kind = about.at[row.compound, "kind"]
         kind = KIND_NAMES[kind] if isinstance(kind, str) else None
         shown.append({"compound": row.compound, "kind": kind, "right": row.right, "pictures": pictures})
@@ -168,12 +161,7 @@ def shown_compounds(
 
 
 def text_table(accuracy: pd.DataFrame, failed: dict[str, str]) -> str:
-    """Return accuracies under the usual prompts as a Markdown table, with models that were not loaded.
-
-    Args:
-        accuracy: the table of ``analyze_choices``.
-        failed: by model, why it was not loaded.
-    """
+    """Return accuracies under the usual prompts as a Markdown table, with models that were not loaded, and why."""
     rows = [["model", "prompt", "right, %", "compounds"], ["---"] * 4]
     for row in accuracy[accuracy["prompt"].isin(usual_prompts(list(accuracy["prompt"].unique())))].itertuples():
         value = f"{percent(row.accuracy)} {interval(row.low, row.high)}".strip()
@@ -215,10 +203,8 @@ def section(layout: Layout) -> PageSection:
         "shown": shown_compounds(
             read_table(place / "choices" / "choices.parquet", CHOICES),
             read_table(place / "images.parquet", COMPOUND_IMAGES),
-            read_table(place / "compounds.parquet", COMPOUNDS),
-            place / "images",
-            summary["seed"],
+            read_table(place / "compounds.parquet", COMPOUNDS), place / "images", summary["seed"],
         ),
         "figures": {name: show_figures([layout.figure(f"compun_{name}")])[0] for name in FIGURES},
-    }
+    }  # fmt: skip
     return PageSection("Compound nouns", "compun_section.html.j2", context)

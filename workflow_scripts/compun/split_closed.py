@@ -53,11 +53,7 @@ def cuts(word: str, nouns: frozenset[str]) -> list[tuple[str, str]]:
 
 
 def propose(compounds: pd.DataFrame, nouns: Callable[[], frozenset[str]]) -> pd.DataFrame:
-    """Fill in first, second and check of ``compounds`` (columns of ``read_list``).
-
-    Args:
-        nouns: called only if there is a compound to split.
-    """
+    """Fill in first, second and check of ``compounds``; ``nouns`` is called only if there is a compound to split."""
     rows = compounds.to_dict("records")
     closed = [row for row in rows if row["first"] is None]
     words = nouns() if closed else frozenset()
@@ -85,7 +81,6 @@ def spacy_nouns(model: str) -> frozenset[str]:
 
 
 def file_nouns(file: Path) -> frozenset[str]:
-    """Return the words of a file, in lower case."""
     nouns = frozenset(key(word) for _, word in read_words(file))
     if not nouns:
         raise UserError(f"{file}: no words; give one noun a line")

@@ -14,6 +14,11 @@ from workflow_scripts.human.config import Notice, Screening
 from workflow_scripts.human.steps import WritePages
 from workflow_scripts.plot.steps import MakeSectionPage
 
+CompoundsTable = Annotated[Input, Field(description="compounds.parquet")]
+ImagesTable = Annotated[Input, Field(description="images.parquet")]
+ImageFolder = Annotated[Input, Field(description="folder that the image paths are relative to")]
+Resamples = Annotated[Bootstrap, Key("compun.bootstrap")]
+
 
 class DrawCompounds(Step):
     """Draw compounds: a list of them, three images of each, texts about them, and pictures to train small CLIPs on.
@@ -85,9 +90,9 @@ class Classify(Step):
     candidates), models.json (which models were loaded, and why others were not) and choices.json (what was skipped).
     """
 
-    compounds: Input = Field(description="compounds.parquet")
-    images: Input = Field(description="images.parquet")
-    folder: Input = Field(description="folder that the image paths are relative to")
+    compounds: CompoundsTable
+    images: ImagesTable
+    folder: ImageFolder
     captions: Input | None = Field(None, description="captions.json: example captions of each compound")
     descriptions: Input | None = Field(None, description="descriptions.json: descriptions of each compound")
     models: list[NamedModel] = Field(
@@ -115,10 +120,10 @@ class AnalyzeChoices(Step):
     list states it; retrieval, among all images; and beside, the paper's figures and ours.
     """
 
-    compounds: Input = Field(description="compounds.parquet")
+    compounds: CompoundsTable
     choices: Input = Field(description="folder that classify wrote")
     people: Input | None = Field(None, description="people.json, if people were asked")
-    bootstrap: Annotated[Bootstrap, Key("compun.bootstrap")]
+    bootstrap: Resamples
     seed: Seed
     analysis: Output = Field(description="folder for the tables and summary.json")
 
@@ -132,9 +137,9 @@ class SampleCompunTasks(Step):
     written by ``write_compun_pages``, and answers are analyzed by ``analyze_people``.
     """
 
-    compounds: Input = Field(description="compounds.parquet")
-    images: Input = Field(description="images.parquet")
-    folder: Input = Field(description="folder that the paths in images.parquet are relative to")
+    compounds: CompoundsTable
+    images: ImagesTable
+    folder: ImageFolder
     study: Annotated[PeopleTasks, Key("compun.human")] = PeopleTasks()
     seed: Seed
     tasks: Output = Field(description="tasks.parquet")
@@ -161,7 +166,7 @@ class AnalyzePeople(Step):
         min_length=1, description="the pages' .jsonl, a site's results .csv, or Label Studio's .json export"
     )
     screening: Annotated[Screening, Key("compun.human")] = Screening()
-    bootstrap: Annotated[Bootstrap, Key("compun.bootstrap")]
+    bootstrap: Resamples
     seed: Seed
     people: Output = Field(description="people.json")
     by_compound: Output = Field(description="items.csv: votes and majority of each compound and kind")

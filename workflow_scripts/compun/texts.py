@@ -46,12 +46,8 @@ class Kind:
     def schema(self, count: int) -> dict[str, Any]:
         """Return the JSON schema of an answer."""
         texts = {"type": "array", "items": {"type": "string"}, "minItems": count, "maxItems": count}
-        return {
-            "type": "object",
-            "properties": {self.many: texts},
-            "required": [self.many],
-            "additionalProperties": False,
-        }
+        whole = {"type": "object", "properties": {self.many: texts}, "required": [self.many]}
+        return whole | {"additionalProperties": False}
 
 
 KINDS = {
@@ -101,13 +97,9 @@ KINDS = {
 
 @dataclass
 class Given:
-    """The texts that a file has, and what of it was not used.
+    """The texts of each noun in a file, and what of it was not used.
 
-    Attributes:
-        texts: of each noun.
-        unused: names in the file that are no noun's.
-        repeated: number of duplicate texts.
-        beyond: number of texts beyond ``Kind.most`` of a noun.
+    ``unused`` are names that are no noun's; ``repeated`` and ``beyond`` count duplicates and texts over ``Kind.most``.
     """
 
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -119,8 +111,7 @@ class Given:
 def check_texts(texts: Any, count: int) -> list[str]:
     """Return the texts, each on one line with single spaces.
 
-    Raises:
-        ValueError: not a list of at least ``count`` different, printable texts. The message says what is wrong.
+    ValueError unless ``texts`` is a list of at least ``count`` different, printable texts.
     """
     if not isinstance(texts, list):
         raise ValueError("not a list")
@@ -143,10 +134,8 @@ def check_texts(texts: Any, count: int) -> list[str]:
 def read_answer(text: str, kind: Kind, count: int) -> list[str]:
     """Return the first ``count`` texts of a model's answer, which is JSON: ``{"captions": […]}`` or only the list.
 
-    Thoughts before the answer are skipped, and so is prose around the only fenced block or the only object.
-
-    Raises:
-        BadAnswer: the answer has another form, too few texts, or one that is too long.
+    Thoughts before the answer are skipped, and so is prose around the only fenced block or the only object. BadAnswer
+    says what is wrong.
     """
     content = _json_in(text.rpartition("</think>")[2].strip())
     if isinstance(content, dict):
@@ -180,11 +169,7 @@ def mentions(text: str, noun: str) -> bool:
 
 
 def read_nouns(path: Path) -> tuple[list[str], int]:
-    """Return the nouns in their order, and how many compounds were skipped because an image of theirs is missing.
-
-    Args:
-        path: compounds.parquet, or a list as ``compounds.read_list`` reads it (of classes, for example).
-    """
+    """Return the nouns of compounds.parquet or of a list, and how many compounds lack an image and are skipped."""
     if path.suffix.lower() == ".parquet":
         table = read_table(path, COMPOUNDS, ["compound", "complete"])
         nouns, incomplete = table.loc[table["complete"], "compound"].tolist(), int((~table["complete"]).sum())
@@ -196,11 +181,7 @@ def read_nouns(path: Path) -> tuple[list[str], int]:
 
 
 def read_given(path: Path, nouns: Sequence[str], kind: Kind, count: int) -> Given:
-    """Return the texts that a file has of ``nouns``; case may differ where only one name in the file matches.
-
-    Raises:
-        UserError: the file has another form, or the texts of a noun are invalid or too few.
-    """
+    """Return the texts that a file has of ``nouns``; case may differ where only one name in the file matches."""
     content = _read_mapping(path) if path.suffix.lower() == ".json" else None
     if content is None:
         content = _read_rows(path, kind)
@@ -238,7 +219,6 @@ def _distinct(texts: Any) -> Any:
 
 
 def _read_rows(path: Path, kind: Kind) -> dict[str, Any]:
-    """Read a table with a row a text."""
     rows, bad = read_records(path, ["compound", kind.one])
     if bad:
         raise UserError(f"{path}: {bad[0]}")

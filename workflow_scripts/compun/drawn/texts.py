@@ -69,7 +69,6 @@ def framed(words: str, frame: str) -> str:
 
 
 def strange_name(dice: Dice) -> str:
-    """Return a random name."""
     return "".join(dice.pick("bdfgklmnprstvz") + dice.pick("aeiou") for _ in range(4))
 
 

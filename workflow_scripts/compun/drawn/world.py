@@ -63,10 +63,7 @@ def draw_scene(things: tuple[Thing, ...], dice: Dice) -> Scene:
 def draw_compounds(seed: int, number: int) -> list[Compound]:
     """Return ``number`` compounds, equally many of each kind (give or take one), each of other two nouns.
 
-    Two things in a picture differ in color; a third thing is of neither noun.
-
-    Raises:
-        UserError: there are fewer pairs of nouns.
+    Two things in a picture differ in color; a third thing is of neither noun. UserError if there are too few pairs.
     """
     pairs = list(combinations(NOUNS, 2))
     if number > len(pairs):
