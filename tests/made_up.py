@@ -149,15 +149,13 @@ def _divergences(place: Path) -> None:
         },
         place / "division.json",
     )  # fmt: skip
-    write_json(
-        {"distributions": shown, "kept_compounds": 100_000, "warnings": ["3 <b> are cut"]}, place / "divergence.json"
-    )
+    summary = {"distributions": shown, "kept_compounds": 100_000, "warnings": ["3 <b> are cut"]}
+    write_json(summary, place / "divergence.json")
 
 
 def _summaries(data: Path, place: Path) -> None:
-    write_json(
-        {"source": "table", "images": 60, "images_without_file": {"count": 1, "names": ["x"]}}, data / "dataset.json"
-    )
+    summary = {"source": "table", "images": 60, "images_without_file": {"count": 1, "names": ["x"]}}
+    write_json(summary, data / "dataset.json")
     write_json({"captions": 240, "without_pairs": 60}, data / "pairs.json")
     write_json({"pairs": list(HELD), "window": [25, 75], "fraction": 0.1, "seed": 0}, place / "heldout.json")
     for name in ("splits", "swapped"):
@@ -175,16 +173,11 @@ def _summaries(data: Path, place: Path) -> None:
     choice = {"n": 40, "right": 0.9, "low": 0.85, "high": 0.95, "adjectives": {"green": {"n": 40, "right": 0.9}}}
     write_json(choice, place / "adjective_choice.json")
     example = {"image_id": "x", "caption_id": 0, "split": "train", "text": "a green and red bird <i>wing</i>"}
+    counts = {"violations": 0, "suspicions": 2, "suspicions_unexplained": 1, "captions_read": 192, "swapped": 27}
     write_json(
         {
             "violations": [],
-            "counts": {
-                "violations": 0,
-                "suspicions": 2,
-                "suspicions_unexplained": 1,
-                "captions_read": 192,
-                "swapped": 27,
-            },
+            "counts": counts,
             "suspicions": {"green_wing": {"captions": 2, "unexplained": 1, "examples": [example]}},
         },
         place / "audit.json",

@@ -62,10 +62,8 @@ def make_place(root: Path, *, kinds: bool = True, pictures: bool = True) -> Path
     write_table(compounds, place / "compounds.parquet", COMPOUNDS)
     write_table(choices, place / "choices" / "choices.parquet", CHOICES)
     write_table(ranks, place / "choices" / "retrieval.parquet", RETRIEVAL)
-    write_json(
-        {"not_loaded": [{"model": "ALBEF", "reason": "no <i>maintained</i> library"}]},
-        place / "choices" / "models.json",
-    )
+    absent = {"model": "ALBEF", "reason": "no <i>maintained</i> library"}
+    write_json({"not_loaded": [absent]}, place / "choices" / "models.json")
     rows = []
     for i, row in enumerate(compounds.itertuples()):
         for role in ROLES:

@@ -25,9 +25,8 @@ def wanted_of(body: dict[str, Any]) -> tuple[str, int]:
     """What is asked for and how many, from the schema or, where there is none, the words."""
     form = body.get("response_format")
     if form is None:
-        return re.search(r'\{"(\w+)"', body["messages"][0]["content"])[1], int(
-            re.search(r"\b(\d)\b", body["messages"][0]["content"])[1]
-        )
+        words = body["messages"][0]["content"]
+        return re.search(r'\{"(\w+)"', words)[1], int(re.search(r"\b(\d)\b", words)[1])
     ((many, texts),) = form["json_schema"]["schema"]["properties"].items()
     return many, texts["minItems"]
 

@@ -26,7 +26,7 @@ from workflow_scripts.compun.load_compounds import (
     match,
     open_images,
     warn,
-)
+)  # fmt: skip
 from workflow_scripts.compun.steps import LoadCompounds
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
@@ -81,9 +81,7 @@ def test_all_of_the_benchmark_in_its_layout() -> None:
     names = [f"images/{file}" for name in table["compound"] for file in triple(name, ".png")]
     compounds, images, notes = match(table, names, "images.zip", "compun.csv", take_unlisted=True)
     assert list(compounds["compound"]) == list(table["compound"])
-    assert len(images) == 1200
-    assert images["path"].notna().all()
-    assert list(images["role"][:3]) == list(ROLES)
+    assert len(images) == 1200 and images["path"].notna().all() and list(images["role"][:3]) == list(ROLES)
     assert sorted(images["path"]) == sorted(names)
     assert all(value["count"] == 0 for value in notes.values())
     # And with no list at all.
@@ -98,10 +96,8 @@ def test_the_images_names_are_the_authority(tmp_path: Path) -> None:
     assert list(compounds["compound"]) == ["gas station", "shuttlecork", "lab coat", "Shuttlecock"]
     assert list(compounds["first"]) == ["Gas", "shuttle", "lab", None]
     assert images["path"].notna().all()
-    assert notes["compounds_called_as_their_images"] == {
-        "count": 2,
-        "names": ["Gas station: gas station", "shuttle cork: shuttlecork"],
-    }
+    called = ["Gas station: gas station", "shuttle cork: shuttlecork"]
+    assert notes["compounds_called_as_their_images"] == {"count": 2, "names": called}
     assert notes["compounds_not_listed_and_taken"] == {"count": 1, "names": ["Shuttlecock"]}
     # The spelling is theirs, the choice the list's.
     compounds, images, notes = match(read_list(file), names, "a.zip", "l.csv")
@@ -204,10 +200,8 @@ def test_images_that_the_list_states(tmp_path: Path) -> None:
     file = listed(tmp_path / "l.csv", text + "snow ball,either,c/2.png,snow.png,ball.png\n")
     folder = pictures(tmp_path / "in", ["c/1.png", "c/2.png", "snow.png", "man.png", "other.png"])
     compounds, images, summary = loaded(tmp_path, file, folder)
-    assert named_files(images) == {
-        "snow man": ["c/1.png", "snow.png", "man.png"],
-        "snow ball": ["c/2.png", "snow.png", None],
-    }
+    stated = {"snow man": ["c/1.png", "snow.png", "man.png"], "snow ball": ["c/2.png", "snow.png", None]}
+    assert named_files(images) == stated
     assert list(compounds["complete"]) == [True, False]
     assert summary["kinds"] == {"either": 1, "both": 1, "none": 0}
     assert summary["images_stated_and_not_there"] == {"count": 1, "names": ["ball.png"]}
@@ -281,18 +275,17 @@ def test_the_published_address_is_googles() -> None:
 
 
 def test_places_that_are_wrong(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="none: no such file"):
-        loaded(tmp_path, None, tmp_path / "none")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="empty: holds no image"):
-        loaded(tmp_path, None, tmp_path / "empty")
-    with pytest.raises(UserError, match="a folder has no sha256"):
-        loaded(tmp_path, None, tmp_path / "empty", "0" * 64)
-    with pytest.raises(UserError, match="truncated, damaged or not an archive"):
-        loaded(tmp_path, None, listed(tmp_path / "a.zip", "no"))
     climbing = zipped(tmp_path / "c.zip", {"../goldfish.jpg": jpeg()})
-    with pytest.raises(UserError, match="not a path inside a folder; do not trust it"):
-        loaded(tmp_path, None, climbing)
+    for place, sha256, message in (
+        (tmp_path / "none", None, "none: no such file"),
+        (tmp_path / "empty", None, "empty: holds no image"),
+        (tmp_path / "empty", "0" * 64, "a folder has no sha256"),
+        (listed(tmp_path / "a.zip", "no"), None, "truncated, damaged or not an archive"),
+        (climbing, None, "not a path inside a folder; do not trust it"),
+    ):
+        with pytest.raises(UserError, match=message):
+            loaded(tmp_path, None, place, sha256)
 
 
 # What is not whole

@@ -19,13 +19,7 @@ from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
 from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun.blip_align import _short, load_transformers
-from workflow_scripts.compun.models import (
-    CannotLoad,
-    keep_open_clip,
-    open_model,
-    own_keys,
-    without_folders,
-)
+from workflow_scripts.compun.models import CannotLoad, keep_open_clip, open_model, own_keys, without_folders
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.compun.steps import Classify
 from workflow_scripts.core.step import parse
@@ -136,10 +130,7 @@ def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
     # The judge was saved without a crop, which stage judge's config has; nothing else may differ.
     assert settings == json.loads((judge / "model.json").read_text()) | {"crop": 0.75}
     assert (judge / "weights.safetensors").read_bytes() == (kept / "weights.safetensors").read_bytes()
-    with (
-        opened(named, tmp_path) as ours,
-        opened(NamedModel(judge=str(kept)), tmp_path) as theirs,
-    ):
+    with opened(named, tmp_path) as ours, opened(NamedModel(judge=str(kept)), tmp_path) as theirs:
         assert ours.judge.hash == theirs.judge.hash == judge_hash(kept) and ours.cache.path == theirs.cache.path
         assert np.array_equal(ours.texts(["red wing"]), theirs.texts(["red wing"]))
     # Other weights under the same name are another model.
@@ -182,13 +173,12 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
     state = load_file(blip / "model.safetensors")
     save_file({n: t for n, t in state.items() if not n.startswith("vision_proj")}, blip / "model.safetensors",
               metadata={"format": "pt"})  # fmt: skip
-    assert "lacks 2 weights of BlipForImageTextRetrieval, such as vision_proj" in reason(
-        NamedModel(transformers=str(blip)), tmp_path
-    )
+    model = NamedModel(transformers=str(blip))
+    assert "lacks 2 weights of BlipForImageTextRetrieval, such as vision_proj" in reason(model, tmp_path)
     (blip / "model.safetensors").write_bytes((blip / "model.safetensors").read_bytes()[:-100])
-    assert "blip: cannot be loaded" in reason(NamedModel(transformers=str(blip)), tmp_path)
+    assert "blip: cannot be loaded" in reason(model, tmp_path)
     (blip / "model.safetensors").unlink()
-    assert "blip: no weights (" in reason(NamedModel(transformers=str(blip)), tmp_path)
+    assert "blip: no weights (" in reason(model, tmp_path)
     other = tiny_align(tmp_path / "other")
     (other / "config.json").write_text(json.dumps({"model_type": "vit"}))
     why = reason(NamedModel(transformers=str(other)), tmp_path)
@@ -211,9 +201,8 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     said = reason(NamedModel(transformers="Salesforce/blip-itm-base-coco"), tmp_path)
-    assert said.startswith(
-        "Salesforce/blip-itm-base-coco: no such folder, and could not be downloaded from the Hub (OS"
-    )
+    why = "no such folder, and could not be downloaded from the Hub (OS"
+    assert said.startswith(f"Salesforce/blip-itm-base-coco: {why}")
     assert "https://huggingface.co/api/x" in said
 
 

@@ -23,17 +23,11 @@ def answer_of(task: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def simulate(
-    tasks: pd.DataFrame,
-    chance: Callable[[Mapping[str, Any]], float],
-    workers: int,
-    seed: int = 0,
-    careless: int = 0,
-    seconds: float = 10.0,
+    tasks: pd.DataFrame, chance: Callable[[Mapping[str, Any]], float], workers: int, seed: int = 0, careless: int = 0
 ) -> list[dict[str, Any]]:
     """Return a record for each answer: each of ``workers`` people answers each task, the last ``careless`` at random.
 
-    Args:
-        chance: probability of yes, of the prompt's caption, or of picture_1.
+    ``chance`` is the probability of yes, of the prompt's caption, or of picture_1.
     """
     random = np.random.default_rng(seed)
     records = []
@@ -47,13 +41,6 @@ def simulate(
                 first, second = answer_of(task)
                 p = 0.5 if coin else chance(task)
                 answer = first if random.random() < p else second
-            records.append(
-                {
-                    "task_id": task["task_id"],
-                    "worker": f"person{number:02d}",
-                    "answer": answer,
-                    "seconds": round(float(random.gamma(4, seconds / 4)), 3),
-                    "revision": 0,
-                }
-            )
+            record = {"task_id": task["task_id"], "worker": f"person{number:02d}", "answer": answer, "revision": 0}
+            records.append(record | {"seconds": round(float(random.gamma(4, 2.5)), 3)})
     return records

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,10 @@ def chance(large: Study) -> Any:
 @pytest.fixture(scope="module")
 def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("answers") / "answers.jsonl"
-    records = simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3)
+    return write_lines(path, simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3))
+
+
+def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
@@ -113,9 +116,8 @@ def test_planted_preferences_are_within_their_intervals(summary: dict[str, Any],
 
 def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any], large: Study) -> None:
     known = score_of(large)
-    rows = {
-        (r["kind"], r["score"], r["level"], r["statistic"]): r for r in summary["correlations"] if r["split"] == "all"
-    }
+    keys = ("kind", "score", "level", "statistic")
+    rows = {tuple(r[key] for key in keys): r for r in summary["correlations"] if r["split"] == "all"}
     random = np.random.default_rng(0)
     for kind in ("match", "caption"):
         study = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
@@ -133,10 +135,8 @@ def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any]
             assert row["low"] <= value <= row["high"], (kind, statistic, value, row)
             assert row["low"] > 0.3
         # The made-up similarity is half of the R-precision, so both rank equally.
-        assert (
-            rows[kind, "similarity", "image", "kendall"]["value"]
-            == rows[kind, "expected_top1", "image", "kendall"]["value"]
-        )
+        one, other = (rows[kind, name, "image", "kendall"]["value"] for name in ("similarity", "expected_top1"))
+        assert one == other
         assert rows[kind, "expected_top1", "generator and split", "kendall"]["n"] == 9
     assert summary["kinds"]["match"]["agreement"]["low"] > 0
 
@@ -188,8 +188,7 @@ def test_artifacts_name_no_worker(analyzed: Path) -> None:
 def test_few_answers_are_enough_to_run(study: Study, tmp_path: Path) -> None:
     task = study.page("match").query("check == 'none'").iloc[0]
     record = {"task_id": task["task_id"], "worker": "w", "answer": "no", "seconds": 0, "revision": 0}
-    (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
-    summary = run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
+    summary = run_analysis(study, [write_lines(tmp_path / "a.jsonl", [record])], tmp_path)
     assert summary["kinds"]["match"]["answered"] == 1 and summary["kinds"]["match"]["agreement"]["alpha"] is None
     assert summary["workers"]["met_no_gold_task"] == 1 and summary["correlations"] == []
 
@@ -201,16 +200,14 @@ def test_careless_people_alone_are_refused(study: Study, tmp_path: Path) -> None
          "revision": 0}
         for task, kind, right in gold[["task_id", "kind", "right"]].itertuples(index=False)
     ]  # fmt: skip
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower keep"):
-        run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
+        run_analysis(study, [write_lines(tmp_path / "a.jsonl", lines)], tmp_path)
 
 
 def test_answers_to_other_tasks_are_refused(study: Study, tmp_path: Path) -> None:
     record = {"task_id": "f" * 16, "worker": "w", "answer": "no", "seconds": 0, "revision": 0}
-    (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
     with pytest.raises(UserError, match="no answer to the tasks"):
-        run_analysis(study, [tmp_path / "a.jsonl"], tmp_path)
+        run_analysis(study, [write_lines(tmp_path / "a.jsonl", [record])], tmp_path)
     assert not (tmp_path / "analysis").exists()
 
 
@@ -220,14 +217,10 @@ def test_another_score(large: Study, answers: Path, tmp_path: Path) -> None:
     table.to_csv(tmp_path / "other.csv", index=False)
     table.to_parquet(tmp_path / "other.parquet")
     assert other_scores(tmp_path / "other.csv") == other_scores(tmp_path / "other.parquet")
-    summary = run_analysis(
-        large, [answers], tmp_path, other_scores={"upside": str(tmp_path / "other.csv")}, bootstrap=100
-    )
-    by_score = {
-        r["score"]: r["value"]
-        for r in summary["correlations"]
-        if (r["kind"], r["split"], r["level"], r["statistic"]) == ("match", "all", "image", "kendall")
-    }
+    more = {"other_scores": {"upside": str(tmp_path / "other.csv")}, "bootstrap": 100}
+    rows = pd.DataFrame(run_analysis(large, [answers], tmp_path, **more)["correlations"])
+    rows = rows.query("kind == 'match' and split == 'all' and level == 'image' and statistic == 'kendall'")
+    by_score = rows.set_index("score")["value"]
     assert by_score["upside"] == pytest.approx(-by_score["expected_top1"])
 
 

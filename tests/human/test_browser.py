@@ -213,12 +213,8 @@ def test_hostile_captions_are_shown_not_run(run: Path, tmp_path: Path, open_page
 
 
 def test_nobody_begins_without_consent(study: Study, tmp_path: Path, open_page: Callable[..., Any]) -> None:
-    notice = {
-        "consent": "We store your answers.\nYou get $5.",
-        "withdrawal": "Write to us.",
-        "contact": "me@example.org",
-    }
-    page = open_page(study.write_pages(tmp_path, **notice) / "match_01.html")
+    notice = {"consent": "We store your answers.\nYou get $5.", "withdrawal": "Write to us."}
+    page = open_page(study.write_pages(tmp_path, **notice, contact="me@example.org") / "match_01.html")
     for text in ("You get $5.", "Write to us.", "Contact: me@example.org"):
         assert text in page.inner_text("#intro")
     page.keyboard.press("Enter")
@@ -266,9 +262,8 @@ def test_the_layout_of_the_site_shows_its_rows(study: Study, browser: Any, kind:
         path=study.folder / "pictures" / route.request.url.rpartition("/")[2]))  # fmt: skip
     page.set_content(layout)
     assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
-    assert [b.get_attribute("value") for b in page.query_selector_all("input[name=choice]")] == list(
-        KINDS[kind].answers
-    )
+    values = [button.get_attribute("value") for button in page.query_selector_all("input[name=choice]")]
+    assert values == list(KINDS[kind].answers)
     for name in ("text_1", "text_2"):
         assert name not in row or html.unescape(row[name]) in page.inner_text("body")
     context.close()

@@ -14,16 +14,8 @@ def _entries(n: int, random: np.random.Generator) -> pd.DataFrame:
     score = np.round(random.random(n), 6)
     share = random.binomial(3, score) / 3
     majority = np.where(share == 0.5, np.nan, share > 0.5)
-    cells = [f"c{i % 4}" for i in range(n)]
-    return pd.DataFrame(
-        {
-            "image_id": [str(i // 2) for i in range(n)],
-            "cell": cells,
-            "score": score,
-            "share": share,
-            "majority": majority,
-        }
-    )
+    names = {"image_id": [str(i // 2) for i in range(n)], "cell": [f"c{i % 4}" for i in range(n)]}
+    return pd.DataFrame({**names, "score": score, "share": share, "majority": majority})
 
 
 def test_compare_says_what_scipy_says() -> None:

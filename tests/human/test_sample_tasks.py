@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -114,8 +115,6 @@ def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
 
 
 def test_a_changed_picture_changes_the_task(study: Study, run: Path, tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(run / DATASET, tmp_path / DATASET)
     made = tmp_path / DATASET / COMPOSITION / "generated" / "honest" / "images"
     for path in made.rglob("*.png"):

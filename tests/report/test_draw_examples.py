@@ -49,10 +49,8 @@ def test_lines_contain_every_word_and_its_mark(caption: list[tuple[str, str]]) -
 def test_lines_break_at_spaces_and_marks_hold_together() -> None:
     lines = wrap([("this bird has a ", ""), ("red wing", "seen"), (", and a bill", "")], HALF)
     assert lines == [[("this bird has a ", ""), ("red wing", "seen"), (", and a bill", "")]]
-    assert ["".join(text for text, _ in line) for line in wrap([("aa bb cc", "")], width("aa bb", TEXT))] == [
-        "aa bb",
-        "cc",
-    ]
+    lines = wrap([("aa bb cc", "")], width("aa bb", TEXT))
+    assert ["".join(text for text, _ in line) for line in lines] == ["aa bb", "cc"]
 
 
 def test_a_long_caption_is_truncated_around_its_mark() -> None:

@@ -81,19 +81,12 @@ def test_many_generators_are_a_matrix() -> None:
     names = [f"g{number:02}" for number in range(12)]
     # Each is better than those before it, and neighbors cannot be told apart.
     rows = [
-        {
-            "a": a,
-            "b": b,
-            "split": split,
-            "difference": (i - j) / 100,
-            "low": (i - j - 1) / 100,
-            "high": (i - j + 1) / 100,
-        }
+        (a, b, split, (i - j) / 100, (i - j - 1) / 100, (i - j + 1) / 100)
         for split in ("test_seen", "test_swapped")
         for (i, a), (j, b) in combinations(enumerate(names), 2)
     ]
     with style():
-        figure = draw_comparisons(pd.DataFrame(rows), 0)
+        figure = draw_comparisons(pd.DataFrame(rows, columns=["a", "b", "split", "difference", "low", "high"]), 0)
     *matrices, legend = figure.axes
     assert [axes.get_title(loc="left") for axes in matrices] == ["seen", "swapped"]
     for axes in matrices:
@@ -129,9 +122,8 @@ def test_scores_without_an_interval_are_drawn(results: Path, tmp_path: Path) -> 
 def marks(axes) -> dict[str, tuple[float, float]]:
     """Return the position of each split's mark."""
     splits = {mark: split for split, mark in SPLIT_MARKS.items()}
-    return {
-        splits[m]: (*line.get_xdata(), *line.get_ydata()) for line in axes.lines if (m := line.get_marker()) in splits
-    }
+    lines = {splits[line.get_marker()]: line for line in axes.lines if line.get_marker() in splits}
+    return {split: (*line.get_xdata(), *line.get_ydata()) for split, line in lines.items()}
 
 
 def test_drops_are_placed_by_divergence(results: Path) -> None:

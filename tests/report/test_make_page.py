@@ -16,6 +16,12 @@ from workflow_scripts.core.io import empty_table, read_table, write_table
 from workflow_scripts.report.page_scores import protocol_line
 
 
+@pytest.fixture
+def copied(results: Path, tmp_path: Path) -> Path:
+    """Results that a test may change."""
+    return Path(shutil.copytree(results, tmp_path / "results"))
+
+
 @pytest.fixture(scope="module")
 def text(results: Path) -> str:
     return write_page(results)
@@ -40,16 +46,14 @@ def test_nothing_is_fetched_and_nothing_runs(page: Page, text: str) -> None:
     assert style and "url(" not in style[1] and "@import" not in style[1]
 
 
-def test_captions_are_escaped(results: Path, tmp_path: Path) -> None:
+def test_captions_are_escaped(copied: Path) -> None:
     # The hostile caption is the only swapped one, so that it must be among the examples.
-    copy = tmp_path / "results"
-    shutil.copytree(results, copy)
-    place = copy / "tiny" / "color"
+    place = copied / "tiny" / "color"
     swapped = read_table(place / "swapped.parquet", tables.SWAPPED)
     hostile = swapped["text"].str.startswith("<script>")
     assert hostile.sum() == 1
     write_table(swapped[hostile], place / "swapped.parquet", tables.SWAPPED)
-    raw = write_page(copy)
+    raw = write_page(copied)
     page = Page(raw)
     assert "<script>alert(1)</script> a bird with red wing & <b>blue</b> belly" in page.text
     assert "<script>alert(1)</script> a bird with green wing & <b>blue</b> belly" in page.text
@@ -126,13 +130,11 @@ def test_figures_of_words_have_alternative_texts(page: Page) -> None:
     assert len(page.by_class("true-colors")) == 5
 
 
-def test_missing_pictures_are_named(results: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "results"
-    shutil.copytree(results, copy)
-    broken = copy / "tiny" / "color" / "generated" / "faithful" / "images"
+def test_missing_pictures_are_named(copied: Path) -> None:
+    broken = copied / "tiny" / "color" / "generated" / "faithful" / "images"
     for file in broken.rglob("*.png"):
         file.write_bytes(b"no picture")
-    page = Page(write_page(copy))
+    page = Page(write_page(copied))
     made = [attrs for attrs in page.by_class("picture") if "real" not in (attrs["class"] or "").split()]
     gaps = len(page.by_class("gap")) - page.text.count("no file")
     assert 0 < gaps < len(made)
@@ -167,28 +169,23 @@ def test_divergence_section(page: Page, text: str) -> None:
     assert "3 <b> are cut." in page.text
 
 
-def test_a_division_by_divergence_is_shown(results: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "results"
-    shutil.copytree(results, copy)
-    file = copy / "tiny" / "color" / "splits.parquet"
+def test_a_division_by_divergence_is_shown(copied: Path) -> None:
+    file = copied / "tiny" / "color" / "splits.parquet"
     splits = read_table(file, tables.SPLIT)
     write_table(splits[splits["image_id"] != splits["image_id"].iloc[0]], file, tables.SPLIT)
-    page = Page(write_page(copy, 1, method="divergence"))
+    page = Page(write_page(copied, 1, method="divergence"))
     assert "Divergence while the division grew (tiny, color)" in page.text
     assert "wanted › compound" in page.text
     assert {row[0]: row[1:3] for row in page.rows}["images in no split"] == ["1", "60"]
 
 
-def test_without_divergences(results: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "results"
-    shutil.copytree(results, copy)
-    file = copy / "tiny" / "color" / "divergence.parquet"
+def test_without_divergences(copied: Path) -> None:
+    file = copied / "tiny" / "color" / "divergence.parquet"
     rows = read_table(file, tables.DIVERGENCE)
     one = rows[(rows["definition"] == "pairs") & (rows["split"] == "test_seen")]
     for left, figures in (one, 2), (empty_table(tables.DIVERGENCE), 0):
         write_table(left, file, tables.DIVERGENCE)
-        page = Page(write_page(copy, 1))
-        assert (
-            sum((attrs.get("alt") or "").startswith(("Atoms of", "Compounds of")) for _, attrs in page.tags) == figures
-        )
+        page = Page(write_page(copied, 1))
+        alternatives = [attrs.get("alt") or "" for _, attrs in page.tags]
+        assert sum(text.startswith(("Atoms of", "Compounds of")) for text in alternatives) == figures
         assert ("Divergence was not measured" in page.text) == (not figures)
