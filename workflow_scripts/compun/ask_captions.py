@@ -92,10 +92,7 @@ def cached_answers(cache: Cache, chat: Chat, nouns: Sequence[str], kind: Kind, c
 def ask_all(
     chat: Chat, cache: Cache, nouns: Sequence[str], kind: Kind, ask: Asking
 ) -> tuple[dict[str, Answer], dict[str, str]]:
-    """Return the answers, and the faults of those of nouns without a valid one; cache each answer as it arrives.
-
-    UserError if asking further is of no use; requests already on their way are completed and cached.
-    """
+    """Return the answers, and the faults of nouns without a valid one; cache each answer as it arrives."""
     from workflow_scripts.compun.chat import Stopped
 
     answers: dict[str, Answer] = {}
@@ -184,10 +181,7 @@ def summarize(texts: dict[str, list[str]], kind: Kind, given: Given, answers: di
 
 
 def ask_model(nouns: Sequence[str], known: str, kind: Kind, step: AskCaptions) -> dict[str, Answer] | None:
-    """Return the model's answers for ``nouns``, from the cache or asked now; None in a dry run.
-
-    UserError if the model gave no valid answer for a noun. ``known`` says which texts exist already, for the log.
-    """
+    """Return the model's answers for ``nouns``, cached or asked now; None in a dry run. ``known`` is logged."""
     from workflow_scripts.compun.chat import Chat  # takes a second to import
 
     ask, chat = step.ask, Chat(step.ask)

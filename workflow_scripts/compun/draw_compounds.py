@@ -28,10 +28,7 @@ PLAIN_FRACTION = 0.7  # of things that stand beside another
 
 
 class Picture(NamedTuple):
-    """What a training picture shows, of which compound, if of one, and its part.
-
-    ``both`` trainings have it, ``taught`` alone, or it is ``watched``.
-    """
+    """What a training picture shows, of which compound; ``part``: of ``both`` trainings, ``taught``, or ``watched``."""
 
     scene: Scene
     compound: Compound | None

@@ -11,7 +11,7 @@ from workflow_scripts.compun.config import Asked, Asking, Bootstrap, Compounds, 
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.human.config import Notice, Screening
-from workflow_scripts.human.steps import WritePages
+from workflow_scripts.human.steps import Answers, Tasks, WritePages
 from workflow_scripts.plot.steps import MakeSectionPage
 
 CompoundsTable = Annotated[Input, Field(description="compounds.parquet")]
@@ -161,10 +161,8 @@ class AnalyzePeople(Step):
     is given too.
     """
 
-    tasks: Input = Field(description="tasks.parquet")
-    answers: list[Input] = Field(
-        min_length=1, description="the pages' .jsonl, a site's results .csv, or Label Studio's .json export"
-    )
+    tasks: Tasks
+    answers: Answers
     screening: Annotated[Screening, Key("compun.human")] = Screening()
     bootstrap: Resamples
     seed: Seed

@@ -109,10 +109,7 @@ class Given:
 
 
 def check_texts(texts: Any, count: int) -> list[str]:
-    """Return the texts, each on one line with single spaces.
-
-    ValueError unless ``texts`` is a list of at least ``count`` different, printable texts.
-    """
+    """Return the texts, each on one line; ValueError unless ``count`` or more are different and printable."""
     if not isinstance(texts, list):
         raise ValueError("not a list")
     if not all(isinstance(text, str) for text in texts):

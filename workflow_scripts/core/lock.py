@@ -18,14 +18,9 @@ class Held(Exception):
 
 @contextmanager
 def locked(path: Path, about: str = "", wait: Callable[[str], object] | None = None) -> Iterator[None]:
-    """Hold the lock of ``path``.
+    """Hold the lock of ``path``; ``about`` is what others are told about this process.
 
-    Args:
-        about: what others are told about this process, beside its id, host and start.
-        wait: called once with the holder if there is one, before waiting for the lock.
-
-    Raises:
-        Held: another process holds the lock and ``wait`` is None.
+    If another process holds it, call ``wait`` with the holder and wait; raise Held if ``wait`` is None.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, poll_interval=0.5)

@@ -288,11 +288,7 @@ def plain_pickle(value: Any) -> bytes:
 
 
 def read_pickle(path: str | Path) -> Any:
-    """Return the plain content of a pickle of protocol 0 to 5 (see above): lists, dicts, texts, numbers.
-
-    Raises:
-        UserError: the file is missing, truncated, damaged or longer than its pickle, or asks for more than plain data.
-    """
+    """Return the plain content of a pickle of protocol 0 to 5 (see above): lists, dicts, texts, numbers."""
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; give the path of a pickle")

@@ -88,9 +88,7 @@ def correlations(
 ) -> pd.DataFrame:
     """Return the correlation of each score with the answers to each kind of task, over all splits and in each.
 
-    Args:
-        tasks: as from ``opinions.majorities``.
-        scores: by name, then by generator and prompt (``prompt_key``).
+    ``tasks`` as from ``opinions.majorities``; ``scores`` by name, then by generator and prompt (``prompt_key``).
     """
     rows = []
     answered = tasks[tasks["answers"] > 0]

@@ -39,13 +39,8 @@ def entries_of(
 ) -> tuple[pd.DataFrame, Counter[str]]:
     """Return a row for each scored image, and counts of the others by reason.
 
-    Args:
-        manifests: by generator.
-        scores: by generator and split.
-        others: as from ``other_captions``.
-
-    Returns:
-        Columns generator, ``PROMPT``, text, pair, other (None without another caption) and path; and the counts.
+    ``manifests`` are by generator, ``scores`` by generator and split. Columns are generator, ``PROMPT``, text, pair,
+    other (None without another caption) and path.
     """
     tables, skipped = [], Counter[str]()
     for name, manifest in manifests.items():

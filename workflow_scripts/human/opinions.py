@@ -104,11 +104,7 @@ class Screened:
 
 
 def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
-    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks.
-
-    Raises:
-        UserError: there is no answer to these tasks, or none of a kept worker.
-    """
+    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks."""
     tasks = read_tasks(tasks_file)
     answers, records, problems = collect(files, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
     for problem in problems[:MAX_WARNINGS]:

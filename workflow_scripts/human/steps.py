@@ -13,6 +13,10 @@ from workflow_scripts.score.steps import Bootstrap
 from workflow_scripts.split.steps import Captions, CompositionStep, Heldout, Images, Pairs, Ranking, Swapped
 
 Tasks = Annotated[Input, Field(description="tasks.parquet")]
+Answers = Annotated[
+    list[Input],
+    Field(min_length=1, description="the pages' .jsonl, a site's results .csv, or Label Studio's .json export"),
+]
 Pictures = Annotated[Input, Field(description="folder of the pictures")]
 
 
@@ -92,9 +96,7 @@ class Analyze(Step):
     """
 
     tasks: Tasks
-    answers: list[Input] = Field(
-        min_length=1, description="the pages' .jsonl, a site's results .csv, or Label Studio's .json export"
-    )
+    answers: Answers
     scores: list[Input] = Field(description="each generator's folder of scores; its name is the generator's")
     other_scores: Annotated[dict[str, str], Key("human.scores")] = Field({}, description="other scores: name and file")
     kinds: Annotated[Kinds, Key("human")] = Kinds()

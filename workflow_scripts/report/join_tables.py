@@ -16,11 +16,7 @@ HEADINGS = {".md": "# {}\n\n", ".tex": "% {}\n"}
 
 
 def join_data(tables: dict[str, str]) -> str:
-    """Return CSV texts, by run, as one with a first column ``run``; all other cells keep their text.
-
-    Raises:
-        UserError: the tables have different columns.
-    """
+    """Return CSV texts, by run, as one with a first column ``run``; all other cells keep their text."""
     read = {run: pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False) for run, text in tables.items()}
     joined = pd.concat([table.assign(run=run) for run, table in read.items()], ignore_index=True)
     if joined.isna().any(axis=None):

@@ -70,11 +70,7 @@ class Scored:
 
 
 def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
-    """Return the scores in a folder that stage score wrote; ``swapped``: image_id and caption_id of swapped captions.
-
-    Raises:
-        UserError: a table has not as many entries as its summary says.
-    """
+    """Return the scores in a folder of stage score; ``swapped``: image_id and caption_id of swapped captions."""
     summary = read_json(folder / "summary.json")
     scores = []
     for about in summary["scores"]:
