@@ -29,24 +29,15 @@ def occurrences(name: str, sample: Bag) -> Bag:
 
 def probability(larger: str, name: str, samples: list[Bag]) -> float:
     """P(larger|name)."""
-    having = [sample for sample in samples if occurrences(name, sample)]
-    both = [
-        sample
-        for sample in having
-        if any(g.within(h) for g in occurrences(name, sample) for h in occurrences(larger, sample))
-    ]
-    return len(both) / len(having)
+    pairs = [(occurrences(name, sample), occurrences(larger, sample)) for sample in samples]
+    both = [any(g.within(h) for g in inner for h in outer) for inner, outer in pairs if inner]
+    return sum(both) / len(both)
 
 
 def weight(name: str, sample: Bag, samples: list[Bag]) -> float:
     """W(G, R); 0 where G does not occur."""
-    return max(
-        (
-            1 - max((probability(h.name, name, samples) for h in sample if g.within(h)), default=0)
-            for g in occurrences(name, sample)
-        ),
-        default=0,
-    )
+    around = [[h.name for h in sample if g.within(h)] for g in occurrences(name, sample)]
+    return max((1 - max((probability(h, name, samples) for h in larger), default=0) for larger in around), default=0)
 
 
 def as_json(samples: list[Bag], n_atoms: int) -> list[dict[str, Any]]:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
+
+
+def all_divisions(n: int, n_train: int, n_test: int) -> Iterator[tuple[list[int], list[int]]]:
+    for train in combinations(range(n), n_train):
+        for test in combinations(sorted(set(range(n)) - set(train)), n_test):
+            yield list(train), list(test)
 
 
 def adjective_noun_bags(

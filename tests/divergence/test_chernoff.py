@@ -52,11 +52,7 @@ def test_as_a_sum_over_items(pair: tuple[np.ndarray, np.ndarray], alpha: float) 
     train, test = pair
     terms = ((t / train.sum()) ** alpha * (s / test.sum()) ** (1 - alpha) for t, s in zip(train, test, strict=True))
     assert divergence(train, test, alpha) == pytest.approx(1 - math.fsum(terms), abs=1e-12)
-
-
-@given(sides(), alphas)
-def test_bounds(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
-    assert 0 <= divergence(*pair, alpha) <= 1
+    assert 0 <= divergence(train, test, alpha) <= 1
 
 
 @given(sides(), alphas, st.floats(1e-3, 1e3))
@@ -71,13 +67,7 @@ def test_different_distributions_have_some(pair: tuple[np.ndarray, np.ndarray], 
     assert divergence(train, test, alpha) > 1e-8
 
 
-@given(sides())
-def test_symmetric_at_one_half(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    train, test = pair
-    assert divergence(train, test, ATOMS_ALPHA) == pytest.approx(divergence(test, train, ATOMS_ALPHA), abs=1e-12)
-
-
-@given(sides(), alphas)
+@given(sides(), alphas | st.just(ATOMS_ALPHA))
 def test_turned_round(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
     train, test = pair
     assert divergence(train, test, alpha) == pytest.approx(divergence(test, train, 1 - alpha), abs=1e-12)

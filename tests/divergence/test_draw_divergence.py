@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,7 @@ from workflow_scripts.divergence.steps import DrawDivergence
 from workflow_scripts.plot.drawing import save, style
 from workflow_scripts.plot.page import described
 
-NAMES = [
-    f"{split}_{definition}_{kind}"
-    for split in tables.TESTS
-    for definition in tables.DEFINITIONS
-    for kind in ("atoms", "compounds")
-]
+NAMES = ["_".join(words) for words in product(tables.TESTS, tables.DEFINITIONS, ("atoms", "compounds"))]
 ROW = {
     "train": 1200, "test": 300, "atoms": 52, "compounds": 100_000, "atom_divergence": 0.0123,
     "compound_divergence": 0.4567, "random_atom_mean": 0.0001, "random_atom_std": 0.0, "random_compound_mean": 0.0321,

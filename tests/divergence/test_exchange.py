@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.divergence.random_samples import adjective_noun_bags
+from tests.divergence.random_samples import adjective_noun_bags, all_divisions
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence.exchange import HARD, State, exchange, fill
 from workflow_scripts.divergence.kernels import Goal, score
@@ -83,12 +81,6 @@ def test_what_too_many_hold_is_not_cleared() -> None:
     np.testing.assert_array_equal(state.order, np.arange(7))
 
 
-def all_divisions(n: int, n_train: int, n_test: int):
-    for train in combinations(range(n), n_train):
-        for test in combinations(sorted(set(range(n)) - set(train)), n_test):
-            yield list(train), list(test)
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("goal", [Goal(0.1, 0.5, 0.3, 1.0), Goal(0.2, 1.0, 0.2, 0.0)])
 def test_the_best_of_all_divisions(goal: Goal, seed: int) -> None:
@@ -103,10 +95,8 @@ def test_the_best_of_all_divisions(goal: Goal, seed: int) -> None:
 
 def test_the_same_generator_the_same_division() -> None:
     samples = weighed(40, 0)
-    found = [
-        exchange(samples, np.arange(20), np.arange(20, 30), GOAL, 20_000, np.random.default_rng(seed))
-        for seed in (1, 1, 2)
-    ]
+    begun = np.arange(20), np.arange(20, 30)
+    found = [exchange(samples, *begun, GOAL, 20_000, np.random.default_rng(seed)) for seed in (1, 1, 2)]
     np.testing.assert_array_equal(np.concatenate(found[0]), np.concatenate(found[1]))
     assert set(found[0][0]) != set(found[2][0])
 

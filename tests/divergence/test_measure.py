@@ -171,10 +171,8 @@ def test_the_baseline_is_printed(two: list[str | Path], capsys: pytest.CaptureFi
 
 def test_structures_are_weighed_over_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """G lies within H in train and alone in test: in train 1/2 each beside H's 1, in test 1."""
-    g, h = (
-        {"name": "G", "atoms": [0, 1], "edges": [[0, 1]]},
-        {"name": "H", "atoms": [0, 1, 2], "edges": [[0, 1], [1, 2]]},
-    )
+    g = {"name": "G", "atoms": [0, 1], "edges": [[0, 1]]}
+    h = {"name": "H", "atoms": [0, 1, 2], "edges": [[0, 1], [1, 2]]}
     train, test = write(tmp_path / "a.jsonl", [("abc", [g, h])]), write(tmp_path / "b.jsonl", [("abc", [g])])
     values = json.loads(command(capsys, "--train", train, "--test", test, "--json"))
     assert values["compound_divergence"] == pytest.approx(1 - (1 / 3) ** 0.1, abs=1e-15)
@@ -193,10 +191,7 @@ def test_a_fault_is_one_line(tmp_path: Path) -> None:
     good = write(tmp_path / "a.jsonl", [("ab", ["ab"])])
     bad = write(tmp_path / "b.jsonl", [("ab", ["ab"]), ("ab", [{"name": "G", "atoms": [], "edges": []}])])
     for test, message in ((bad, f"{bad}: line 2: compound 'G': no atoms"), (tmp_path / "no", "No such file")):
-        done = subprocess.run(
-            [sys.executable, "-m", step.__name__, "--train", good, "--test", test, "--json"],
-            capture_output=True,
-            text=True,
-        )
+        words = [sys.executable, "-m", step.__name__, "--train", good, "--test", test, "--json"]
+        done = subprocess.run(words, capture_output=True, text=True)
         assert done.returncode == 1 and done.stdout == ""
         assert message in done.stderr and done.stderr.count("\n") == 1

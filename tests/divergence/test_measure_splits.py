@@ -29,6 +29,7 @@ from workflow_scripts.split.swap_adjectives import swap_adjectives
 from workflow_scripts.text.lexicon import load_lexicon
 
 TABLES = "captions pairs ranking splits swapped prompts"
+SCHEMAS = {"captions": CAPTIONS, "pairs": PAIRS, "splits": SPLIT, "swapped": SWAPPED, "prompts": PROMPTS}
 
 
 def said(*rows: str) -> pd.DataFrame:
@@ -84,9 +85,8 @@ def test_a_swapped_caption_has_the_new_pairs_and_the_others() -> None:
         ("a", 1, "red", "wing", 2, 5, 6, 10, "adjacent"),
         ("b", 0, "gray", "wing", 2, 6, 7, 11, "adjacent"),
     ])  # fmt: skip
-    found, lost = swapped_occurrences(
-        pairs, swaps(a=[change("wing", "red", "blue", 2), change("tail", "red", "gray", 50)])
-    )
+    swapped = swaps(a=[change("wing", "red", "blue", 2), change("tail", "red", "gray", 50)])
+    found, lost = swapped_occurrences(pairs, swapped)
     rows = found[["image_id", "caption_id", "adjective", "noun"]].to_numpy().tolist()
     # Of caption 0 alone; who bears the changed word bears the new one; what stands elsewhere stays.
     assert rows == [["a", 0, "blue", "wing"], ["a", 0, "blue", "bill"], ["a", 0, "red", "belly"]]
@@ -107,9 +107,8 @@ def test_every_swap_is_found_in_the_occurrences(seed: int) -> None:
     assert len(found) == len(before)
     for row in swapped.itertuples():
         own = found[(found["image_id"] == row.image_id) & (found["caption_id"] == row.caption_id)]
-        assert {(c["new_adj"], c["noun"]) for c in row.changes} <= set(
-            own[["adjective", "noun"]].itertuples(index=False, name=None)
-        )  # noqa: E501
+        there = set(own[["adjective", "noun"]].itertuples(index=False, name=None))
+        assert {(c["new_adj"], c["noun"]) for c in row.changes} <= there
 
 
 def test_the_largest_shares_are_shown() -> None:
@@ -124,11 +123,15 @@ def test_the_largest_shares_are_shown() -> None:
 
 
 def step(folder: Path, **more: Any) -> pd.DataFrame:
-    tables = {name: folder / f"{name}.parquet" for name in TABLES.split()}
+    files = {name: folder / f"{name}.parquet" for name in TABLES.split()}
     out = {"divergence": folder / "divergence.parquet", "summary": folder / "divergence.json"}
-    fields = {"dataset": "d", "composition": "color", "settings": {"subgraphs": None}, **tables, **out, **more}
+    fields = {"dataset": "d", "composition": "color", "settings": {"subgraphs": None}, **files, **out, **more}
     measure_splits.main(MeasureSplits(**fields))
     return read_table(folder / "divergence.parquet", DIVERGENCE)
+
+
+def tables(folder: Path, names: str) -> list[pd.DataFrame]:
+    return [read_table(folder / f"{name}.parquet", SCHEMAS[name]) for name in names.split()]
 
 
 def parsing(folder: Path) -> dict[str, Any]:
@@ -139,7 +142,7 @@ def parsing(folder: Path) -> dict[str, Any]:
 
 def sides_by_hand(folder: Path, test: pd.DataFrame) -> dict[str, float]:
     """Both divergences from dicts, by the definition. test: image_id, adjective, noun of the split's side."""
-    pairs, splits = read_table(folder / "pairs.parquet", PAIRS), read_table(folder / "splits.parquet", SPLIT)
+    pairs, splits = tables(folder, "pairs splits")
     train = pairs[pairs["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
     result = {}
     for name, columns, alpha in (("atom", (["adjective"], ["noun"]), 0.5), ("compound", (["adjective", "noun"],), 0.1)):
@@ -159,11 +162,7 @@ def test_the_step_measures_what_the_tables_say(tmp_path: Path) -> None:
     assert set(table.index) == {
         (s, t) for s in ("test_seen", "test_unseen", "test_swapped") for t in ("captions", "prompts")
     }
-    pairs, splits = read_table(tmp_path / "pairs.parquet", PAIRS), read_table(tmp_path / "splits.parquet", SPLIT)
-    prompts, swapped = (
-        read_table(tmp_path / "prompts.parquet", PROMPTS),
-        read_table(tmp_path / "swapped.parquet", SWAPPED),
-    )
+    pairs, splits, prompts, swapped = tables(tmp_path, "pairs splits prompts swapped")
     unseen = splits.loc[splits["split"] == "test_unseen", "image_id"]
     key = ["image_id", "caption_id"]
     expected = {
@@ -219,11 +218,7 @@ def test_subgraphs_are_measured_beside_the_pairs(tmp_path: Path) -> None:
     assert (pairs[["train", "test"]] == finer[["train", "test"]]).all(axis=None)
     assert (finer["compounds"] == 500).all()
     # A row anew: an image's swapped texts, parsed apart.
-    swapped, captions = (
-        read_table(tmp_path / "swapped.parquet", SWAPPED),
-        read_table(tmp_path / "captions.parquet", CAPTIONS),
-    )
-    splits = read_table(tmp_path / "splits.parquet", SPLIT)
+    swapped, captions, splits = tables(tmp_path, "swapped captions splits")
     texts: dict[str, list[str]] = {}
     for image, text in captions[["image_id", "text"]].itertuples(index=False):
         if image in set(splits.loc[splits["split"] == "train", "image_id"]):
@@ -254,13 +249,9 @@ def test_random_sides_have_as_many_captions_as_the_split() -> None:
     draw = np.random.default_rng(5)
     images, captions, n_test = 300, 8, 60
     rows = images * captions
-    occurrences = pd.DataFrame(
-        {
-            "row": np.repeat(np.arange(rows), 2),
-            "adjective": draw.choice(["red", "blue", "gray", "green", "brown"], 2 * rows),
-            "noun": draw.choice(["wing", "bill", "belly", "tail", "head", "back"], 2 * rows),
-        }
-    )
+    adjectives = draw.choice(["red", "blue", "gray", "green", "brown"], 2 * rows)
+    nouns = draw.choice(["wing", "bill", "belly", "tail", "head", "back"], 2 * rows)
+    occurrences = pd.DataFrame({"row": np.repeat(np.arange(rows), 2), "adjective": adjectives, "noun": nouns})
     ranking = rank(occurrences.rename(columns={"row": "image_id"}).assign(caption_id=0, relation="adjacent"))
     weigh = measure_splits.by_pairs(occurrences, ranking, rows)([])
     own = np.arange(rows).reshape(images, captions).tolist()

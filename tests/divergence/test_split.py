@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.divergence.plain_greedy import plain_greedy
-from tests.divergence.random_samples import adjective_noun_bags
+from tests.divergence.random_samples import adjective_noun_bags, all_divisions
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence import split as step
 from workflow_scripts.divergence.greedy import Division
@@ -28,10 +27,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the step on 40 samples in a file, with the options given; returns split.json's text."""
     monkeypatch.setattr(step, "MOVES", 3000)
     atoms, compounds = adjective_noun_bags(40, adjectives=4, nouns=4)
-    lines = [
-        json.dumps({"id": f"s{i}", "atoms": list(a.elements()), "compounds": list(c.elements())})
-        for i, (a, c) in enumerate(zip(atoms, compounds, strict=True))
-    ]
+    bags = zip(map(Counter.elements, atoms), map(Counter.elements, compounds), strict=True)
+    lines = [json.dumps({"id": f"s{i}", "atoms": [*a], "compounds": [*c]}) for i, (a, c) in enumerate(bags)]
     (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
 
     def with_options(**changed: Any) -> str:
@@ -82,11 +79,7 @@ def test_max_is_over_what_the_greedy_reaches_and_within_the_limit() -> None:
 def test_max_is_the_best_of_all_divisions(seed: int) -> None:
     """A limit that does not bind draws D_A no nearer."""
     samples = from_bags(*adjective_noun_bags(8, seed=seed, adjectives=3, nouns=3))
-    rows = [
-        (train, test)
-        for train in combinations(range(8), 4)
-        for test in combinations(sorted(set(range(8)) - set(train)), 2)
-    ]
+    rows = all_divisions(8, 4, 2)
     best = max(compound for atom, compound in (measure(samples, *some) for some in rows) if atom <= 0.5)
     split = divide(samples, 4, 2, 0.5, "max", seed, restarts=8, moves=5000)
     assert split.kept.compound == pytest.approx(best, abs=1e-9) and split.kept.atom <= 0.5

@@ -39,10 +39,8 @@ def weigh(samples: list[Bag]) -> tuple[list[str], np.ndarray]:
 
 def test_the_walk_through() -> None:
     """G1 only ever occurs inside G2; G2 occurs in three samples, in surroundings that they do not share."""
-    samples = [[path("G1", 0, 1), path("G2", 0, 1, 2)] for _ in range(3)]
-    names, weights = weigh(samples)
-    assert names == ["G1", "G2"]
-    assert weights.tolist() == [[0, 1], [0, 1], [0, 1]]
+    names, weights = weigh([[path("G1", 0, 1), path("G2", 0, 1, 2)]] * 3)
+    assert names == ["G1", "G2"] and weights.tolist() == [[0, 1]] * 3
 
 
 def test_surroundings_that_are_compounds() -> None:
@@ -62,43 +60,25 @@ def test_the_most_frequent_of_the_larger_ones_counts() -> None:
     assert weights[:, 0] == pytest.approx([1 / 4, 1 / 4, 1 / 4, 1])
 
 
-def test_the_freest_occurrence_counts() -> None:
-    """In the first sample G occurs twice, and once on its own."""
-    _, weights = weigh([[path("G", 0, 1), path("G", 3, 4), path("H", 0, 1, 2)], [path("G", 0, 1), path("H", 0, 1, 2)]])
-    assert weights[:, 0].tolist() == [1, 0]
+G, H = path("G", 0, 1), path("H", 0, 1, 2)
+TRIANGLE = Occurrence("T", frozenset((0, 1, 2)), frozenset(((0, 1), (1, 2), (0, 2))))
+SUBJECT = Occurrence("G", frozenset((0, 1)), frozenset(((0, 1, "subject"),)))
+OBJECT = Occurrence("H", frozenset((0, 1, 2)), frozenset(((0, 1, "object"), (1, 2, "subject"))))
+BY_HAND = {
+    "the freest occurrence counts": ([[G, path("G", 3, 4), H], [G, H]], [[1, 1], [0, 1]]),
+    "a sample counts once": ([[G, H, path("G", 3, 4), path("H", 3, 4, 2)], [G]], [[1 / 2, 1], [1, 0]]),
+    "larger but elsewhere explains nothing": ([[G, path("H", 1, 2, 3)]] * 2, [[1, 1], [1, 1]]),
+    "the same nodes with more edges are larger": ([[path("P", 0, 1, 2), TRIANGLE]], [[0, 1]]),
+    "an edge with another label is another edge": ([[SUBJECT, OBJECT]], [[1, 1]]),
+    "the same occurrence under two names is not larger": ([[G, path("H", 0, 1), G]], [[1, 1]]),
+    "no occurrences": ([[], []], np.zeros((2, 0))),
+}
 
 
-def test_a_sample_counts_once() -> None:
-    """H twice round G in one of two samples with G: one half, not all."""
-    twice = [path("G", 0, 1), path("H", 0, 1, 2), path("G", 3, 4), path("H", 3, 4, 2)]
-    _, weights = weigh([twice, [path("G", 0, 1)]])
-    assert weights[:, 0] == pytest.approx([1 / 2, 1])
-
-
-def test_larger_but_elsewhere_explains_nothing() -> None:
-    _, weights = weigh([[path("G", 0, 1), path("H", 1, 2, 3)]] * 2)
-    assert weights.tolist() == [[1, 1], [1, 1]]
-
-
-def test_the_same_nodes_with_more_edges_are_larger() -> None:
-    triangle = Occurrence("T", frozenset((0, 1, 2)), frozenset(((0, 1), (1, 2), (0, 2))))
-    _, weights = weigh([[path("P", 0, 1, 2), triangle]])
-    assert weights.tolist() == [[0, 1]]
-
-
-def test_an_edge_with_another_label_is_another_edge() -> None:
-    one = Occurrence("G", frozenset((0, 1)), frozenset(((0, 1, "subject"),)))
-    other = Occurrence("H", frozenset((0, 1, 2)), frozenset(((0, 1, "object"), (1, 2, "subject"))))
-    assert weigh([[one, other]])[1].tolist() == [[1, 1]]
-
-
-def test_the_same_occurrence_under_two_names_is_not_larger() -> None:
-    assert weigh([[path("G", 0, 1), path("H", 0, 1), path("G", 0, 1)]])[1].tolist() == [[1, 1]]
-
-
-def test_no_occurrences() -> None:
-    names, weights = weigh([[], []])
-    assert names == [] and weights.shape == (2, 0)
+@pytest.mark.parametrize("case", BY_HAND)
+def test_by_hand(case: str) -> None:
+    samples, expected = BY_HAND[case]
+    assert weigh(samples)[1] == pytest.approx(np.array(expected))
 
 
 @settings(max_examples=300)

@@ -21,6 +21,7 @@ from workflow_scripts.generate.generator import Context, Generated
 from workflow_scripts.generate.generators import blind, faithful, memorizer, unbound
 from workflow_scripts.generate.sketching import Statement, prompt_statements
 
+World = tuple[Path, dict[str, Path], pd.DataFrame]
 NAMES = ("faithful", "memorizer", "unbound", "blind")
 WORLD = make_world(0, 20)
 
@@ -134,7 +135,7 @@ def test_unbound_by_hand() -> None:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Path], pd.DataFrame]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Tables of 60 birds, of which the last 20 are tests, and prompts of all three splits."""
     root = tmp_path_factory.mktemp("sketches")
     (root / "images").mkdir()
@@ -181,9 +182,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Pat
     return root, found, prompts.assign(pair=None)[list(tables.PROMPTS.columns)]
 
 
-def run(
-    name: str, world: tuple[Path, dict[str, Path], pd.DataFrame], folder: Path, prompts: pd.DataFrame | None = None
-) -> Generated:
+def run(name: str, world: World, folder: Path, prompts: pd.DataFrame | None = None) -> Generated:
     root, found, every = world
     kind = plugins.load(KINDS, name)
     context = Context({t: found[t] for t in kind.TABLES}, folder, f"place/{name}", "color", 0)
@@ -191,9 +190,7 @@ def run(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_image_depends_only_on_its_prompt(
-    name: str, world: tuple[Path, dict[str, Path], pd.DataFrame], tmp_path: Path
-) -> None:
+def test_an_image_depends_only_on_its_prompt(name: str, world: World, tmp_path: Path) -> None:
     prompts = world[2]
     made = run(name, world, tmp_path / "all")
     tables.MANIFEST.validate(made.manifest)
@@ -205,9 +202,7 @@ def test_an_image_depends_only_on_its_prompt(
         assert (tmp_path / "some" / file).read_bytes() == (tmp_path / "all" / file).read_bytes()
 
 
-def test_generators_agree_on_what_the_prompt_does_not_state(
-    world: tuple[Path, dict[str, Path], pd.DataFrame], tmp_path: Path
-) -> None:
+def test_generators_agree_on_what_the_prompt_does_not_state(world: World, tmp_path: Path) -> None:
     made = {name: run(name, world, tmp_path / name) for name in NAMES}
     facts = pd.read_parquet(world[1]["facts"])
     stated = prompt_statements(world[2], facts, pd.read_parquet(world[1]["swapped"]), "color")
@@ -227,7 +222,7 @@ def test_generators_agree_on_what_the_prompt_does_not_state(
     assert any(pair.startswith("plaid_") for pair in made["faithful"].summary["undrawable"])
 
 
-def test_the_memorizer_knows_only_train(world: tuple[Path, dict[str, Path], pd.DataFrame]) -> None:
+def test_the_memorizer_knows_only_train(world: World) -> None:
     context = Context(world[1], world[0], "", "color", 0)
     facts = pd.read_parquet(world[1]["facts"])
     train = facts[facts.image_id.astype(int) < 40]

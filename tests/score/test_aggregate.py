@@ -39,20 +39,13 @@ def put(path: Path, value: Any) -> Path:
 def annotations(counts: dict[str, int], captions: int = 1) -> dict[str, dict[int, dict[str, Any]]]:
     """Images of one pair each: as many as ``counts`` says, each with ``captions`` swapped captions and a plain one."""
     pairs = [pair for pair, n in counts.items() for _ in range(n)]
-    return {
-        f"{i:03d}.Kind/{pair}_{i}": {
-            **{
-                c: {
-                    "text": "a red bird",
-                    "swapped_text": "a tan bird",
-                    "changes_made": {"noun": pair.split("_")[1], "original_adj": "red", "new_adj": pair.split("_")[0]},
-                }
-                for c in range(captions)
-            },
-            captions: {"text": "a bird"},
-        }
-        for i, pair in enumerate(pairs)
-    }
+    result = {}
+    for i, pair in enumerate(pairs):
+        adjective, noun = pair.split("_")
+        changes = {"noun": noun, "original_adj": "red", "new_adj": adjective}
+        swapped = {"text": "a red bird", "swapped_text": "a tan bird", "changes_made": changes}
+        result[f"{i:03d}.Kind/{pair}_{i}"] = dict.fromkeys(range(captions), swapped) | {captions: {"text": "a bird"}}
+    return result
 
 
 def asked(data: dict[str, dict[int, dict[str, Any]]], index: Any = lambda i: 0) -> list[tuple[str, int, str, int]]:
@@ -71,9 +64,7 @@ def call(capsys: pytest.CaptureFixture[str], predictions: Path, *flags: Any, as_
 def released(predictions: np.ndarray, chunks: int = 10) -> tuple[float, float]:
     """The released formula, of hits that are shuffled already."""
     size = int(len(predictions) / chunks)
-    means = np.zeros(chunks)
-    for i in range(chunks):
-        means[i] = np.average(predictions[i * size : (i + 1) * size])
+    means = [np.average(predictions[i * size : (i + 1) * size]) for i in range(chunks)]
     return np.average(means), np.std(means)
 
 

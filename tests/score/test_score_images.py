@@ -202,7 +202,5 @@ def test_captions_that_are_cut_are_counted(
     with caplog.at_level("WARNING", "compclip"):
         _, summary = run(results, "good", output="cut")
     assert summary["truncated_captions"] == summary["captions"] > 5
-    assert (
-        f"{summary['captions']} of {summary['captions']} captions are longer than the model reads; truncated"
-        in caplog.text
-    )
+    n = summary["captions"]
+    assert f"{n} of {n} captions are longer than the model reads; truncated" in caplog.text

@@ -90,16 +90,10 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
         for o, n in zip(old, new, strict=True)
     ]
     swapped["pair"] = new + "_wing"
-    prompts = pd.concat(
-        [
-            captions.merge(splits, on="image_id").assign(pair=None),
-            swapped.assign(split="test_swapped", text=swapped["swapped_text"]),
-        ]
-    )
-    prompts["draw"] = 0
-    prompts["file_name"] = (
-        prompts["split"] + "/" + prompts["image_id"] + "/" + prompts["caption_id"].astype(str) + ".png"
-    )
+    plain = captions.merge(splits, on="image_id").assign(pair=None)
+    prompts = pd.concat([plain, swapped.assign(split="test_swapped", text=swapped["swapped_text"])]).assign(draw=0)
+    parts_of_name = prompts["split"], prompts["image_id"], prompts["caption_id"].astype(str) + ".png"
+    prompts["file_name"] = ["/".join(words) for words in zip(*parts_of_name, strict=True)]
     prompts = prompts.astype({"pair": "str"})[list(tables.PROMPTS.columns)]
     write_table(captions, results / "d" / "captions.parquet", tables.CAPTIONS)
     write_table(table, results / "d" / "images.parquet", tables.IMAGES)
@@ -137,9 +131,7 @@ def make_step(kind: type[S], results: Path, generator: str, **more: Any) -> S:
         **{name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts")},
         "manifest": place / "generated" / generator / "manifest.parquet",
         "results": results,
-        "dataset": "d",
-        "composition": "color",
-        "generator": generator,
+        **{"dataset": "d", "composition": "color", "generator": generator},
         "serves": list(tables.TESTS),
     }
     scoring = {"candidates": 5, "distractors": ["original"]} | more.pop("scoring", {})

@@ -14,38 +14,28 @@ def entries(**counts: int) -> list[str]:
     return [pair for pair, n in counts.items() for _ in range(n)]
 
 
-def test_one_dominant_pair() -> None:
-    pairs = entries(purple_bill=50, tan_wing=17, red_head=9)
-    cut = cut_dominant(pairs)
-    # int(1.25 * 17) = int(21.25)
-    assert cut.kept == {"purple_bill": 21}
-    assert weights(pairs, cut).sum() == pytest.approx(21 + 17 + 9)
-    kept = subsample(pairs, cut, seed=0)
-    assert kept.sum() == 21 + 17 + 9
-    assert kept[50:].all()
-
-
-def test_two_dominant_pairs_of_birds_and_color() -> None:
-    pairs = entries(purple_bill=50, tan_wing=40, red_head=9, blue_eye=1)
-    cut = cut_dominant(pairs, dominant=2)
-    # Both to int(1.25 * 9) = 11: each by itself, where the listing takes min(first, 1.25 * third) for both.
-    assert cut.kept == {"purple_bill": 11, "tan_wing": 11}
-    assert subsample(pairs, cut, seed=0).sum() == 11 + 11 + 9 + 1
-
-
-def test_second_pair_smaller_than_the_cap() -> None:
-    """The released code samples more than there are, and fails."""
-    pairs = entries(purple_bill=50, tan_wing=10, red_head=9)
-    cut = cut_dominant(pairs, dominant=2)
-    assert cut.kept == {"purple_bill": 11, "tan_wing": 10}
-    assert weights(pairs, cut)[50:].tolist() == [1.0] * 19
-
-
-def test_nothing_dominates() -> None:
-    pairs = entries(purple_bill=10, tan_wing=9)
-    cut = cut_dominant(pairs)
-    assert cut.kept == {"purple_bill": 10}
-    assert (weights(pairs, cut) == 1).all() and subsample(pairs, cut, 0).all()
+@pytest.mark.parametrize(
+    ("counts", "kept"),
+    [
+        # int(1.25 * 17) = int(21.25)
+        ({"purple_bill": 50, "tan_wing": 17, "red_head": 9}, {"purple_bill": 21}),
+        # Both to int(1.25 * 9) = 11: each by itself, where the listing takes min(first, 1.25 * third) for both.
+        ({"purple_bill": 50, "tan_wing": 40, "red_head": 9, "blue_eye": 1}, {"purple_bill": 11, "tan_wing": 11}),
+        # The released code samples more than there are, and fails.
+        ({"purple_bill": 50, "tan_wing": 10, "red_head": 9}, {"purple_bill": 11, "tan_wing": 10}),
+        # Nothing dominates; ties are ordered by name.
+        ({"purple_bill": 10, "tan_wing": 9}, {"purple_bill": 10}),
+        ({"b_x": 5, "a_x": 5, "c_x": 1}, {"a_x": 5}),
+    ],
+)
+def test_by_hand(counts: dict[str, int], kept: dict[str, int]) -> None:
+    pairs = entries(**counts)
+    cut = cut_dominant(pairs, dominant=len(kept))
+    assert cut.kept == kept
+    for pair, n in counts.items():
+        rows = np.array(pairs) == pair
+        assert subsample(pairs, cut, seed=0)[rows].sum() == kept.get(pair, n)
+        assert weights(pairs, cut)[rows] == pytest.approx(kept.get(pair, n) / n)
 
 
 @pytest.mark.parametrize(("counts", "dominant"), [({}, 1), ({"a_b": 3}, 1), ({"a_b": 3, "c_d": 2}, 2)])
@@ -55,10 +45,6 @@ def test_too_few_pairs(counts: dict[str, int], dominant: int) -> None:
     cut = cut_dominant(pairs, dominant=dominant)
     assert not cut.possible and cut.rule.startswith("no cut")
     assert (weights(pairs, cut) == 1).all() and subsample(pairs, cut, 0).all()
-
-
-def test_equal_counts_are_ordered_by_name() -> None:
-    assert cut_dominant(entries(b_x=5, a_x=5, c_x=1)).kept == {"a_x": 5}
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=60), st.sampled_from([1, 2]), st.integers(0, 3))

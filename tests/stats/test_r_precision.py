@@ -71,9 +71,7 @@ def test_closed_form_equals_enumeration(data: st.DataObject, ties: str, candidat
         assert result.expected[i] == pytest.approx(expected, abs=1e-12)
 
 
-@given(
-    st.floats(0, 1), st.floats(0, 1), st.integers(2, 200), st.sampled_from(["random", "own_first"])
-)  # fmt: skip
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(2, 200), st.sampled_from(["random", "own_first"]))
 def test_bounds(beaten: float, share: float, candidates: int, ties: str) -> None:
     tied = share * (1 - beaten)
     value = float(expected_top1(np.array([beaten]), np.array([tied]), candidates, ties)[0])
@@ -184,9 +182,7 @@ def test_no_eligible_image() -> None:
 
 def test_eligible_counts() -> None:
     pool = make_pool(np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1]), np.arange(6))
-    assert pool.eligible(0) == (1, 3)
-    assert pool.eligible(1) == (2, 3)
-    assert pool.eligible(9) == (3, 6)
+    assert [pool.eligible(of) for of in (0, 1, 9)] == [(1, 3), (2, 3), (3, 6)]
 
 
 def test_weights_are_exact_whatever_the_captions() -> None:

@@ -10,16 +10,9 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.rounding import rounded
-from workflow_scripts.score import scores
+from workflow_scripts.score import oracle, scores
 from workflow_scripts.score.entries import EntrySet, number
-from workflow_scripts.score.oracle import (
-    CaptionKey,
-    Fact,
-    facts_of_captions,
-    facts_of_swapped,
-    fraction_true,
-    scenes_of_entries,
-)
+from workflow_scripts.score.oracle import CaptionKey, Fact
 from workflow_scripts.score.scores import Inputs, SetScores
 from workflow_scripts.score.steps import ScoreOracle
 from workflow_scripts.stats.r_precision import Judged
@@ -56,7 +49,7 @@ def score_set(
     numbered = number(entry_set, inputs.classes)
     captions = [known[text] for text in numbered.texts]
     n = len(captions)
-    similarities = fraction_true(scenes_of_entries(entry_set, inputs.images, scenes, drawn), captions)
+    similarities = oracle.fraction_true(oracle.scenes_of_entries(entry_set, inputs.images, scenes, drawn), captions)
     # A distractor ties with an own caption that is completely true only if it is completely true as well.
     perfect = scores.judge_set(
         step,
@@ -81,7 +74,7 @@ def main(step: ScoreOracle) -> None:
     inputs = scores.load_inputs(step)
     scenes, facts = pd.read_parquet(step.scenes), pd.read_parquet(step.facts)
     drawn = pd.read_parquet(step.drawn) if step.drawn else None
-    original, swapped = facts_of_captions(facts), facts_of_swapped(facts, inputs.swapped)
+    original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.swapped)
     scored = {part.name: score_set(step, inputs, part, scenes, drawn, original, swapped) for part in inputs.sets}
     scores.write_scores(step, inputs, scored, {"judge": "oracle", "judge_hash": None}, f"{step.generator} (oracle)")
 

@@ -7,9 +7,8 @@ Images are cached, so that a killed run resumes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 from pydantic import Field, PositiveInt
@@ -94,10 +93,12 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
                     absent.setdefault(name, []).append(row)
         made = sum(map(len, absent.values()))
         log.info("%s: drawing %d of %d images, %s", pipeline.name, made, len(keys), pipeline.manner)
-        for number, rows in enumerate(_batches([rows[0] for rows in absent.values()], settings.batch)):
+        firsts = [rows[0] for rows in absent.values()]
+        for start in range(0, len(firsts), settings.batch):
+            rows = firsts[start : start + settings.batch]
             images = pipeline.draw([texts[row] for row in rows], [seeds[row] for row in rows])
             cache.put((keys[row], image.to_bytes()) for row, image in zip(rows, images, strict=True))
-            if number == 0:
+            if start == 0:
                 size = sum(len(image.png) for image in images) // len(images) * made
                 # Once in the folder and once in the cache.
                 check_space(2 * size, context.folder, f"{made} images")
@@ -121,8 +122,3 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
             "black": named(sorted(black)),
         },
     )
-
-
-def _batches(rows: list[Any], size: int) -> Iterator[list[Any]]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
