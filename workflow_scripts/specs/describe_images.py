@@ -21,7 +21,7 @@ SHORT_CAPTIONS = 4  # of each image
 
 
 def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
-    """Draw ``test`` test images (split test_seen); the others are training images. Columns of ``tables.SPLIT``."""
+    """Draw ``test`` test images (split test_seen); the others are training images."""
     if len(images) < test + 2:
         raise UserError(f"specs.test: {test} of {len(images)} images leave fewer than two to train on; lower it")
     tested = set(rng(seed, "describe_images").permutation(len(images))[:test].tolist())

@@ -96,9 +96,8 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
         first = by_judge["similarity"].iloc[0]
         rows = range(len(by_judge))
         axes.plot(by_judge["similarity"] - first, rows, "-o", color=COLORS[judge], markersize=4, linewidth=1.2)
-        axes.plot(
-            by_judge["negative_similarity"] - first, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4
-        )
+        wrong = by_judge["negative_similarity"] - first
+        axes.plot(wrong, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4)
         axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
         axes.set_title(JUDGES[judge].replace(", ", ",\n"), fontsize=8, color=COLORS[judge])
         axes.tick_params(axis="x", labelsize=7)

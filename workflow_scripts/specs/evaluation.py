@@ -1,8 +1,4 @@
-"""What all evaluations of a judge share: images that cannot be read, and how results are written.
-
-What is skipped is a dict from a reason to the names of what was skipped. The log and the result give the number and
-the first names of each reason.
-"""
+"""What all evaluations of a judge share: images that cannot be read, and how results are written."""
 
 from __future__ import annotations
 
@@ -24,8 +20,7 @@ from workflow_scripts.specs.score import embed_images
 from workflow_scripts.specs.steps import Evaluation
 from workflow_scripts.stats import interval
 
-Skipped = dict[str, list[str]]
-
+Skipped = dict[str, list[str]]  # from a reason to the names of what was skipped
 MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions empty"
 
 
@@ -57,11 +52,7 @@ def estimate(
     generator: np.random.Generator,
     of: Callable[..., interval.Estimate] = interval.share,
 ) -> dict[str, float | int | None]:
-    """Return the mean of ``values`` (n,) with a 95 % interval over images, as in a result.
-
-    Args:
-        of: the estimator, of fractions by default.
-    """
+    """Return the mean of ``values`` (n,) by estimator ``of``, with a 95 % interval over images, as in a result."""
     mean = interval.Estimate(np.nan, None, None)
     if len(values):
         mean = of(images, values, np.ones(len(values)), resamples, generator)

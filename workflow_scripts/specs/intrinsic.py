@@ -85,9 +85,6 @@ def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> 
     return summarize(paired, resamples, seed, interval.mean)
 
 
-# Reading
-
-
 def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped]:
     """Return the steps (columns STEPS) of a table, sorted, and the captions skipped because of an empty text."""
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
@@ -218,9 +215,6 @@ def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
         return "", None
     # An absolute path is only valid on the machine that saved it.
     return PurePath(path).name if PurePath(path).is_absolute() else path, find_image(path, folder)
-
-
-# Comparing
 
 
 def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, Skipped]:

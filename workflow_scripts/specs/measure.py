@@ -36,10 +36,7 @@ def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
 
 
 def specs(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
-    """Return the SPECS score of each pair of rows, ``max((cos + 1) / 2, 0)``, between 0 and 1, (n,).
-
-    ``images`` and ``texts`` are (n, d) embeddings by one model, of any length.
-    """
+    """Return the SPECS score, ``max((cos + 1) / 2, 0)``, of each pair of embeddings by one model, (n, d) each, (n,)."""
     return from_cosine(cosine(images, texts))
 
 

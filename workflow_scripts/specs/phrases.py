@@ -23,8 +23,7 @@ Close = Callable[[int, int], None]
 FOLLOWS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split())
 # Relations to a following head of a word that is complete without the head.
 PRECEDES = frozenset("prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split())
-# Relations of words that belong only to their neighbors: `is located centrally`, `Overall, the image`.
-ADVERBS = frozenset("advmod npadvmod".split())
+ADVERBS = frozenset("advmod npadvmod".split())  # belong only to their neighbors: `is located centrally`
 SUBJECTS = frozenset("nsubj nsubjpass".split())
 COMPLEMENTS = frozenset("attr acomp oprd dobj xcomp ccomp prt".split())
 
@@ -42,15 +41,13 @@ UNFINISHED = frozenset(
     " made marked named point pointing points positioned range ranges ranging refer refers reminiscent seem seems"
     " serve serves serving situated suggestive surrounded titled topped typical".split()
 )
-# Words that announce a second part: `both … and`, `between … and`.
-PAIRED = frozenset("both either neither between".split())
+PAIRED = frozenset("both either neither between".split())  # they announce a second part: `both … and`
 # Tags of words that no phrase ends with: conjunctions, articles, prepositions, `to`, modals, `who`, `whose`.
 OPEN_TAGS = frozenset("CC DT PDT IN TO MD WDT WP WP$ WRB PRP$ EX POS".split())
 TERMINAL = frozenset(". ! ? … 。 ！ ？ ...".split())
 CLOSING = frozenset(") ] } ” ’ » ''".split())
 OPENING = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''"}
-# Punctuation that follows a word without a space.
-SEPARATORS = frozenset(", ; : — – --".split())
+SEPARATORS = frozenset(", ; : — – --".split())  # follow a word without a space
 
 
 def chunk_ends(doc: Doc) -> list[int]:
@@ -217,10 +214,8 @@ def _can_stop(last: Token, first: Token) -> bool:
 
 
 def _belongs_together(last: Token, first: Token) -> bool:
-    """Return whether two words are one phrase, however they were parsed.
-
-    An adjective or noun belongs to the noun after it, `black and white birds` and `side by side` are one phrase, and
-    `s` is a possessive without its apostrophe.
+    """Return whether two words are one phrase, however they were parsed: a noun and what precedes it, `side by side`,
+    `black and white birds`, `s` as a possessive without its apostrophe.
     """
     tags = [token.tag_[:2] for token in first.doc[first.i : first.i + 3]]
     if (last.tag_[:2] in ("JJ", "NN") and tags[0] == "NN") or first.lower_ == "s":

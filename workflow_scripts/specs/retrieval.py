@@ -125,7 +125,7 @@ class Gallery:
         self.captions += texts.values()
 
     def without(self, fault: np.ndarray) -> Gallery:
-        """Return the gallery without the images that have a fault (n,), and without their captions."""
+        """Return the gallery without the images that have a fault (n,) and their captions."""
         kept = np.flatnonzero(fault == "")
         place = {int(old): new for new, old in enumerate(kept)}
         result = Gallery([self.names[i] for i in kept], [self.paths[i] for i in kept], skipped=self.skipped)

@@ -244,8 +244,6 @@ def file_state(path: str | Path) -> tuple[int, int]:
 
 
 class _Named(io.BytesIO):
-    """Bytes with a name, as a file has."""
-
     def __init__(self, raw: bytes, name: str) -> None:
         super().__init__(raw)
         self.name = name

@@ -92,7 +92,7 @@ def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
     """Freeze the first ``keep`` positional embeddings of an open_clip model, whichever optimizer trains it.
 
     They get no gradient, and hooks restore their bytes after each optimizer step, since weight decay would change
-    them. State dicts and checkpoints keep their form. Only this model is affected, not its copies.
+    them. Copies of the model are not affected.
     """
     parameters = dict(model.named_parameters())
     parameter = next((parameters[name] for name in POSITIONS if name in parameters), None)

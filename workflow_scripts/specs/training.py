@@ -49,10 +49,9 @@ Stream = Callable[[int, int], Iterator[Sample]]  # the samples of an epoch, by i
 
 
 def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
-    """Number the chunks by their content words: (n, c) int, -1 for no chunk.
+    """Number the chunks by their content words (or all, if a chunk has none): (n, c) int, -1 for no chunk.
 
-    `It has a red bill` and `There is a red bill` have equal numbers and are no negatives of each other, because the
-    difference is not visible. A chunk without content words counts with all its words.
+    `It has a red bill` and `There is a red bill` have equal numbers and are no negatives of each other.
     """
     numbers: dict[tuple[str, ...], int] = {}
 
@@ -71,19 +70,15 @@ def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
 def draw_triples(
     samples: Sequence[Sample], fitting: Sequence[int], rows: slice, draw: np.random.Generator
 ) -> tuple[list[tuple[str, str, str]], int]:
-    """Draw base, detail and negative of each sample in ``rows``.
+    """Draw base, detail and negative of each sample in ``rows``; return them and the number without a negative.
 
     i is uniform among the numbers of chunks for which the caption has a next chunk and another image of the batch has
     an i-th chunk with other content; that image is uniform among these. Without any such i the negative is the base
     and teaches nothing. Without a second chunk that fits, all three texts are the caption.
 
     Args:
-        samples: the batch of all processes.
+        samples: the batch of all processes, of which ``rows`` are this one's.
         fitting: for each sample in ``rows``, how many of its chunks the model can read together.
-        rows: those of this process.
-
-    Returns:
-        The triples, and the number of samples without a negative.
     """
     chunks = chunk_numbers(samples)
     _, images = np.unique([example.name for example, _ in samples], return_inverse=True)

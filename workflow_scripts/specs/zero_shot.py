@@ -102,11 +102,9 @@ def class_vectors(
     """Return a vector per class from its texts, (classes, d) float32.
 
     Args:
-        encode: returns unit vectors (n, d) of texts.
-        prompts: the texts of each class, at least one each; anything that ``encode`` takes, such as ensembles.
+        encode: returns unit vectors (n, d) of texts, or of whatever else ``prompts`` holds for each class.
         combine: vectors: the mean of the texts' vectors, scaled to unit length (CLIP's ensemble of templates).
-            similarities: the mean without scaling, whose product with an image is the mean of the texts' similarities
-            (Compun's example captions).
+            similarities: not scaled, so that its product with an image is the mean of the texts' similarities.
     """
     return np.concatenate([_class_vectors(encode, block, combine) for block in _blocks(prompts)])
 
@@ -133,10 +131,7 @@ def _blocks(prompts: Sequence[Sequence[T]]) -> Iterator[Sequence[Sequence[T]]]:
 
 
 def ensemble_vectors(encode: Callable[[list[str]], np.ndarray], classes: Sequence[Ensembles]) -> np.ndarray:
-    """Return a vector per class, (classes, d), whose similarity is the mean over the class's ensembles of texts.
-
-    An ensemble is the mean of its texts' vectors, scaled to unit length.
-    """
+    """Return a vector per class, (classes, d), whose similarity is the mean of its ensembles' ``vectors``."""
     return class_vectors(lambda ensembles: class_vectors(encode, ensembles), classes, "similarities")
 
 
@@ -149,9 +144,6 @@ def top_k(
     """
     own = np.stack([np.arange(len(labels)), labels], axis=1)
     return recalls(images, classes, own, ks, device, "images")
-
-
-# Reading
 
 
 @dataclass
