@@ -30,16 +30,11 @@ def kind_cost(tasks: int, kind: Kind, workers: int, site: Site | None) -> dict[s
     """Return dollars and hours of ``tasks`` tasks, checks included, each answered by ``workers`` people."""
     answers = tasks * workers
     return {
-        "tasks": tasks,
-        "answers": answers,
-        "pay_a_task": kind.pay,
-        "seconds_a_task": kind.seconds,
-        "hours": round(answers * kind.seconds / 3600, 2),
-        "hourly": hourly(kind.pay, kind.seconds),
+        "tasks": tasks, "answers": answers, "pay_a_task": kind.pay, "seconds_a_task": kind.seconds,
+        "hours": round(answers * kind.seconds / 3600, 2), "hourly": hourly(kind.pay, kind.seconds),
         "hourly_at_published_seconds": {str(s): hourly(kind.pay, s) for s in PUBLISHED_SECONDS},
-        "pay": round(answers * kind.pay, 2),
-        "fee": round(answers * fee(kind.pay, workers, site), 2),
-    }
+        "pay": round(answers * kind.pay, 2), "fee": round(answers * fee(kind.pay, workers, site), 2),
+    }  # fmt: skip
 
 
 def cost(tasks: Mapping[str, int], sampling: Sampling) -> dict[str, Any]:
@@ -48,14 +43,9 @@ def cost(tasks: Mapping[str, int], sampling: Sampling) -> dict[str, Any]:
     hours = sum(kind["hours"] for kind in kinds.values())
     pay, fees = (round(sum(kind[key] for kind in kinds.values()), 2) for key in ("pay", "fee"))
     return {
-        "workers_a_task": sampling.workers,
-        "kinds": kinds,
-        "hours": round(hours, 2),
-        "hourly": round(pay / hours, 2) if hours else None,
-        "pay": pay,
-        "fee": fees,
-        "total": round(pay + fees, 2),
-    }
+        "workers_a_task": sampling.workers, "kinds": kinds, "hours": round(hours, 2),
+        "hourly": round(pay / hours, 2) if hours else None, "pay": pay, "fee": fees, "total": round(pay + fees, 2),
+    }  # fmt: skip
 
 
 def cost_lines(total: Mapping[str, Any], *, site: bool) -> list[str]:

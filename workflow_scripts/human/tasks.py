@@ -53,28 +53,17 @@ def _text(*, nullable: bool = True, isin: Sequence[str] | None = None) -> pa.Col
 # null if the task is a matter of opinion.
 TASKS = pa.DataFrameSchema(
     {
-        "task_id": _text(nullable=False),
-        "kind": _text(nullable=False, isin=tuple(ALL_KINDS)),
-        "check": _text(nullable=False, isin=CHECKS),
-        "of": _text(),
-        "batch": pa.Column("int64", checks=pa.Check.ge(1)),
-        "place": pa.Column("int64", checks=pa.Check.ge(1)),
-        "split": _text(isin=TESTS),
-        "image_id": _text(),
-        "caption_id": pa.Column("Int64", nullable=True),
-        "draw": pa.Column("Int64", nullable=True),
-        "generator_1": _text(),
-        "generator_2": _text(),
-        "picture_1": _text(nullable=False),
-        "picture_2": _text(),
-        "picture_3": _text(),
-        "text_1": _text(),
-        "text_2": _text(),
-        "right": _text(),
+        "task_id": _text(nullable=False), "kind": _text(nullable=False, isin=tuple(ALL_KINDS)),
+        "check": _text(nullable=False, isin=CHECKS), "of": _text(),
+        "batch": pa.Column("int64", checks=pa.Check.ge(1)), "place": pa.Column("int64", checks=pa.Check.ge(1)),
+        "split": _text(isin=TESTS), "image_id": _text(),
+        "caption_id": pa.Column("Int64", nullable=True), "draw": pa.Column("Int64", nullable=True),
+        "generator_1": _text(), "generator_2": _text(),
+        "picture_1": _text(nullable=False), "picture_2": _text(), "picture_3": _text(),
+        "text_1": _text(), "text_2": _text(), "right": _text(),
     },
-    strict=True,
-    unique=["task_id"],
-)
+    strict=True, unique=["task_id"],
+)  # fmt: skip
 PROMPT = ["split", "image_id", "caption_id", "draw"]
 PICTURES = ["picture_1", "picture_2", "picture_3"]
 TEXTS = ["text_1", "text_2"]

@@ -16,21 +16,11 @@ from workflow_scripts.core.io import atomic
 # Inches: what a phone shows at full size, with words that can be read.
 WIDTH = 5.4
 STYLE: dict[str, Any] = {
-    "svg.hashsalt": "compclip",
-    "text.parse_math": False,
-    "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "figure.constrained_layout.use": True,
-}
+    "svg.hashsalt": "compclip", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 10,
+    "axes.titlesize": 11, "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd", "grid.linewidth": 0.7,
+    "legend.frameon": False, "figure.constrained_layout.use": True,
+}  # fmt: skip
 
 
 def style(**more: Any) -> AbstractContextManager[None]:
