@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.conftest import Repository
-from workflow_scripts.core.lock import held
-from workflow_scripts.workflow.record import snakemakes_lock
+from workflow_scripts.core.lock import locked
+from workflow_scripts.workflow.record import snakemake_lock
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def test_a_run_that_is_not_complete_is_refused(run: Repository) -> None:
     kept = table.with_name("kept")
     table.rename(kept)
     said = refused(run)
-    assert "not complete, nothing is recorded" in said and "make_table (results/table.csv: output files" in said
+    assert "not complete, nothing was recorded" in said and "make_table (results/table.csv: output files" in said
     kept.rename(table)
 
     # A setting is not the run's.
@@ -71,8 +71,8 @@ def test_a_run_that_is_not_complete_is_refused(run: Repository) -> None:
 
 
 def test_a_run_that_is_at_work_is_refused(run: Repository) -> None:
-    with held(run.root / ".snakemake" / "compclip.lock", "config config.yaml"):
-        assert "a run is at work in this checkout (process " in refused(run)
+    with locked(run.root / ".snakemake" / "compclip.lock", "config config.yaml"):
+        assert "a run is active in this checkout (process " in refused(run)
     lock = run.root / ".snakemake" / "locks" / "0.output.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text("results/table.csv\n")
@@ -81,7 +81,7 @@ def test_a_run_that_is_at_work_is_refused(run: Repository) -> None:
 
 
 def test_no_run_begins_while_one_is_recorded(run: Repository) -> None:
-    with snakemakes_lock(["results/table.csv"], run.root / ".snakemake"):
+    with snakemake_lock(["results/table.csv"], run.root / ".snakemake"):
         begun = run.call(
             "snakemake", "--cores", "1", "--forcerun", "make_table", "--", "results/table.csv", check=False
         )
@@ -94,7 +94,7 @@ def test_an_emptied_file_is_refused(run: Repository) -> None:
     kept, times = file.read_bytes(), file.stat()
     file.write_bytes(b"")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert "export/train.csv: is empty, nothing is recorded: delete results/sketch/color/export" in refused(run)
+    assert "export/train.csv: empty file; delete results/sketch/color/export" in refused(run)
     file.write_bytes(kept)
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
@@ -103,7 +103,7 @@ def test_stages_that_are_not_the_workflows_are_refused(run: Repository) -> None:
     stages = run.root / "dvc.yaml"
     text = stages.read_text()
     stages.write_text(text.replace("- results/report.html\n", ""))
-    assert "dvc.yaml: is not the workflow's: `make dvc CONFIG=config.yaml`" in refused(run)
+    assert "dvc.yaml: outdated; `make dvc CONFIG=config.yaml`" in refused(run)
     stages.write_text(text)
 
 
@@ -118,5 +118,5 @@ def test_what_dvc_says_is_passed_on(run: Repository) -> None:
 
 
 def test_no_such_config(run: Repository) -> None:
-    assert refused(run, "--config", "none.yaml").endswith("none.yaml: no such config")
+    assert refused(run, "--config", "none.yaml").endswith("none.yaml: config file not found")
     assert not Path(run.root / "none.yaml").exists()
