@@ -63,9 +63,8 @@ def test_the_first_downloads_digest_is_required_later(tmp_path: Path, site: Site
     # No mirror has it.
     again.path.unlink()
     site.files["/mirror.tgz"] = OTHER
-    with pytest.raises(
-        UserError, match=f"x.tgz: sha256 is {OTHER_SUM}, expected {SUM}: .*remove .*{record.name}, which"
-    ):
+    message = f"x.tgz: sha256 is {OTHER_SUM}, expected {SUM}: .*remove .*{record.name}, which"
+    with pytest.raises(UserError, match=message):
         get(names, tmp_path)
     assert not [p for p in tmp_path.rglob("*.tgz")]
     # The user accepts the new one.
@@ -102,10 +101,8 @@ def test_the_published_digest(tmp_path: Path, site: Site) -> None:
     found.read_well()
     assert not list(tmp_path.rglob("*.sha256"))
     # The config's digest overrides it.
-    assert get("x.tgz", tmp_path / "2", OTHER_SUM.upper(), published=known).summary == {
-        "sha256": OTHER_SUM,
-        "sum": "given",
-    }
+    given = get("x.tgz", tmp_path / "2", OTHER_SUM.upper(), published=known)
+    assert given.summary == {"sha256": OTHER_SUM, "sum": "given"}
     only = {"x.tgz": Published((f"{site.address}/wrong/x.tgz",), SUM)}
     with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}: .*set this sha256 in the config"):
         get("x.tgz", tmp_path / "3", published=only)

@@ -21,6 +21,8 @@ ROWS = [
     {"image_id": "b/8", "caption": 'a "blue", long bill', "class_id": "2"},
     {"image_id": "007", "caption": "rote Flügel", "class_id": "01"},
 ]
+IDS = st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1)
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -69,16 +71,7 @@ def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(
-        st.tuples(
-            st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True),
-            st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1),
-        ),
-        min_size=1,
-        max_size=6,
-    )
-)
+@given(st.lists(st.tuples(IDS, TEXTS), min_size=1, max_size=6))
 def test_all_formats_agree(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     found = []
     for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet"):
@@ -106,11 +99,8 @@ def test_bad_rows_are_counted_and_named(tmp_path: Path) -> None:
     csv = tmp_path / "t.csv"
     csv.write_text('image_id,caption\na,one\nb\n\n,none\na,"two\nlines"\na,\nc,x,y\n')
     loaded = load(csv, None, tmp_path / "out")
-    assert loaded.captions[["image_id", "caption_id", "text"]].values.tolist() == [
-        ["a", 0, "one"],
-        ["a", 1, "two\nlines"],
-        ["a", 2, ""],
-    ]
+    found = loaded.captions[["image_id", "caption_id", "text"]].values.tolist()
+    assert found == [["a", 0, "one"], ["a", 1, "two\nlines"], ["a", 2, ""]]
     assert loaded.summary["rows_unreadable"]["names"] == [
         "line 3: 1 values, the header has 2 columns",
         "line 9: 3 values, the header has 2 columns",
@@ -168,24 +158,21 @@ def test_one_line_for_each_mistake(tmp_path: Path, name: str, content: bytes, me
 
 def test_missing_files_and_folders(tmp_path: Path, pictures: Path) -> None:
     file = write(tmp_path / "t.csv", ROWS)
-    with pytest.raises(UserError, match="none.csv: no such file"):
-        load(tmp_path / "none.csv", None, tmp_path / "out")
-    with pytest.raises(UserError, match="none: no such folder of images"):
-        load(file, tmp_path / "none", tmp_path / "out")
+    other = write(tmp_path / "u.csv", [{"image_id": "x", "caption": "y"}])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(
-        UserError, match="none of the table's 2 images is in this folder, the first should be 007.jpg; it contains 0"
-    ):
-        load(file, tmp_path / "empty", tmp_path / "out")
-    with pytest.raises(UserError, match="it contains 2 images, for example 007.JPG"):
-        load(write(tmp_path / "u.csv", [{"image_id": "x", "caption": "y"}]), pictures, tmp_path / "out")
+    no_image = "none of the table's 2 images is in this folder, the first should be 007.jpg; it contains 0"
+    for captions, images, message in [
+        (tmp_path / "none.csv", None, "none.csv: no such file"),
+        (file, tmp_path / "none", "none: no such folder of images"),
+        (file, tmp_path / "empty", no_image),
+        (other, pictures, "it contains 2 images, for example 007.JPG"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            load(captions, images, tmp_path / "out")
 
 
 def test_stated_paths(tmp_path: Path, pictures: Path) -> None:
-    rows = [
-        {"image_id": "x", "caption": "a", "path": "b/8.jpeg"},
-        {"image_id": "y", "caption": "a", "path": "none.png"},
-    ]
+    rows = [{"image_id": i, "caption": "a", "path": path} for i, path in (("x", "b/8.jpeg"), ("y", "none.png"))]
     loaded = load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out")
     assert loaded.images.values.tolist()[0] == ["x", "x.jpeg"] and pd.isna(loaded.images["path"][1])
     assert loaded.summary["files_without_captions"] == {"count": 1, "names": ["007.JPG"]}

@@ -120,6 +120,5 @@ def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
             missing.pop(name, None)
             progress.add()
     if missing:
-        raise UserError(
-            f"{path}: does not contain {next(iter(missing))!r} ({len(missing)} files missing); get it again"
-        )
+        first, count = next(iter(missing)), len(missing)
+        raise UserError(f"{path}: does not contain {first!r} ({count} files missing); get it again")

@@ -42,9 +42,8 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
     empty = [f"{row.image_id} {row.caption_id}" for row in captions[is_empty].itertuples()]
     captions = captions[~is_empty].reset_index(drop=True)
     if captions.empty:
-        raise UserError(
-            f"{source}: no captions{f', {len(empty)} are empty' if empty else ''}; check the source's files"
-        )
+        reason = f", {len(empty)} are empty" if empty else ""
+        raise UserError(f"{source}: no captions{reason}; check the source's files")
     return captions, empty
 
 
@@ -80,9 +79,8 @@ def check_images(
         safe_id(image_id)
     duplicates = images["image_id"][images["image_id"].duplicated()]
     if len(duplicates):
-        raise UserError(
-            f"{source}: duplicate image {duplicates.iloc[0]!r} ({len(duplicates)} in total); keep one of each"
-        )
+        count = f"{len(duplicates)} in total"
+        raise UserError(f"{source}: duplicate image {duplicates.iloc[0]!r} ({count}); keep one of each")
     ids = sorted(captions["image_id"].unique())
     silent = images[~images["image_id"].isin(ids)]
     for path in silent["path"].dropna():

@@ -1,8 +1,4 @@
-"""Divide the images so that train and test diverge in their pairs, and hardly in their adjectives and nouns.
-
-Keysers et al. 2020 (DBCA), with images as samples: an image goes with all its captions. Which pairs are held out
-follows from the division (``sample_heldout``), and so do the splits (``make_splits``).
-"""
+"""Divide the images by divergence (DBCA), from which held-out pairs and splits follow (``split.steps``)."""
 
 from __future__ import annotations
 

@@ -101,8 +101,7 @@ def distribution(words: pd.Series) -> pd.DataFrame:
     """Return word, n and share of the words of one split, most frequent first; the last row sums up the rarest."""
     counts = words.value_counts().rename_axis("word").reset_index(name="n")
     counts = counts.sort_values(["n", "word"], ascending=[False, True], ignore_index=True)
-    rest = counts[MAX_WORDS:]
-    if len(rest):
+    if len(rest := counts[MAX_WORDS:]):
         last = pd.DataFrame({"word": [f"{len(rest)} others"], "n": [rest["n"].sum()]})
         counts = pd.concat([counts[:MAX_WORDS], last], ignore_index=True)
     return counts.assign(share=counts["n"] / max(counts["n"].sum(), 1))

@@ -1,11 +1,8 @@
-"""Divide the images into train, test_seen and test_unseen.
+"""Divide the images, each with all its captions, into train, test_seen and test_unseen.
 
-Three ways: test_unseen is what holds a held-out pair, test_seen is drawn from the rest, and train is the remainder;
-or a published division is taken as it is, and the audit reports what is wrong with it; or a division by divergence is
-taken: of its test, what holds a held-out pair is test_unseen and the rest is test_seen, filled from train if necessary.
-
-An image goes with all its captions. Every occurrence counts, shared and disputed ones too: what surface or parse finds
-is held out.
+Three ways: test_unseen is what holds a held-out pair, shared and disputed ones too, test_seen is drawn from the rest,
+and train is the remainder; or a published division is taken as it is, and the audit reports what is wrong with it; or a
+division by divergence is taken: of its test, what holds a held-out pair is test_unseen and the rest is test_seen.
 """
 
 from __future__ import annotations
@@ -150,10 +147,8 @@ def make_splits(
     if not seen:
         raise UserError(f"{where}: {len(images)} images are too few for test_seen; add captions or set split.test_seen")
     if fraction < LOW_TRAIN:
-        warnings.append(
-            f"train keeps {fraction:.1%} of the images, under {LOW_TRAIN:.0%}; the dearest held-out pairs, by images: "
-            f"{costly}"
-        )
+        kept = f"train keeps {fraction:.1%} of the images, under {LOW_TRAIN:.0%}"
+        warnings.append(f"{kept}; the dearest held-out pairs, by images: {costly}")
     warnings += too_few_seen(len(seen), target)
     return splits, summary
 

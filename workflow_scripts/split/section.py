@@ -45,12 +45,7 @@ def held_out(pairs: list[str], ranking: pd.DataFrame) -> list[dict[str, Any]]:
 def suspicions(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the suspicions of audit.json by pair, each with its first caption."""
     return [
-        {
-            "pair": pair_words(pair),
-            "captions": suspicion["captions"],
-            "unexplained": suspicion["unexplained"],
-            "text": suspicion["examples"][0]["text"] if suspicion["examples"] else "",
-        }
+        {**suspicion, "pair": pair_words(pair), "text": next((e["text"] for e in suspicion["examples"]), "")}
         for pair, suspicion in audit["suspicions"].items()
     ]
 

@@ -184,10 +184,8 @@ def swap_adjectives(
         nouns: surface forms.
     """
     partners: dict[str, list[str]] = defaultdict(list)
-    for pair in sorted(heldout):
-        adjective, noun = split_pair(pair)
+    for adjective, noun in map(split_pair, sorted(heldout)):
         partners[noun].append(adjective)
-
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
     mentions = _mentions(pairs[pairs["image_id"].isin(captions["image_id"])])
     reasons: Counter[str] = Counter()
@@ -212,9 +210,8 @@ def swap_adjectives(
 def counts_of(swapped: pd.DataFrame, captions: pd.DataFrame, heldout: Collection[str]) -> dict[str, Any]:
     """Return counts of what was swapped in ``captions``, those of test_seen."""
     entries = Counter(swapped["pair"])
-    counts = Counter(
-        pair for changes in swapped["changes"] for pair in {f"{c['new_adj']}_{c['noun']}" for c in changes}
-    )
+    made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
+    counts = Counter(pair for pairs in made for pair in pairs)
     frequency = sorted(counts, key=lambda p: (-counts[p], p))
     largest = max(entries.values(), default=0)
     return {

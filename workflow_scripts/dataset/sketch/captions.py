@@ -15,18 +15,13 @@ from workflow_scripts.dataset.sketch.world import PARTS, Dice, Scene
 
 # What people write for a part (with plural, and weight), and for a color or a shape (with weight).
 NOUNS: dict[str, tuple[tuple[str, bool, float], ...]] = {
-    "back": (("back", False, 1),),
+    **{part: ((part, False, 1),) for part in ("back", "crown", "head", "nape", "tail", "throat")},
     "belly": (("belly", False, 5), ("stomach", False, 1), ("abdomen", False, 1)),
     "bill": (("bill", False, 3), ("beak", False, 3)),
     "breast": (("breast", False, 3), ("chest", False, 2)),
-    "crown": (("crown", False, 1),),
     "eye": (("eyes", True, 1),),
     "foot": (("feet", True, 1),),
-    "head": (("head", False, 1),),
-    "nape": (("nape", False, 1),),
-    "tail": (("tail", False, 1),),
     "tarsus": (("legs", True, 1),),
-    "throat": (("throat", False, 1),),
     "wing": (("wings", True, 6), ("wing", False, 1)),
 }
 SYNONYMS: dict[str, tuple[tuple[str, float], ...]] = {

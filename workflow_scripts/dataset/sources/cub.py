@@ -4,9 +4,8 @@
 the captions ``text_c10/<class>/<name>.txt`` (or ``text/…``), a caption a line. An image's id is ``<class>/<name>``, its
 class the number before the dot (``182.Yellow_Warbler`` is 182), a caption's id its line, from 0.
 
-Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``) than in Caltech's
-(``009.Brewer_Blackbird``): a caption file belongs to the photograph of the same name, else to the one with the same
-class number and the same two numbers at its end. Without photographs, images keep the names of Reed's archive.
+Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``) than in Caltech's: a caption file
+belongs to the photograph of its name, else to the one with the same class number and the same two numbers at its end.
 """
 
 from __future__ import annotations
