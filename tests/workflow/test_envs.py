@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from workflow_scripts.core.code import PACKAGE, ROOT, UNDECISIVE, files_of, module_file
+from workflow_scripts.core.code import PACKAGE, ROOT, UNDECISIVE, module_file, reached
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 # The version of en_core_web_sm.
@@ -58,16 +58,20 @@ def rules() -> list[tuple[str, Path, list[str]]]:
 
 
 def imported(modules: list[str]) -> set[str]:
-    """The packages, but for Python's own, that the modules and what they import import."""
-    found = set()
-    seen = [ROOT / file for file in files_of(*modules)] + [module_file(module) for module in UNDECISIVE]
-    for file in seen:
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-                found.add(node.module.split(".")[0])
-    return {normal(PACKAGES.get(name, name)) for name in found - set(sys.stdlib_module_names) - {PACKAGE}}
+    """Return the packages, except Python's own, that modules import at their top or in what they reach."""
+    names = set()
+    definitions = reached(*modules)
+    for module in {module for module, _ in definitions} | UNDECISIVE:
+        for statement in ast.parse(module_file(module).read_text()).body:
+            late = isinstance(statement, ast.FunctionDef | ast.ClassDef) and module not in UNDECISIVE
+            if late and (module, statement.name) not in definitions:
+                continue
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                    names.add(node.module.split(".")[0])
+    return {normal(PACKAGES.get(name, name)) for name in names - set(sys.stdlib_module_names) - {PACKAGE}}
 
 
 @pytest.mark.parametrize("env", ENVS, ids=lambda env: env.stem)

@@ -197,4 +197,4 @@ def test_dvc_joins_what_the_presets_make() -> None:
     assert list(stages) == ["runs"]
     assert {"results/presets/paper/table.csv", "results/presets/paper_flowers/table.csv"} <= set(stages["runs"]["deps"])
     assert "results/presets/published/table.csv" in stages["runs"]["outs"]
-    assert {"presets/published/config.yaml": ["results", "runs"]} in stages["runs"]["params"]
+    assert {"presets/published/config.yaml": ["runs"]} in stages["runs"]["params"]
