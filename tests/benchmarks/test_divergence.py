@@ -12,6 +12,8 @@ from tests.divergence.random_samples import adjective_noun_bags
 from workflow_scripts.divergence import split
 from workflow_scripts.divergence.samples import from_bags
 
+pytestmark = pytest.mark.slow
+
 
 def test_both_sides_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "MOVES", 5000)

@@ -11,6 +11,8 @@ import pytest
 from benchmarks.speed import judge_cached
 from tests.accelerator import accelerator
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("device", ["cpu", "simulated"])
 def test_both_ways_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str) -> None:

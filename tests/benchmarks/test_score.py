@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.speed.score import measure
+
+pytestmark = pytest.mark.slow
 
 
 def test_both_ways_find_the_same_hits() -> None:

@@ -14,6 +14,8 @@ from benchmarks.speed import specs as bench
 from benchmarks.speed.__main__ import lines
 from tests.specs.test_stretch import TINY
 
+pytestmark = pytest.mark.slow
+
 
 def test_both_ways_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))

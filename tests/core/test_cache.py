@@ -123,9 +123,9 @@ def _fill(path: Path, name: str) -> None:
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    # Many times, for it is the moment of making the file that goes wrong.
+    # Several times, because creating the file is the critical moment.
     context = multiprocessing.get_context("forkserver")
-    for n in range(30):
+    for n in range(6):
         path = tmp_path / f"{n}.sqlite"
         writers = [context.Process(target=_fill, args=(path, name)) for name in ("a", "b")]
         for writer in writers:

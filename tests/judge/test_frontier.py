@@ -90,7 +90,7 @@ def test_towers_that_cannot_be_cut() -> None:
     ("name", "more"),
     [
         ("resnet", {"trainable": PUBLISHED, "captions": 2}),
-        ("resnet", {"trainable": PUBLISHED, "precision": "amp_bf16"}),
+        pytest.param("resnet", {"trainable": PUBLISHED, "precision": "amp_bf16"}, marks=pytest.mark.slow),
         ("vit", {"trainable": ["visual.transformer.resblocks.1.*", "transformer.resblocks.1.*", "ln_final.*"]}),
         ("trunk", {"trainable": ["visual.head.*", "text.*"]}),
     ],

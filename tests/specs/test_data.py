@@ -379,7 +379,7 @@ def peak(source: Path) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("kind", ["json", "parquet", "tar"])
+@pytest.mark.parametrize("kind", ["json", "parquet", pytest.param("tar", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_entries(tmp_path, kind):
     sizes = []
     for count in (2_000, 8_000):

@@ -197,6 +197,7 @@ def rises(judge: Judge, samples: list[Sample]) -> float:
     return float(np.mean(found))
 
 
+@pytest.mark.slow
 def test_it_learns(quarters: list[Sample], tmp_path: Path) -> None:
     """Contrastive training tells the images apart; SPECS after it makes details raise the similarity."""
     judge, stream = new_judge(), stream_of(quarters)

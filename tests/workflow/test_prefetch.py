@@ -142,6 +142,7 @@ def prefetch(tmp_path: Path, site: Site, **more: str) -> subprocess.CompletedPro
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> None:
     del site.models["somebody/blip"]
     first = prefetch(tmp_path, site)
