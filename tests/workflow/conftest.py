@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from filelock import FileLock
 
 from workflow_scripts.core.code import ROOT
@@ -133,7 +134,9 @@ class Repository(Project):
 def recorded(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Repository:
     """Record the small run as the default one with DVC and commit it; to be cloned and forked."""
     made = Repository(first_run.fork(tmp_path_factory.mktemp("recorded")).root)
-    (made.root / "small.yaml").replace(made.root / "config.yaml")
+    config = yaml.safe_load((made.root / "small.yaml").read_text())
+    config["score"]["candidates"] = 100  # to be changed by an experiment
+    (made.root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     shutil.rmtree(made.root / "presets")
     made.call("git", "init", "--quiet")
     made.call("python", "-m", "workflow_scripts.workflow.make_dvc")

@@ -26,7 +26,9 @@ results: {results}
 cache: {cache}
 compositions: [color]
 dataset: {{source: sketch, sketch: {{images: 120, species: 12, captions: 4}}}}
-judge: {{model: sketch, trainable: ["*"], epochs: 3, captions: 2, train_on: half}}
+pairs: {{nouns: birds}}
+judge:
+  {{model: sketch, pretrained: null, trainable: ["*"], epochs: 3, captions: 2, batch: 128, lr: 0.005, train_on: half}}
 generate: {{generators: [photographs]}}
 """
 
@@ -45,11 +47,9 @@ def test_killed_twice_it_ends_the_same(trial: Trial) -> None:
     kills = [Kill("Snakemake", 0), Kill("a training", 1)]
     run = trial.disturbed("killed", kills, random.Random(0))
     first, second = run.kills
-    assert first.said[0] == (
-        "error: Snakemake was killed (signal 9): `make unlock`, then run again: it goes on where it was"
-    )
+    assert first.said[0] == ("error: Snakemake was killed (signal 9); `make unlock`, then run again to resume")
     assert second.what.startswith("judge.train_judge")
-    assert second.said[0].startswith("error: the workflow stopped (exit 1)")
+    assert second.said[0].startswith("error: the workflow failed (exit 1)")
     assert trial.faults("killed", "whole") == []
 
 
@@ -70,8 +70,8 @@ def test_who_holds_the_lock(trial: Trial) -> None:
         ):
             assert refused.returncode == 1
             assert re.fullmatch(
-                rf"error: Snakemake is at work in this checkout \(process {first.pid} on \S+, since [-\d]+ [:\d]+,"
-                r" .*snakemake --cores 1 .*\): wait until it ends",
+                rf"error: Snakemake is running in this checkout \(process {first.pid} on \S+, since [-\d]+ [:\d]+,"
+                r" .*snakemake --cores 1 .*\); wait until it ends",
                 refused.stderr.strip(),
             )
         # Snakemake's own answer says how to unlock, not who is at work.
@@ -117,7 +117,7 @@ def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Call
     assert refused.returncode == 1
     errors = [line for line in refused.stderr.splitlines() if line.startswith("error:")]
     assert errors[0] == (
-        f"error: {tmp_path}/disk/sketch/images: not written (no space left on device): make room, then run again"
+        f"error: {tmp_path}/disk/sketch/images: not written (no space left on device); free some disk space and run again"
     )
     assert not any((trial.project.root / ".snakemake" / "locks").glob("*"))
     disk("size=20m")
@@ -131,7 +131,7 @@ def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Call
     refused = trial.project.call(*command, check=False)
     assert refused.returncode == 1
     assert refused.stderr.strip() == (
-        f"error: {tmp_path}/disk: cannot be written (read-only file system): mend that, or name another"
+        f"error: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"
     )
 
 
@@ -139,9 +139,9 @@ def test_a_disk_that_is_full_of_what_steps_keep(trial: Trial, tmp_path: Path, di
     """Parses, pixels, a training's state: each says which file, and goes on once there is room."""
     place = trial.project.root
     color = "whole/sketch/color"
-    parse = ["pairs.extract_pairs", "--captions", "whole/sketch/captions.parquet", "--model", "en_core_web_sm"]
+    parse = ["pairs.extract_pairs", "--captions", "whole/sketch/captions.parquet", "--parsing.model", "en_core_web_sm"]
     parse += ["--adjectives", "lexicons/adjectives/color.yaml", "--nouns", "lexicons/nouns/birds.yaml"]
-    parse += ["--output", tmp_path / "pairs.parquet", "--summary", tmp_path / "pairs.json"]
+    parse += ["--pairs", tmp_path / "pairs.parquet", "--summary", tmp_path / "pairs.json"]
     parse += ["--processes", 1, "--cache", tmp_path / "disk"]
     settings = '{"model": "sketch", "trainable": ["*"], "epochs": 3, "captions": 2, "batch": 128, "train_on": "half"}'
     train = ["judge.train_judge", "--captions", "whole/sketch/captions.parquet", "--images"]
@@ -156,7 +156,9 @@ def test_a_disk_that_is_full_of_what_steps_keep(trial: Trial, tmp_path: Path, di
         refused = step(place, *command)
         assert refused.returncode == 1
         last = refused.stderr.strip().splitlines()[-1]
-        assert re.fullmatch(rf"error: {tmp_path}/disk/\S+/{file}: .*(room|no space).*", last), refused.stderr
+        assert re.fullmatch(rf"error: {tmp_path}/disk/\S+/{file}: .*(free (some )?disk space|no space).*", last), (
+            refused.stderr
+        )
         if command is parse:
             shutil.rmtree(tmp_path / "disk" / "pairs")
     disk("size=30m")
