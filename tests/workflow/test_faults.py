@@ -117,7 +117,8 @@ def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Call
     assert refused.returncode == 1
     errors = [line for line in refused.stderr.splitlines() if line.startswith("error:")]
     assert errors[0] == (
-        f"error: {tmp_path}/disk/sketch/images: not written (no space left on device); free some disk space and run again"
+        f"error: {tmp_path}/disk/sketch/images: not written (no space left on device);"
+        " free some disk space and run again"
     )
     assert not any((trial.project.root / ".snakemake" / "locks").glob("*"))
     disk("size=20m")
