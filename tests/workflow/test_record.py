@@ -53,7 +53,9 @@ def test_a_run_that_is_not_complete_is_refused(run: Repository) -> None:
     kept = table.with_name("kept")
     table.rename(kept)
     said = refused(run)
-    assert "not complete, nothing was recorded" in said and "make_table (results/table.csv: output files" in said
+    assert (
+        "not complete, nothing was recorded" in said and "make_table (results/table.csv: missing output files" in said
+    )
     kept.rename(table)
 
     # A setting is not the run's.

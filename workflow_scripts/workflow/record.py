@@ -61,7 +61,9 @@ def check_complete(config: Path, outputs: list[str]) -> None:
     """Raise UserError if Snakemake would still run a job for ``config``, or a file of ``outputs`` is empty."""
     left = jobs(config, everything=False)
     if left:
-        first = "; ".join(f"{job.rule} ({job.outputs[0]}: {job.reason})" for job in left[:MAX_NAMED])
+        first = "; ".join(
+            f"{job.rule} ({job.outputs[0]}: {job.reason.split(':')[0].lower()})" for job in left[:MAX_NAMED]
+        )
         more = f"; {len(left) - MAX_NAMED} more" if len(left) > MAX_NAMED else ""
         raise UserError(f"the run is not complete, nothing was recorded; still to do: {first}{more}")
     for output in outputs:
