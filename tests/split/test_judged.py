@@ -1,4 +1,4 @@
-"""Who is judged and whom the judge learns from."""
+"""Which images are judged, and which the judge is trained on."""
 
 from __future__ import annotations
 
