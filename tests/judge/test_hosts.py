@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -112,7 +113,8 @@ class Hosts:
 def command(hosts: Hosts, meeting: list[str], count: int, gpus: int, name: str) -> list[str]:
     tables = [f"--{table}={hosts.squares}/{table}.parquet" for table in ("captions", "images", "splits")]
     return [
-        "torchrun", *meeting, f"--nproc-per-node={gpus}", "-m", "--", "tests.judge.one_host", *tables,
+        sys.executable, "-m", "torch.distributed.run", *meeting, f"--nproc-per-node={gpus}",
+        "-m", "--", "tests.judge.one_host", *tables,
         f"--results={hosts.squares}", "--threads=1", f"--cache={hosts.place}/{name}_c",
         f"--settings={json.dumps({**hosts.settings, 'hosts': count, 'gpus': gpus})}", f"--judge={hosts.place}/{name}",
         f"--log={hosts.log(name)}",
