@@ -18,7 +18,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "workflow_scripts"
 # Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
-UNDECISIVE = {f"{PACKAGE}.core.{name}" for name in ("cli", "code", "disk", "errors", "lock", "progress", "step")}
+UNDECISIVE = {
+    f"{PACKAGE}.core.{name}" for name in ("cli", "code", "digests", "disk", "errors", "lock", "progress", "step")
+}
 
 
 def module_file(module: str) -> Path | None:

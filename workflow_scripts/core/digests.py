@@ -1,0 +1,108 @@
+"""Record the digests of artifacts, and check artifacts before they are read.
+
+The record of ``folder/name`` is ``folder/.digests/name``, which moves with its folder. A step writes it after its
+outputs: if a step is killed in between, the artifact differs from its record, or has none, and is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_json
+
+FOLDER = ".digests"
+BYTES_PER_READ = 1 << 20
+# Files that a thread hashes at a time: a folder may contain 100,000 small images.
+FILES_PER_TASK = 64
+
+
+class Record(BaseModel):
+    """What a step wrote: the digest of each file by its path below the artifact, ``.`` for the artifact itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: str
+    files: dict[str, str]
+
+
+def record_file(path: Path) -> Path:
+    """Return where the record of an artifact, a file or a folder, is."""
+    path = Path(os.path.abspath(path))
+    return path.parent / FOLDER / path.name
+
+
+def sha256(file: str | Path) -> str:
+    """Return the digest of a file, of a link's target if it is not a file; "" if it does not exist."""
+    digest = hashlib.sha256()
+    try:
+        with open(file, "rb", buffering=0) as stream:
+            while piece := stream.read(BYTES_PER_READ):
+                digest.update(piece)
+    except (FileNotFoundError, IsADirectoryError):
+        return f"link to {os.readlink(file)}" if os.path.islink(file) else ""
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Yield the path of each file below ``folder``; hidden ones belong to tools."""
+    for place, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (os.path.join(place, name) for name in [*names, *links] if not name.startswith("."))
+
+
+def digests(path: Path) -> dict[str, str]:
+    """Return the digest of each file of an artifact by its path below it; every byte is read."""
+    files = sorted(_files(path)) if path.is_dir() else [str(path)]
+    tasks = [files[start : start + FILES_PER_TASK] for start in range(0, len(files), FILES_PER_TASK)]
+    with ThreadPoolExecutor() as threads:
+        hashed = [digest for part in threads.map(lambda task: [*map(sha256, task)], tasks) for digest in part]
+    names = (Path(os.path.relpath(file, path)).as_posix() for file in files)
+    return {name: digest for name, digest in zip(names, hashed, strict=True) if digest}
+
+
+def record(path: Path, step: str) -> None:
+    """Record an artifact as ``step`` has written it; without one, remove its record."""
+    file = record_file(path)
+    if os.path.lexists(path):
+        write_json({"step": step, "files": digests(path)}, file)
+    else:
+        file.unlink(missing_ok=True)
+
+
+def read_record(path: Path) -> Record | None:
+    """Return the record of an artifact, None if it has none; raises UserError if it is damaged."""
+    file = record_file(path)
+    try:
+        return Record.model_validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise UserError(f"{os.path.relpath(file)}: damaged; delete it and {path}, and run again") from error
+
+
+def faults(path: Path, recorded: Record) -> list[str]:
+    """Return each file of an artifact that differs from its record: ``images/a.png: changed``."""
+    now = digests(path)
+    kinds = {name: "changed" for name in recorded.files.keys() & now.keys() if recorded.files[name] != now[name]}
+    kinds |= dict.fromkeys(recorded.files.keys() - now.keys(), "missing")
+    kinds |= dict.fromkeys(now.keys() - recorded.files.keys(), "added")
+    return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
+
+
+def check(paths: Iterable[Path]) -> None:
+    """Raise UserError if an artifact that has a record differs from it; what does not exist is not checked."""
+    for path in paths:
+        if os.path.lexists(path) and (recorded := read_record(path)) and (wrong := faults(path, recorded)):
+            more = f" (and {len(wrong) - 1} more files)" if len(wrong) > 1 else ""
+            raise UserError(
+                f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run again or, "
+                f"if the change is intended, delete {os.path.relpath(record_file(path))}"
+            )
