@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -271,4 +272,5 @@ def test_none_can_be_loaded(tmp_path: Path) -> None:
 def test_a_model_that_gives_no_numbers(tmp_path: Path, fake: FakeJudge, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = write(tmp_path)
     monkeypatch.setattr(fake, "encode_texts", lambda texts, batch: np.full((len(texts), 16), np.nan, np.float32))
-    assert "a: its embeddings are no numbers" in refused(lambda: run(paths, [{"judge": "a"}]))
+    said = refused(lambda: run(paths, [{"judge": "a"}]))
+    assert re.search(r"a: caption '.+': its embedding by judge fake \(0123456789abcdef\) is NaN or infinite", said)

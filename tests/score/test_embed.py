@@ -10,7 +10,7 @@ import pytest
 
 from tests.score.world import FakeJudge
 from workflow_scripts.clip import embed
-from workflow_scripts.clip.embed import Embedder, items_of, mean_embedding, merge_equal, similarities
+from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, items_of, mean_embedding, merge_equal, similarities
 from workflow_scripts.core.cache import Cache
 
 
@@ -71,6 +71,33 @@ def test_a_killed_run_keeps_what_it_encoded(tmp_path: Path, monkeypatch: pytest.
 def test_nothing_to_encode(tmp_path: Path) -> None:
     with Cache(tmp_path / "c.sqlite") as cache:
         assert len(Embedder(FakeJudge(), cache, 4, "made").texts([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [(np.nan, "is NaN or infinite"), (np.inf, "is NaN or infinite"), (0.0, "has length 0"), (2.0, "has length 2")],
+)
+def test_embeddings_without_a_score_are_refused(tmp_path: Path, files: list[Path], value: float, fault: str) -> None:
+    """From the model and from the cache; what is refused is not stored."""
+
+    class Odd(FakeJudge):
+        def embed(self, text: str) -> np.ndarray:  # type: ignore[override]
+            return np.float32(value) * super().embed(text) if text == "blue bill" else super().embed(text)
+
+    with Cache(tmp_path / "c.sqlite") as cache:
+        embedder = Embedder(Odd(), cache, 4, "made")
+        said = rf": its embedding by judge fake \(0123456789abcdef\) {fault}"
+        with pytest.raises(InvalidEmbedding, match=rf"^caption 'blue bill'{said}"):
+            embedder.texts(["red wing", "blue bill"])
+        with pytest.raises(InvalidEmbedding, match=rf"1\.png{said}.*; use another judge"):
+            embedder.images([(path, None) for path in files])
+        assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
+        embedder.unit = False
+        if np.isfinite(value):
+            embedder.texts(["blue bill"])
+            embedder.unit = True
+            with pytest.raises(InvalidEmbedding, match="^caption 'blue bill'"):
+                embedder.texts(["red wing", "blue bill"])
 
 
 def test_boxes_belong_to_the_real_images() -> None:

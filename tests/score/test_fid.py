@@ -133,6 +133,15 @@ def features(world: ScoreFid, paths: list[str]) -> np.ndarray:
     return extractor().encode_images([(world.results / path, None) for path in paths], score_fid.BATCH)
 
 
+def test_features_that_are_no_numbers(world: ScoreFid, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their distance would be 0, the best."""
+    monkeypatch.setattr(Means, "forward", lambda self, pixels: torch.full((len(pixels), 6), torch.nan))
+    with pytest.raises(
+        UserError, match=r"test_seen/00\.png: its embedding by judge means .* is NaN or infinite \(18 more"
+    ):
+        main(world, extractor())
+
+
 def test_the_step(world: ScoreFid, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "compclip"):
         result = score(world)

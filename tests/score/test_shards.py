@@ -137,5 +137,13 @@ def test_shards_that_do_not_belong_together(tmp_path: Path, fake: FakeJudge) -> 
         score(results, "good", "j", "one", files[:1])
     with pytest.raises(UserError, match=r"1-of-2\.parquet: embeddings by another judge"):
         open_shards(files, "another")
+    table = pd.read_parquet(files[1])
+    for value, fault in ((np.nan, "is NaN or infinite"), (0, "has length 0 instead of 1")):
+        vectors = pd.Series([vector * np.float32(value) for vector in table["embedding"]], dtype=object)
+        write_table(table.assign(embedding=vectors), files[1], EMBEDDINGS)
+        with pytest.raises(
+            UserError, match=rf"2-of-2\.parquet: d/color/.*\.png: its embedding .* {fault} .*; run embed_"
+        ):
+            open_shards(files, fake.hash)
     with pytest.raises(UserError, match="--shard: expected 1 to 2, got 3"):
         embed(results, "good", (3,), 2, "j")

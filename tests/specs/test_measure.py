@@ -92,7 +92,7 @@ def test_processes_are_summed() -> None:
 
 def test_with_a_judge() -> None:
     class Judge:
-        tokenizer = get_tokenizer({"text_cfg": {"context_length": 5}}, None)
+        name, tokenizer = "eye", get_tokenizer({"text_cfg": {"context_length": 5}}, None)
 
         def encode_images(self, items: list, batch: int) -> np.ndarray:
             assert batch == 7

@@ -146,8 +146,10 @@ def test_swapped_columns(folder: Path, embedder: Embedder) -> None:
 
 def test_a_judge_that_returns_nan(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedder.judge, "encode_texts", lambda texts, _: np.full((len(texts), 16), np.nan, np.float32))
-    scored = score_pairs(embedder, [folder / "0.png"], ["a bird"])
-    assert scored.status == ["the judge's embedding is no number"] and not scored.done.any()
+    with pytest.raises(
+        UserError, match=r"^caption 'a bird': its embedding by judge .* is NaN or infinite; use another"
+    ):
+        score_pairs(embedder, [folder / "0.png"], ["a bird"])
 
 
 def test_each_is_encoded_once(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:

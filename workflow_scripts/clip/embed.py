@@ -13,6 +13,7 @@ import numpy as np
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,33 @@ Item = tuple[Path, Box | None]
 
 BATCHES_HELD = 16  # encoded between two writes to the cache: what a killed run may lose
 ROWS_HELD = 1 << 14  # embeddings held as float64 at once
+TOLERANCE = 1e-3  # of an embedding's length of 1
+SHOWN = 80  # characters of a caption in an error
+
+
+class InvalidEmbedding(UserError):
+    """An embedding from which no score can be computed."""
+
+
+def check_embeddings(
+    vectors: np.ndarray, judge: str, item: Callable[[int], str], unit: bool = True, remedy: str = "use another judge"
+) -> None:
+    """Raise InvalidEmbedding unless all ``vectors`` (n, d) are finite and, with ``unit``, of length 1.
+
+    A comparison with NaN is false, so that it would count as a distractor that is never better.
+
+    Args:
+        judge: its name in the error.
+        item: returns the name of a row's image or caption.
+    """
+    finite = np.isfinite(vectors).all(axis=1)
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    bad = np.flatnonzero(~(finite & (np.abs(lengths - 1) <= TOLERANCE) if unit else finite))
+    if len(bad):
+        row = int(bad[0])
+        fault = f"has length {lengths[row]:.3g} instead of 1" if finite[row] else "is NaN or infinite"
+        others = f" ({len(bad) - 1} more like this)" if len(bad) > 1 else ""
+        raise InvalidEmbedding(f"{item(row)}: its embedding by judge {judge} {fault}{others}; {remedy}")
 
 
 class Encoder(Protocol):
@@ -54,22 +82,39 @@ class Encoding(Protocol):
 
 
 class Embedder:
-    """A judge's embeddings of images and captions, cached; ``made`` is what else decides their bytes."""
+    """A judge's embeddings of images and captions, checked and cached.
 
-    def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
-        self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
+    Args:
+        made: what else decides their bytes.
+        unit: whether they have unit length.
+    """
+
+    def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str, unit: bool = True) -> None:
+        self.judge, self.cache, self.batch, self.made, self.unit = judge, cache, batch, made, unit
 
     def images(self, items: Sequence[Item]) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
         digests = {path: file_digest(path) for path in dict.fromkeys(path for path, _ in items)}
         keys = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
-        return self._rows("images", keys, lambda rows: self.judge.encode_images([items[i] for i in rows], self.batch))
+        return self._rows(
+            "images", keys, lambda rows: self.judge.encode_images([items[i] for i in rows], self.batch),
+            lambda row: str(items[row][0]),
+        )  # fmt: skip
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         keys = [key("caption", self.made, self.judge.hash, text) for text in texts]
-        return self._rows("captions", keys, lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch))
+        return self._rows(
+            "captions", keys, lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
+            lambda row: f"caption {texts[row][:SHOWN]!r}",
+        )  # fmt: skip
 
-    def _rows(self, unit: str, keys: list[bytes], encode: Callable[[list[int]], np.ndarray]) -> np.ndarray:
+    def _rows(
+        self, unit: str, keys: list[bytes], encode: Callable[[list[int]], np.ndarray], item: Callable[[int], str]
+    ) -> np.ndarray:
+        def check(vectors: np.ndarray, places: Sequence[int]) -> None:
+            judge = f"{self.judge.name} ({self.judge.hash})"
+            check_embeddings(vectors, judge, lambda row: item(first[names[places[row]]]), self.unit)
+
         first: dict[bytes, int] = {}
         for row, name in enumerate(keys):
             first.setdefault(name, row)
@@ -79,17 +124,21 @@ class Embedder:
         missing: list[int] = []
         for start in range(0, len(names), held):
             cached = self.cache.get(names[start : start + held])
+            known = []
             for place, name in enumerate(names[start : start + held], start):
                 if name in cached:
                     vector = np.frombuffer(cached[name], np.float32)
                     result = result if len(result) else np.empty((len(names), len(vector)), np.float32)
                     result[place] = vector
+                    known.append(place)
                 else:
                     missing.append(place)
+            check(result[known], known)
         log.info("%s: %d distinct, %d to encode", unit, len(names), len(missing))
         for start in range(0, len(missing), held):
             places = missing[start : start + held]
             vectors = np.ascontiguousarray(encode([first[names[place]] for place in places]), np.float32)
+            check(vectors, places)
             self.cache.put((names[place], vector.tobytes()) for place, vector in zip(places, vectors, strict=True))
             result = result if len(result) else np.empty((len(names), vectors.shape[1]), np.float32)
             result[places] = vectors

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.clip.device import find_device
-from workflow_scripts.clip.embed import Embedder, file_digest, similarities
+from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, file_digest, similarities
 from workflow_scripts.clip.prompts import ENSEMBLE, Ensembles, Prompts, read_templates, read_texts
 from workflow_scripts.clip.tokens import say_cut
 from workflow_scripts.compun.choices import is_tied
-from workflow_scripts.compun.models import CannotLoad, open_model
+from workflow_scripts.compun.models import CannotLoad, open_model, without_folders
 from workflow_scripts.compun.prompts import compound_prompts
 from workflow_scripts.compun.retrieval import standings
 from workflow_scripts.compun.steps import Classify
@@ -90,15 +90,13 @@ def encode_compounds(embedder: Embedder, images: pd.DataFrame, folder: Path) -> 
 
 
 def ask(embedder: Embedder, model: str, prompts: Prompts, images: Images) -> Answers:
-    """Return a model's choices (from six decimals) and ranks; CannotLoad if its embeddings are not finite."""
+    """Return a model's choices (from six decimals) and ranks."""
     asked = {
         prompt: {name: ensembles for name, ensembles in texts.items() if name in images.columns}
         for prompt, texts in prompts.items()
     }
     distinct = list(dict.fromkeys(tuple(t) for own in asked.values() for e in own.values() for t in e))
     vectors = class_vectors(embedder.texts, distinct)
-    if not (np.isfinite(vectors).all() and np.isfinite(images.vectors).all()):
-        raise CannotLoad("its embeddings are no numbers")
     place = {ensemble: row for row, ensemble in enumerate(distinct)}
     answers = Answers([], [])
     for prompt, own in asked.items():
@@ -151,9 +149,10 @@ def ask_all(
                 own = ask(embedder, model.title, prompts, readable)
                 cut = evaluation.count_truncated(embedder, texts)
                 loaded.append({"model": model.title, **evaluation.judge_of(embedder), "texts_cut": cut})
-        except CannotLoad as error:
-            log.warning("warning: %s: not loaded: %s", model.title, error)
-            failed.append({"model": model.title, "reason": str(error)})
+        except (CannotLoad, InvalidEmbedding) as error:
+            reason = without_folders(str(error))
+            log.warning("warning: %s: not loaded: %s", model.title, reason)
+            failed.append({"model": model.title, "reason": reason})
             continue
         say_cut(cut, len(texts), "texts")
         lost = readable.lost

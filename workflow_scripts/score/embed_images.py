@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.clip.embed import items_of, open_embedder
+from workflow_scripts.clip.embed import check_embeddings, items_of, open_embedder
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
@@ -33,7 +33,11 @@ def open_shards(files: Sequence[Path], judge_hash: str) -> Embed:
             raise UserError(f"{file}: embeddings by another judge; run embed_images again")
     joined = pd.concat(tables)
     rows = {path: row for row, path in enumerate(joined["path"])}
+    if joined["embedding"].map(len).nunique() > 1:
+        raise UserError(f"{files[0].parent}: embeddings of different lengths; run embed_images again")
     vectors = np.stack(joined["embedding"]) if len(joined) else np.zeros((0, 1), np.float32)
+    names = [f"{file}: {path}" for file, table in zip(files, tables, strict=True) for path in table["path"]]
+    check_embeddings(vectors, judge_hash, names.__getitem__, remedy="run embed_images again")
 
     def embed(paths: Sequence[str]) -> np.ndarray:
         absent = [path for path in paths if path not in rows]

@@ -172,7 +172,7 @@ def main(step: ScoreFid, extractor: Extractor | None = None) -> None:
         module = "workflow_scripts.score.score_fid"
         code = code_hash(f"{module}:Extractor", f"{module}:load_inception")
         identity = f"{BATCH} {step.threads} {extractor.device.type} {torch.__version__} {code}"
-        embedder = Embedder(extractor, cache, BATCH, identity)
+        embedder = Embedder(extractor, cache, BATCH, identity, unit=False)
         for split in step.serves:
             where = f"{step.generator}: {split}"
             origin = "test_seen" if split == "test_swapped" else split

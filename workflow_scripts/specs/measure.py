@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.clip.embed import Encoder, Item
+from workflow_scripts.clip.embed import Encoder, Item, check_embeddings
 from workflow_scripts.clip.tokens import cut_texts
 from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core.errors import UserError
@@ -107,6 +107,8 @@ class SpecsScore(Metric):
             raise UserError(f"{path}: {fault}{more}; remove the pair") from error
         truncated = cut_texts(judge.tokenizer, texts)
         captions = judge.encode_texts(texts, self.batch)
+        check_embeddings(pictures, judge.name, lambda row: str(items[row][0]))
+        check_embeddings(captions, judge.name, lambda row: f"text {row}")
         vectors = [torch.from_numpy(array).to(self.device) for array in (pictures, captions)]
         return vectors[0], vectors[1], sum(text in truncated for text in texts)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from workflow_scripts.clip.embed import Embedder, Encoder, open_embedder
+from workflow_scripts.clip.embed import Embedder, Encoder, InvalidEmbedding, open_embedder
 from workflow_scripts.clip.tokens import cut_texts, say_cut
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
@@ -93,8 +93,6 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
                 for row in good:
                     if texts[row] in truncated:
                         status[row] = TRUNCATED
-                    if cosines[row].isnan():
-                        status[row] = "the judge's embedding is no number"
             progress.add(len(rows))
     return Scored(cosines.numpy(), from_cosine(cosines).numpy(), status)
 
@@ -105,6 +103,8 @@ def embed_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[dict[Path, 
     files = [path for path in paths if path not in faults]
     try:
         vectors = embedder.images([(path, None) for path in files])
+    except InvalidEmbedding:
+        raise
     except Exception:
         # One bad file stops its batch; only then is each file checked.
         faults |= image_faults(embedder.judge, files)
