@@ -6,6 +6,13 @@ CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+# Refuse misspelled variables, which make would ignore: config=mine.yaml would run config.yaml.
+VARIABLES := CONFIG CORES MOMENTS PYTHON REAL SEED
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
+ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
+$(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
+endif
+
 .PHONY: run paper specs compun test test-all test-slow test-cluster lint bench seeds scale faults prefetch dvc record container reference \
   picture report unlock lock
 

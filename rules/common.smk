@@ -11,11 +11,11 @@ from workflow_scripts.core import plugins
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import command, declaration, settings
-from workflow_scripts.workflow.config import load_config
+from workflow_scripts.workflow.config import snakemake_config
 from workflow_scripts.workflow.storage import check_store, follow_constraints
 
 try:
-    CONFIG = load_config(config)
+    CONFIG = snakemake_config(config, workflow.configfiles if workflow.is_main_process else [])
 except UserError as error:
     raise WorkflowError(str(error))
 

@@ -8,12 +8,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 
 from workflow_scripts.core.code import code_hash
-from workflow_scripts.workflow.config import load_config, run_values
+from workflow_scripts.workflow.config import run_values, snakemake_config
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import command
 
 try:
-    CONFIG = load_config(config)
+    CONFIG = snakemake_config(config, workflow.configfiles if workflow.is_main_process else [])
 except UserError as error:
     raise WorkflowError(str(error))
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.workflow.config import load_config
+from workflow_scripts.workflow.config import CHECKOUT, load_config, read_config, snakemake_config
 
 
 @pytest.mark.parametrize(
@@ -29,6 +34,25 @@ from workflow_scripts.workflow.config import load_config
         ({"compositions": ["colour"]}, ["compositions", "colour", "color"]),
         ({"threads": 0}, ["threads", "0"]),
         ({"seed": "x"}, ["seed", "'x'"]),
+        ({"compositions": "color"}, ["compositions: expected a list; write [color]"]),
+        ({"dataset": {"name": "my birds"}}, ["dataset.name: a name has letters, digits, - and _", "'my birds'"]),
+        ({"dataset": {"name": "-x"}}, ["dataset.name: a name has letters"]),
+        (
+            {"generate": {"generators": [{"name": "a{b}", "kind": "shuffled"}]}},
+            ["generators.0.name: a name has letters"],
+        ),
+        ({"compositions": ["{x}"]}, ["compositions", "'{x}'", "a composition's name has letters"]),
+        ({"results": "."}, ["results: contains the checkout"]),
+        ({"results": "/"}, ["results: contains the checkout"]),
+        ({"cache": ".."}, ["cache: contains the checkout"]),
+        ({"results": "results/.."}, ["results: contains the checkout"]),
+        ({"results": ".git"}, ["results: is in .git, a folder of the checkout"]),
+        ({"cache": "workflow_scripts/core"}, ["cache: is in workflow_scripts, a folder"]),
+        ({"results": "results/{x}"}, ["results: '{' would be misread"]),
+        ({"results": "-rf"}, ["results: '-' would be misread"]),
+        ({"results": "a/-rf"}, ["results: '-' would be misread"]),
+        ({"results": "~/x"}, ["results: '~' would be misread"]),
+        ({"runs": {"a": {"results": "docs"}}}, ["results: is in docs"]),
     ],
 )
 def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
@@ -38,6 +62,56 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
     assert message.startswith("my.yaml: ") and "\n" not in message
     for part in parts:
         assert part in message, message
+
+
+def test_folders_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    assert {name.split("/")[0] for name in listed if "/" in name} <= set(CHECKOUT)
+    # The folder that a link leads to counts.
+    (tmp_path / "link").symlink_to(ROOT / "docs")
+    with pytest.raises(UserError, match="is in docs"):
+        load_config({"results": str(tmp_path / "link")})
+    assert load_config({"results": "my results/a-b_c.d"}).results == "my results/a-b_c.d"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty config; write at least one key"),
+        ("# only comments\n", "empty config"),
+        ("- color\n", "expected a mapping"),
+        ("judge:\n  lr: 0.1\n  lr: 0.2\n", "line 3: duplicate key 'lr', first in line 2; remove one"),
+        ("seed: é\n".encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
+        (b"\x00\x01", "not valid YAML"),
+    ],
+)
+def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
+    (tmp_path / "mine.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    for path, expected in ((tmp_path / "mine.yaml", message), (tmp_path / "mien.yaml", "did you mean .*mine.yaml")):
+        with pytest.raises(UserError, match=f"{path.name}: .*{expected}") as error:
+            read_config(path)
+        assert "\n" not in str(error.value)
+
+
+def test_snakemake_refuses_duplicate_keys(tmp_path: Path) -> None:
+    config = tmp_path / "mine.yaml"
+    config.write_text("seed: 1\nseed: 2\n")
+    with pytest.raises(UserError, match="duplicate key 'seed'"):
+        snakemake_config({"seed": 2}, [config])
+    command = [sys.executable, "-m", "snakemake", "-n", "--configfile", str(config)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode and "duplicate key 'seed', first in line 1; remove one" in run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("words", ["config=x.yaml", "run cores=2", "run CONFG=x"])
+def test_unknown_make_variables(words: str) -> None:
+    # A variable of the environment may be another program's.
+    environment = {**os.environ, "config": "other", "MAKEFLAGS": ""}
+    run = subprocess.run(["make", "-n", *words.split()], cwd=ROOT, env=environment, capture_output=True, text=True)
+    name = words.split()[-1].split("=")[0]
+    assert run.returncode and f"unknown variable {name}; known: CONFIG CORES" in run.stderr
+    good = subprocess.run(["make", "-n", "run", "CONFIG=my x.yaml"], cwd=ROOT, env=environment, capture_output=True)
+    assert good.returncode == 0 and b"--config 'my x.yaml'" in good.stdout
 
 
 def test_a_generator_is_a_word_or_more() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import safetensors.torch
 import torch
-import yaml
 from safetensors import SafetensorError
 from torch import nn
 
+from workflow_scripts.core.documents import decode, parse_yaml
 from workflow_scripts.core.errors import UserError
 
 
@@ -66,11 +66,11 @@ def _reason(error: Exception) -> str:
 def read_table(path: str | Path) -> list[tuple[re.Pattern[str], str]]:
     """Read a YAML mapping of patterns to replacements, in order; UserError for anything else."""
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        content = parse_yaml(decode(Path(path)))
         if not isinstance(content, dict):
             raise UserError(f"{path}: must map patterns to replacements")
         return [(re.compile(str(pattern)), str(new)) for pattern, new in content.items()]
-    except (yaml.YAMLError, re.error) as error:
+    except (ValueError, re.error) as error:
         raise UserError(f"{path}: {' '.join(str(error).split())}") from error
 
 

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_scripts.core.documents import decode
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.records import decode, read_records
+from workflow_scripts.core.records import read_records
 from workflow_scripts.core.tables import NOUNS_SEEN, ROLES
 
 # The column that states the image of each role.

@@ -13,9 +13,10 @@ from typing import Any
 from workflow_scripts.compun.compounds import joined, plain, read_list
 from workflow_scripts.compun.compounds import key as fold
 from workflow_scripts.compun.config import MAX_CAPTIONS
+from workflow_scripts.core.documents import decode
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table
-from workflow_scripts.core.records import decode, read_records
+from workflow_scripts.core.records import read_records
 from workflow_scripts.core.tables import COMPOUNDS
 
 MAX_CHARACTERS = 1000  # of a text that a model writes

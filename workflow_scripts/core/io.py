@@ -18,6 +18,7 @@ import pandera.pandas as pa
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
+from workflow_scripts.core.documents import parse_json
 from workflow_scripts.core.errors import UserError
 
 # A full disk, a full quota, a file-size limit.
@@ -140,9 +141,9 @@ def json_lines(table: pd.DataFrame) -> str:
 
 def read_json(path: str | Path) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not valid JSON ({error}); delete it and run again") from error
+        return parse_json(Path(path).read_bytes().decode("utf-8-sig"))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}); correct it, or delete it and run again") from error
 
 
 def check_table(table: pd.DataFrame, schema: pa.DataFrameSchema, where: str | Path) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
+from workflow_scripts.core import limits
+from workflow_scripts.core.documents import decode, no_such, parse_json
 from workflow_scripts.core.errors import UserError
 
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
@@ -44,14 +46,15 @@ def read_records(
     """
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: no such file; correct the path")
+        raise UserError(no_such(path))
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise UserError(f"{path}: unknown format {suffix!r}; allowed: {', '.join(FORMATS)}")
     columns, rows = _parquet(path) if suffix == ".parquet" else _text(path, suffix)
     absent = [name for name in required if name not in columns]
     if absent:
-        raise UserError(f"{path}: no column {absent[0]!r}; its columns: {', '.join(map(repr, columns)) or 'none'}")
+        known = ", ".join(map(repr, columns[:20])) or "none"
+        raise UserError(f"{path}: no column {absent[0]!r}; its columns: {known[:400]}{_separator(columns, suffix)}")
     unknown = [name for name in columns if only and name not in (*required, *optional)]
     if unknown:
         raise UserError(f"{path}: unknown column {unknown[0]!r}; allowed: {', '.join((*required, *optional))}")
@@ -72,40 +75,50 @@ def read_records(
 
 
 def _as_text(name: str, value: Any) -> str | None:
-    """Return a cell as text, None for no value, whole numbers without a fraction; raises ValueError if it is nested."""
-    if value is None or value != value:
-        return None
+    """Return a cell as text, None for no value, whole numbers without a fraction.
+
+    Raises:
+        ValueError: the cell is nested, too long, or a number that may have lost digits.
+    """
     if isinstance(value, str):
+        if len(value) > limits.CELL:
+            raise ValueError(limits.over("CELL", f"{name} has {len(value):,} characters"))
         if _SURROGATE.search(value):
             raise ValueError(f"{name} holds half a character")
         return value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name} is {str(value)[:40]!r}, not a text")
-    return str(int(value)) if math.isfinite(value) and value == int(value) else repr(value)
+    if isinstance(value, int) or not math.isfinite(value) or value != int(value):
+        return str(value)
+    if abs(value) >= limits.EXACT_FLOAT:
+        raise ValueError(f"{name} is {value!r}, a floating-point number that may have lost digits; write it as text")
+    return str(int(value))
+
+
+def _separator(columns: Sequence[str], suffix: str) -> str:
+    """Return a hint for an error if the only column of a CSV file looks like several."""
+    expected = {".csv": ",", ".tsv": "\t"}.get(suffix)
+    other = next((c for c in ";\t,|" if len(columns) == 1 and c in columns[0]), None)
+    return f"; the separator seems to be {other!r}, expected {expected!r}" if expected and other else ""
 
 
 def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            table = file.read()
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
+    _check_columns(path, table.column_names)
     rows = (row for batch in table.to_batches() for row in batch.to_pylist())
     return table.column_names, ((f"record {number}", row) for number, row in enumerate(rows, 1))
 
 
-def decode(path: Path) -> str:
-    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8."""
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
-        raise UserError(f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error
-
-
 def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV file that are not empty, each with the number of its first line."""
-    csv.field_size_limit(sys.maxsize)  # csv's own limit is 128 KiB
+    csv.field_size_limit(limits.CELL)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
@@ -114,7 +127,8 @@ def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int,
         except StopIteration:
             return
         except csv.Error as error:
-            raise UserError(f"{path}: from line {line}: {error}; correct the quotes there") from error
+            fault = f"a cell exceeds {limits.limit('CELL')} characters" if "field limit" in str(error) else str(error)
+            raise UserError(f"{path}: from line {line}: {fault}; correct the quotes there") from error
         if row:
             yield line, row
 
@@ -131,9 +145,7 @@ def _csv(path: Path, text: str, delimiter: str) -> tuple[list[str], Iterator[Row
     lines = csv_rows(path, text, delimiter)
     _, first = next(lines, (1, []))
     header = [name.strip() for name in first]
-    duplicates = [name for name in header if header.count(name) > 1]
-    if duplicates:
-        raise UserError(f"{path}: duplicate column {duplicates[0]!r}; remove one")
+    _check_columns(path, header)
 
     def rows() -> Iterator[Row]:
         for line, row in lines:
@@ -145,11 +157,19 @@ def _csv(path: Path, text: str, delimiter: str) -> tuple[list[str], Iterator[Row
     return header, rows()
 
 
+def _check_columns(path: Path, names: Sequence[str]) -> None:
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
+        raise UserError(f"{path}: duplicate column {duplicates[0][:40]!r}; remove one")
+
+
 def _json(path: Path, text: str) -> list[Row]:
     try:
-        content = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        content = parse_json(text)
+    except json.JSONDecodeError as error:
         raise UserError(f"{path}: not JSON ({error}); a file with one object per line must end with .jsonl") from error
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from error
     if not isinstance(content, list):
         raise UserError(f"{path}: expected a list of objects, one for each row")
     return [(f"record {n}", row if isinstance(row, dict) else "is no object") for n, row in enumerate(content, 1)]
@@ -161,9 +181,9 @@ def _json_lines(text: str) -> list[Row]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parse_json(line)
             row = row if isinstance(row, dict) else "is no object"
-        except (json.JSONDecodeError, RecursionError) as error:
+        except ValueError as error:
             row = f"not JSON ({error})"
         rows.append((f"line {number}", row))
     return rows

@@ -12,8 +12,9 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_scripts.core.documents import decode
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.records import decode, read_records
+from workflow_scripts.core.records import read_records
 from workflow_scripts.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")

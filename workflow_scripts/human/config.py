@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from workflow_scripts.core.section import NAME, Section
+from workflow_scripts.core.section import NAME, NAME_RULE, Section
 
 
 class Kind(Section):
@@ -106,6 +106,6 @@ class HumanConfig(Sampling, Notice, Screening):
     @classmethod
     def _named(cls, scores: dict[str, str]) -> dict[str, str]:
         for name in scores:
-            if not re.match(NAME, name):
-                raise ValueError(f"score {name!r}: use letters, digits, - and _ only")
+            if not re.fullmatch(NAME, name):
+                raise ValueError(f"score {name!r}: a name has {NAME_RULE}; rename it")
         return scores

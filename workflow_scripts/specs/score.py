@@ -16,11 +16,12 @@ from workflow_scripts.clip.embed import Embedder, Encoder, InvalidEmbedding, ope
 from workflow_scripts.clip.tokens import cut_texts, say_cut
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.documents import decode
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic
 from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.core.progress import Progress
-from workflow_scripts.core.records import csv_rows, decode
+from workflow_scripts.core.records import csv_rows
 from workflow_scripts.core.step import Cache, Input, Output, Step, Threads
 from workflow_scripts.specs.steps import Device
 

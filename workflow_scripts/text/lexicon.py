@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
+from workflow_scripts.core.documents import decode, parse_yaml
 from workflow_scripts.core.errors import UserError
 
 
@@ -31,12 +30,12 @@ def load_lexicon(path: str | Path) -> Lexicon:
     """Read a YAML file ``canonical: [other forms]``; raises UserError if it is another, or lists a form twice."""
     path = Path(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = parse_yaml(decode(path))
     except FileNotFoundError as error:
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
         raise UserError(f"{path}: no such lexicon; choose one of: {known}") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML; fix it ({' '.join(str(error).split())})") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not valid YAML; fix it ({error})") from error
     if not isinstance(content, dict) or not content:
         raise UserError(f"{path}: expected a mapping; map each word to a list of its other forms")
     forms: dict[str, str] = {}

@@ -7,16 +7,18 @@ their defaults; unknown keys are refused.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import yaml
 from pydantic import Field, ValidationError, field_validator
 
 from workflow_scripts.compun.config import CompunConfig
 from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.documents import decode, no_such, parse_yaml
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import SECRET, Section
+from workflow_scripts.core.section import NAME, NAME_RULE, SECRET, Section
 from workflow_scripts.core.step import Cache, Seed, Threads
 from workflow_scripts.dataset.config import DatasetConfig
 from workflow_scripts.divergence.config import DivergenceConfig
@@ -31,6 +33,11 @@ from workflow_scripts.split.config import COMPOSITION_FIELD, SplitConfig
 
 # The longest mapping that an error message still shows, in characters.
 MAX_SHOWN = 100
+# What a checkout contains, and no run may write to.
+CHECKOUT = (
+    *(".ci", ".dvc", ".git", ".github", ".snakemake", ".venv", "benchmarks", "docs", "envs", "examples", "lexicons"),
+    *("presets", "profiles", "rules", "schemas", "tests", "workflow_scripts"),
+)
 # The name of one of several runs: the prefix of its rules.
 RunName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -79,18 +86,38 @@ class Config(Section):
     def _local(cls, folder: object) -> object:
         if "://" in str(folder):
             raise ValueError("expected a local folder; profiles/s3 keeps results on object storage (docs/sharing.md)")
-        return os.path.normpath(folder) if isinstance(folder, str) and folder else folder
+        return _safe_folder(folder) if isinstance(folder, str) and folder else folder
 
     @field_validator("compositions")
     @classmethod
     def _known(cls, names: list[str]) -> list[str]:
         known = sorted(path.stem for path in (ROOT / "lexicons" / "adjectives").glob("*.yaml"))
         for name in names:
+            if not re.fullmatch(NAME, name):
+                raise ValueError(f"{name!r}: a composition's name has {NAME_RULE}; rename its lexicon")
             if name not in known:
                 raise ValueError(f"no lexicons/adjectives/{name}.yaml; allowed: {', '.join(known)}")
             if names.count(name) > 1:
                 raise ValueError(f"duplicate entry {name}; remove one")
         return names
+
+
+def _safe_folder(folder: str) -> str:
+    """Return ``folder`` normalized; raises ValueError if a run would overwrite the checkout, or misread the name.
+
+    Snakemake empties outputs before it makes them.
+    """
+    place = Path(os.path.realpath(os.path.join(ROOT, folder)))
+    if place == ROOT or place in ROOT.parents:
+        raise ValueError(
+            f"contains the checkout {ROOT}, which a run would overwrite; choose a folder such as results/x"
+        )
+    if place.is_relative_to(ROOT) and place.relative_to(ROOT).parts[0] in CHECKOUT:
+        part = place.relative_to(ROOT).parts[0]
+        raise ValueError(f"is in {part}, a folder of the checkout; choose a folder such as results/x")
+    if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
+        raise ValueError(f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder")
+    return os.path.normpath(folder)
 
 
 def _allowed(location: tuple[str | int, ...]) -> list[str]:
@@ -112,6 +139,10 @@ def _describe(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"{key}: unknown key; allowed: {', '.join(_allowed(location[:-1]))}"
     message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "list_type" and isinstance(first["input"], str | int | float):
+        message = f"expected a list; write [{first['input']}]"
+    if first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"].startswith(NAME):
+        message = f"a name has {NAME_RULE}; rename it"
     if location[0] == "runs" and len(location) == 3 and location[2] != "[key]":
         key, message = ".".join(map(str, location[:2])), "expected the file of a config or its content"
     if first["type"] == SECRET:
@@ -162,16 +193,28 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
 def read_values(path: Path) -> dict[str, Any]:
     """Return the content of a config file, unchecked."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = parse_yaml(decode(path))
     except FileNotFoundError as error:
-        raise UserError(f"{path}: config file not found") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not readable as a config ({getattr(error, 'strerror', None) or error})") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    if values is not None and not isinstance(values, dict):
-        raise UserError(f"{path}: expected a mapping from keys to values")
-    return values or {}
+        raise UserError(f"config file {no_such(path)}") from error
+    except OSError as error:
+        raise UserError(f"{path}: not readable as a config ({error.strerror}); correct CONFIG") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from error
+    if values is None:
+        raise UserError(f"{path}: empty config; write at least one key, such as `seed: 0` (docs/config.md lists all)")
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: expected a mapping from keys to values, such as `seed: 0`")
+    return values
+
+
+def snakemake_config(values: dict[str, Any], files: Iterable[str | Path]) -> Config:
+    """Return the checked config of a run, which Snakemake has read from ``files``.
+
+    They are read again, because Snakemake keeps the last of duplicate keys.
+    """
+    for file in files:
+        read_values(Path(file))
+    return load_config(values)
 
 
 def read_config(path: Path) -> Config:

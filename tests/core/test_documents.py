@@ -1,0 +1,78 @@
+"""YAML and JSON that would be read in two ways is refused; a wrong path names the closest one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.core.documents import no_such, parse_json, parse_yaml
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.text.lexicon import load_lexicon
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: {c: 1, c: 2}\n", "line 2: duplicate key 'c', first in line 2; remove one"),
+        ("a: 1\nb: 2\n'a': 3\n", "line 3: duplicate key 'a', first in line 1"),
+        ("- x: 1\n  x: 1\n", "duplicate key 'x'"),
+        ("a: [", "expected the node content"),
+        ("a: 2026-13-45", "month must be in 1..12"),
+        ("[" * 5000, "nested too deeply"),
+        (
+            "a: " + "1" * 5000,
+            r"111111111111…: 5,000 digits, more than the limit of 40 \(core/limits.py: INTEGER_DIGITS\)",
+        ),
+    ],
+)
+def test_ambiguous_or_invalid_yaml(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        parse_yaml(text)
+    assert "\n" not in str(error.value)
+
+
+def test_a_merged_key_may_be_overridden() -> None:
+    text = "base: &base {in: &inner {<<: {x: 1}, x: 2}, y: 1}\ntop: {<<: *base, y: 3}\nlast: {<<: *inner, x: 4}\n"
+    assert parse_yaml(text) == {"base": {"in": {"x": 2}, "y": 1}, "top": {"in": {"x": 2}, "y": 3}, "last": {"x": 4}}
+    # Aliases of aliases are not followed again and again.
+    bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+    assert len(parse_yaml(bomb)) == 40
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": {"b": 1, "b": 1}}', "duplicate key 'b'; remove one"),
+        ("[" * 100_000, "nested too deeply"),
+        (
+            "[" + "9" * 5000 + "]",
+            r"999999999999…: 5,000 digits, more than the limit of 40 \(core/limits.py: INTEGER_DIG",
+        ),
+        ("{", "line 1 column 2"),
+    ],
+)
+def test_ambiguous_or_invalid_json(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        parse_json(text)
+    assert "\n" not in str(error.value)
+
+
+def test_a_lexicon_with_a_word_twice(tmp_path: Path) -> None:
+    path = tmp_path / "colors.yaml"
+    path.write_text("red: [scarlet]\nblue:\nred: [crimson]\n")
+    with pytest.raises(UserError, match="colors.yaml: .*line 3: duplicate key 'red', first in line 1"):
+        load_lexicon(path)
+
+
+def test_a_wrong_path_names_the_closest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "captions.csv").touch()
+    assert no_such("data/caption.csv") == (
+        f"data/caption.csv: no such file in {tmp_path}; did you mean data/captions.csv?"
+    )
+    assert no_such("dat/captions.csv").endswith("did you mean data?")
+    assert no_such("x/y.csv") == f"x/y.csv: no such file in {tmp_path}; correct the path"
+    assert no_such("data") == "data: is a folder; give the path of a file"
+    assert no_such("data/captions.csv", "folder").startswith("data/captions.csv: no such folder")

@@ -1,0 +1,115 @@
+"""Read text, JSON and YAML that people wrote.
+
+Duplicate keys are refused, because the libraries silently keep the last one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from workflow_scripts.core import limits
+from workflow_scripts.core.errors import UserError
+
+
+def no_such(path: str | Path, what: str = "file") -> str:
+    """Return that ``path`` does not exist, what it is relative to, and the closest name that exists, for an error."""
+    path = Path(path)
+    if what == "file" and path.is_dir():
+        return f"{path}: is a folder; give the path of a file"
+    origin = "" if path.is_absolute() else f" in {Path.cwd()}"
+    missing = next((p for p in (*reversed(path.parents), path) if not p.exists()), path)
+    try:
+        existing = [p.name for p in missing.parent.iterdir()]
+    except OSError:  # not readable
+        existing = []
+    closest = difflib.get_close_matches(missing.name, existing, 1)
+    hint = f"did you mean {missing.with_name(closest[0])}?" if closest else "correct the path"
+    return f"{path}: no such {what}{origin}; {hint}"
+
+
+def decode(path: Path) -> str:
+    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+        raise UserError(f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the content of JSON; raises ValueError, on one line, if it is invalid or ambiguous."""
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_int=_integer)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return pairs as a dict; raises ValueError if a key occurs twice."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        seen = set[str]()
+        duplicate = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"duplicate key {duplicate!r}; remove one")
+    return content
+
+
+def _integer(text: str) -> int:
+    if len(text) > limits.INTEGER_DIGITS:
+        raise ValueError(limits.over("INTEGER_DIGITS", f"{text[:12]}…: {len(text):,} digits"))
+    return int(text)
+
+
+class _Loader(yaml.SafeLoader):
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        for inner in _nodes(node):
+            if isinstance(inner, yaml.MappingNode):
+                _check_keys(inner)
+            elif inner.tag == "tag:yaml.org,2002:int":
+                _integer(inner.value)
+        return node
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the content of YAML; raises ValueError, on one line, if it is invalid or ambiguous."""
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
+    """Yield every node once: aliases repeat nodes."""
+    pending, visited = [root], set[int]()
+    while pending:
+        node = pending.pop()
+        if node is None or id(node) in visited:
+            continue
+        visited.add(id(node))
+        yield node
+        if isinstance(node, yaml.MappingNode):
+            pending += [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            pending += node.value
+
+
+def _check_keys(mapping: yaml.MappingNode) -> None:
+    """Raise YAMLError if a key occurs twice; one that overrides a merged key (``<<``) occurs once."""
+    lines: dict[tuple[str, str], int] = {}
+    for key, _ in mapping.value:
+        if isinstance(key, yaml.ScalarNode):
+            name, line = (key.tag, key.value), key.start_mark.line + 1
+            if name in lines:
+                raise yaml.YAMLError(
+                    f"line {line}: duplicate key {key.value!r}, first in line {lines[name]}; remove one"
+                )
+            lines[name] = line

@@ -1,0 +1,33 @@
+"""Limits on what is read, so that strange or hostile files cannot exhaust memory or disk, or lose digits."""
+
+from __future__ import annotations
+
+# Pixels of an image, which take 3 bytes each. Pillow refuses larger images, too.
+PIXELS = 178_956_970
+# Files in an archive, and bytes of each when unpacked.
+ARCHIVE_MEMBERS = 5_000_000
+ARCHIVE_MEMBER_BYTES = 1 << 33
+# Bytes of an archive's files, relative to the archive's own; text reaches 20. Small archives may have any ratio.
+ARCHIVE_RATIO = 200
+ARCHIVE_SMALL_BYTES = 1 << 28
+# Characters of a cell of a table, and of a caption that is parsed: some 4,000 words.
+CELL = 1_000_000
+CAPTION = 20_000
+# Digits of a whole number in JSON (a 128-bit id has 39), and of one that compclip counts with, which float64 holds.
+INTEGER_DIGITS = 40
+COUNT_DIGITS = 15
+# Beyond it float64 skips whole numbers, so that two ids may become one.
+EXACT_FLOAT = 2**53
+# Parts of a key in a pickle that is a tuple, and bits of one that is a number, so that hashing is fast.
+KEY_PARTS = 8
+KEY_BITS = 64
+
+
+def limit(name: str) -> str:
+    """Name a limit in an error."""
+    return f"the limit of {globals()[name]:,} (core/limits.py: {name})"
+
+
+def over(name: str, what: str) -> str:
+    """Say in an error that ``what`` exceeds a limit."""
+    return f"{what}, more than {limit(name)}"
