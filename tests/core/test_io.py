@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from workflow_scripts.core import io, tables
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.sealed import sealed
 
 SPLITS = pd.DataFrame({"image_id": [f"image {n * 7919 % 5000}" for n in range(5000)], "split": "train"})
 
@@ -150,7 +151,7 @@ def _write_folder(path: Path) -> None:
 
 
 def _write_checkpoint(path: Path) -> None:
-    with io.atomic(path) as temporary, temporary.open("wb") as file:
+    with sealed(path) as file:
         torch.save({"a": torch.zeros(5000)}, file)
 
 

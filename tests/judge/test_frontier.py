@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from workflow_scripts.clip.activations import Activations
 from workflow_scripts.clip.frontier import image_cut, text_cut
 from workflow_scripts.clip.model import construct, find_model
 from workflow_scripts.clip.text_tower import lengths
@@ -115,6 +117,23 @@ def test_training_from_the_frontier_is_training(
         if not key.endswith(("k_proj.bias", "in_proj_bias")):
             moved, off = ((tensor - other[key]).float().norm() for other in (start, weights[0]))
             assert off <= (0.2 if coarse else 2e-3) * moved + 1e-6, key
+
+
+def test_damaged_activations_are_computed_again(tmp_path: Path) -> None:
+    rows, draw = torch.arange(40.0).reshape(10, 4), random.Random(0)
+
+    def opened(batches: list[torch.Tensor]) -> torch.Tensor:
+        kept = Activations(tmp_path / "a.bin", (10, 4), torch.float32, torch.device("cpu"))
+        kept.write(batches, "rows")
+        return kept.open()[torch.arange(10)]
+
+    assert torch.equal(opened([rows[:6], rows[6:]]), rows) and torch.equal(opened([]), rows)
+    whole = (tmp_path / "a.bin").read_bytes()
+    for _ in range(50):
+        raw = bytearray(whole)
+        raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
+        (tmp_path / "a.bin").write_bytes(raw)
+        assert torch.equal(opened([rows]), rows) and (tmp_path / "a.bin").read_bytes() == whole
 
 
 def test_mirrored_images_are_run_whole(train: Train, model: Model, caplog: pytest.LogCaptureFixture) -> None:

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from workflow_scripts.clip.model import build, judge_hash, load_judge
+from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import checkpoint, training
 from workflow_scripts.judge.config import JudgeConfig
@@ -28,12 +29,18 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in FILES}
 
 
+def flip(file: Path, place: int) -> None:
+    raw = bytearray(file.read_bytes())
+    raw[place] ^= 4
+    file.write_bytes(raw)
+
+
 def test_it_learns(train: Train) -> None:
-    log = pd.read_csv(train("judge", epochs=15) / "log.csv")
-    assert list(log["epoch"]) == list(range(1, 16)) and log["step"].iloc[-1] == 15 * 4
-    assert log["loss"].iloc[-1] < 0.5 * log["loss"].iloc[0]
-    assert log["retrieval_seen"].iloc[-1] > 0.3 and log["retrieval_unseen"].iloc[-1] > 0.3  # chance: 1/56
-    assert log["lr"].max() <= 0.01 and log["lr"].iloc[-1] < 0.001
+    rows = pd.read_csv(train("judge", epochs=15) / "log.csv")
+    assert list(rows["epoch"]) == list(range(1, 16)) and rows["step"].iloc[-1] == 15 * 4
+    assert rows["loss"].iloc[-1] < 0.5 * rows["loss"].iloc[0]
+    assert rows["retrieval_seen"].iloc[-1] > 0.3 and rows["retrieval_unseen"].iloc[-1] > 0.3  # chance: 1/56
+    assert rows["lr"].max() <= 0.01 and rows["lr"].iloc[-1] < 0.001
 
 
 def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,14 +75,40 @@ def test_captions_of_a_step_are_distinct_as_far_as_they_go() -> None:
     assert len(set(drawn[:, 2])) == 3 and set(drawn[:, 2]) <= {5, 6, 7, 8}
 
 
-def test_a_damaged_checkpoint_is_ignored(train: Train, tmp_path: Path) -> None:
-    whole = contents(train("judge"))
-    (kept,) = (tmp_path / "cache").rglob("checkpoint.pt")
-    content = kept.read_bytes()
-    # Truncated, and with a hole in its table of contents.
-    for damaged in (content[:100], content[:200] + b"\xff" * 512 + content[712:]):
-        kept.write_bytes(damaged)
-        assert contents(train("judge")) == whole
+def test_damaged_files_of_a_killed_training(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It resumes from the checkpoint before, or starts again, and reads images again, to the same judge."""
+    whole = contents(train("whole", cache="one", epochs=3))
+    # Killed after the second epoch.
+    monkeypatch.setattr(checkpoint, "EVERY", 0)
+    real = checkpoint.Checkpoint.keep
+
+    def killed(self: checkpoint.Checkpoint, rows: list[dict], last: bool) -> None:
+        real(self, rows, last)
+        if len(rows) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(checkpoint.Checkpoint, "keep", killed)
+        train("cut", epochs=3)
+    monkeypatch.setattr(log, "propagate", True)
+    for damaged, resumed in ((["checkpoint.pt"], "epoch 1"), (["checkpoint.pt", "checkpoint_previous.pt"], None)):
+        shutil.copytree(tmp_path / "cache", tmp_path / str(resumed))
+        files = [path for path in (tmp_path / str(resumed)).rglob("*.*") if path.name in damaged or ".bin" in path.name]
+        for file in files:
+            flip(file, file.stat().st_size // 2)
+        caplog.clear()
+        with caplog.at_level("INFO", "compclip"):
+            assert contents(train("cut", cache=str(resumed), epochs=3)) == whole
+        assert len(files) == len(damaged) + 3 and all(f"{file}: damaged; " in caplog.text for file in files)
+        assert f"resumed after {resumed}" in caplog.text if resumed else "resumed" not in caplog.text
+    # A finished one is trained again.
+    for place in (0, 300, -1):
+        (file,) = (tmp_path / "one").rglob("checkpoint.pt")
+        flip(file, place)
+        assert contents(train("whole", cache="one", epochs=3)) == whole
+        assert f"{file}: damaged; " in caplog.text
 
 
 def test_the_checkpoint_of_another_model(train: Train, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import random
 import tarfile
 import tracemalloc
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from PIL import Image
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.sealed import sealed
 from workflow_scripts.specs import chunks, cut_captions, data, sources
 from workflow_scripts.specs.chunks import Chunker
 from workflow_scripts.specs.data import Example, open_examples
@@ -249,9 +251,33 @@ def test_an_index_without_its_times_is_made_again(tmp_path, monkeypatch):
     times.unlink()
     assert open_examples(source, images, MODEL, tmp_path / "cache", 1).identity == before.identity
     assert looked == [1] and times.read_bytes() == kept
-    np.save(times, np.zeros(3, np.int64))
+    with sealed(times) as file:
+        np.save(file, np.zeros(3, np.int64))
     open_examples(source, images, MODEL, tmp_path / "cache", 1)
     assert looked == [1, 1] and times.read_bytes() == kept
+
+
+def test_a_damaged_index_is_made_again(tmp_path, monkeypatch, caplog):
+    source, images = write_json(tmp_path, TEXTS)
+    monkeypatch.setattr(log, "propagate", True)
+
+    def contents():
+        examples = open_examples(source, images, MODEL, tmp_path / "cache", 1)
+        return [examples[number][1:] for number in range(len(examples))], examples.identity, examples.summary
+
+    before = contents()
+    files = [path for path in (tmp_path / "cache" / "specs").glob("*_*.*")]
+    assert len(files) == 3
+    draw = random.Random(0)
+    for file in files:
+        whole = file.read_bytes()
+        for _ in range(5):
+            raw = bytearray(whole)
+            raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
+            file.write_bytes(raw)
+            assert contents() == before and file.read_bytes() == whole
+            assert f"{file}: damaged; " in caplog.text
+            caplog.clear()
 
 
 def test_a_changed_source_is_read_again(tmp_path):

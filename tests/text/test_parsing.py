@@ -14,7 +14,7 @@ import pytest
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.text import parsing
-from workflow_scripts.text.parsing import fill
+from workflow_scripts.text.parsing import fill, values
 
 
 class Shout:
@@ -45,6 +45,18 @@ def test_each_distinct_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert sizes == [4, 3, 0, 3]
     if processes == 1:
         assert parser.seen == list("abcdefg")
+
+
+def test_what_is_lost_in_between_is_parsed_again(tmp_path: Path) -> None:
+    """A damaged page may cost the values of texts that were there a moment ago."""
+    parser, texts = Shout(), ["a", "b", " ", "a", "c"]
+    with Cache(tmp_path / "c.sqlite") as cache:
+        fill(parser, cache, [texts], 1)
+        cache.db.execute("DELETE FROM entries WHERE key = ?", parser.keys("b"))
+        cache.db.execute("UPDATE entries SET value = x'00' WHERE key = ?", parser.keys("c"))
+        for _ in range(2):
+            assert values(parser, cache, texts) == [b"A", b"B", None, b"A", b"C"]
+    assert parser.seen == ["a", "b", "c", "b", "c"]
 
 
 def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ import torch
 
 from workflow_scripts.clip.device import is_gpu
 from workflow_scripts.core.disk import check_space
-from workflow_scripts.core.io import atomic
 from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.sealed import is_whole, sealed
 
 GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 
@@ -24,12 +24,12 @@ class Activations:
         self.size = math.prod(shape) * dtype.itemsize
 
     def write(self, batches: Iterable[torch.Tensor], what: str) -> None:
-        """Write the file from ``batches`` of rows in order, after reporting its size; keep one that exists."""
-        if self.file.is_file():
+        """Write the file from ``batches`` of rows in order, after reporting its size; keep one that is whole."""
+        if is_whole(self.file, "computed again"):
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
         check_space(self.size, self.file.parent, f"computing the frozen part once: {what}")
-        with atomic(self.file) as temporary, temporary.open("wb") as file, Progress(self.shape[0], "rows") as progress:
+        with sealed(self.file) as file, Progress(self.shape[0], "rows") as progress:
             for batch in batches:
                 file.write(batch.cpu().contiguous().view(torch.uint8).numpy().data)
                 progress.add(len(batch))

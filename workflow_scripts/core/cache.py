@@ -130,8 +130,9 @@ class Cache:
 
     def _remove_damaged(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> None:
         """Close and remove a damaged file; raise ``error`` if it has another cause."""
-        # SQLite's message about damaged bytes may not be UTF-8.
-        code = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else getattr(error, "sqlite_errorcode", 0)
+        code = getattr(error, "sqlite_errorcode", 0)
+        if isinstance(error, UnicodeDecodeError):  # of SQLite's message, which contains damaged bytes
+            code = sqlite3.SQLITE_CORRUPT
         read_only = code & 0xFF == sqlite3.SQLITE_READONLY
         if not code or code & 0xFF in _SURROUNDINGS or (read_only and not os.access(self.path, os.W_OK)):
             raise error

@@ -13,7 +13,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.pairs.engine import Extractor, decode_tree
 from workflow_scripts.pairs.tree import Tree
-from workflow_scripts.text.parsing import fill
+from workflow_scripts.text.parsing import fill, values
 
 # Texts in memory at once.
 BATCH = 4096
@@ -57,9 +57,7 @@ def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str], proces
 
     def trees() -> Iterable[Tree]:
         for batch in batches:
-            keys = extractor.keys(batch)
-            values = cache.get(list(dict.fromkeys(keys)))
-            # Blank texts are not in the cache.
-            yield from (decode_tree(values[k]) if k in values else Tree([], [], []) for k in keys)
+            for value in values(extractor, cache, batch):
+                yield Tree([], [], []) if value is None else decode_tree(value)
 
     return plant(trees())

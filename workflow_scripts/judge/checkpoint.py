@@ -12,7 +12,7 @@ from torch import nn
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import atomic
+from workflow_scripts.core.sealed import is_whole, sealed
 
 EVERY = 20.0  # seconds between two checkpoints: the work that a kill may cost
 
@@ -32,6 +32,8 @@ def moving(model: nn.Module) -> set[str]:
 class Checkpoint:
     """The state of a training in ``file``. The last one stays, so that a finished training is not repeated.
 
+    Until then the one before is kept, in case the disk damages ``file``.
+
     ``unit`` is what a row of the log stands for. At most ``fraction`` of the time is for writing checkpoints.
     """
 
@@ -45,6 +47,7 @@ class Checkpoint:
         fraction: float = math.inf,
     ) -> None:
         self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
+        self.previous = file.with_stem(f"{file.stem}_previous")
         self.names, self.fraction = moving(model), fraction
         self.written, self.cost = time.monotonic(), 0.0
 
@@ -59,24 +62,27 @@ class Checkpoint:
             "scaler": self.scale.state_dict(),
             "rows": rows,
         }
-        # Into an open file, because only then does torch report a full disk.
-        with atomic(self.file) as temporary, temporary.open("wb") as file:
+        with sealed(self.file) as file:
             torch.save(state, file)
+            if self.file.is_file():
+                self.file.replace(self.previous)
+        if last:
+            self.previous.unlink(missing_ok=True)
         self.written = time.monotonic()
         self.cost = self.written - begun
 
     def resume(self) -> list[dict[str, Any]]:
-        """Load the state, if there is one, and return the rows of the finished units; a damaged file counts as none."""
-        if not self.file.is_file():
+        """Load the last undamaged state, if there is one, and return the rows of the finished units."""
+        if is_whole(self.file, "resuming from the checkpoint before it, if there is one"):
+            file = self.file
+        elif is_whole(self.previous, "the training starts again"):
+            file = self.previous
+        else:
             return []
-        try:
-            state = torch.load(self.file, map_location="cpu", weights_only=True)
-        except Exception:  # a damaged pickle raises almost anything
-            log.warning("%s: damaged; the training starts again", self.file)
-            return []
+        state = torch.load(file, map_location="cpu", weights_only=True)
         shapes = {name: tensor.shape for name, tensor in self._state().items()}
         if shapes != {name: tensor.shape for name, tensor in state["model"].items()}:
-            raise UserError(f"{self.file}: checkpoint of another model; delete it, then run again")
+            raise UserError(f"{file}: checkpoint of another model; delete it, then run again")
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.scale.load_state_dict(state["scaler"])

@@ -21,8 +21,8 @@ from workflow_scripts.clip.model import Judge
 from workflow_scripts.clip.pixels import Item, Preprocess
 from workflow_scripts.clip.precision import autocast
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import atomic
 from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.sealed import is_whole, sealed
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.parallel import Group
 
@@ -40,8 +40,7 @@ def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, fil
     log.info("reading %d images; their pixels take %.0f MB in %s", len(items), math.prod(shape) / 1e6, file.parent)
     # Not through a memory map, which on a full disk kills the process without an error.
     with (
-        atomic(file) as temporary,
-        temporary.open("wb") as pixels,
+        sealed(file) as pixels,
         ThreadPoolExecutor(threads) as pool,
         Progress(len(items), "images") as progress,
     ):
@@ -77,7 +76,7 @@ class Feed:
         if self.image_cut:
             return self._frozen_images(self.image_cut, items, self._file(name))
         judge, file = self.judge, self._file(name)
-        if self.group.first and not file.is_file():
+        if self.group.first and not is_whole(file, "read again"):
             read_pixels(items, judge.preprocess, judge.threads, file)
         self.group.wait()
         pixels = np.memmap(file, np.uint8, "r", shape=(len(items), *judge.preprocess.size, 3))

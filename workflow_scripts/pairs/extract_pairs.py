@@ -24,7 +24,7 @@ from workflow_scripts.pairs.occurrences import Occurrence
 from workflow_scripts.pairs.steps import ExtractPairs
 from workflow_scripts.text.language import identity
 from workflow_scripts.text.lexicon import load_lexicon
-from workflow_scripts.text.parsing import fill
+from workflow_scripts.text.parsing import fill, values
 
 BATCH = 4096  # captions in memory at once
 MAX_CHARACTERS = 20_000
@@ -65,13 +65,11 @@ def extract(path: Path, extractor: Extractor, cache: Cache, processes: int, outp
     distinct = array("Q")
     with table_writer(output, PAIRS) as write:
         for batch in read_batches(path):
-            keys = extractor.keys(batch["text"])
-            blank = (batch["text"].str.strip() == "").tolist()
-            values = cache.get(list(dict.fromkeys(k for k, b in zip(keys, blank, strict=True) if not b)))
-            known = {k: decode(value) for k, value in values.items()}
-            found = [[] if b else known[k] for k, b in zip(keys, blank, strict=True)]
-            distinct.extend(int.from_bytes(k[:8], "big") for k in keys)
-            count["empty"] += sum(blank)
+            encoded = values(extractor, cache, batch["text"].tolist())
+            decoded = {value: decode(value) for value in set(encoded) if value is not None}
+            found = [[] if value is None else decoded[value] for value in encoded]
+            distinct.extend(int.from_bytes(k[:8], "big") for k in extractor.keys(batch["text"]))
+            count["empty"] += encoded.count(None)
             count["with_pairs"] += sum(map(bool, found))
             relations.update(o.relation for occurrences in found for o in occurrences)
             if any(found):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.code import code_hash
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.specs.phrases import PARSED, chunk_ends, with_rest
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import identity, load_language
@@ -79,9 +78,5 @@ def chunk_all(texts: Iterable[str], model: str | Chunker, cache: Cache, processe
     remaining = iter(texts)
     while batch := list(islice(remaining, READ_AHEAD * parsing.CHUNK * processes)):
         parsing.fill(chunker, cache, [batch], processes)
-        keys = chunker.keys(batch)
-        values = cache.get(list(dict.fromkeys(keys)))
-        for k, text in zip(keys, batch, strict=True):
-            if k not in values and text.strip():
-                raise UserError(f"{cache.path}: entries were removed while the step ran; run again")
-            yield json.loads(values[k]) if k in values else []
+        for value in parsing.values(chunker, cache, batch):
+            yield [] if value is None else json.loads(value)

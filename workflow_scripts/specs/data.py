@@ -25,8 +25,8 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.io import atomic
 from workflow_scripts.core.progress import track
+from workflow_scripts.core.sealed import SEAL, Sealing, is_whole, sealed
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs.chunks import chunk_all, context
 from workflow_scripts.specs.sources import (
@@ -122,7 +122,8 @@ def _index_entries(source: Path, folder: Path, index: Path) -> Path:
     code = code_hash("workflow_scripts.specs.sources:read_entries", "workflow_scripts.specs.sources:check_images")
     name = key(code, str(folder.resolve()), *stamps).hex()
     entries, times = index / f"entries_{name}.arrow", index / f"times_{name}.npy"
-    if entries.is_file() and times.is_file() and not _changed(entries, np.load(times), folder):
+    again = "the source is indexed again"
+    if is_whole(entries, again) and is_whole(times, again) and not _changed(entries, np.load(times), folder):
         return entries
     size = sum(file.stat().st_size for file in files)
     log.info("%s: %.0f MB; indexing captions and images, some hundred images a second", source, size / 1e6)
@@ -134,30 +135,29 @@ def _index_entries(source: Path, folder: Path, index: Path) -> Path:
             yield entry[:-1]
 
     # The times are moved into place last: a run killed in between leaves outdated times and starts again.
-    with atomic(times) as temporary_times:
-        with atomic(entries) as temporary:
-            _write(temporary, ENTRIES, track(rows(), None, "examples"))
-        with temporary_times.open("wb") as file:
-            np.save(file, np.asarray(modified))
+    with sealed(times) as times_file:
+        with sealed(entries) as file:
+            _write(file, ENTRIES, track(rows(), None, "examples"))
+        np.save(times_file, np.asarray(modified))
     return entries
 
 
 def _index_chunks(entries: Path, model: str, index: Path, processes: int) -> Path:
     """Return the file of the ends of the chunks of all captions in ``entries``, made if it is absent."""
     ends = index / f"ends_{key(context(model), fingerprint(entries)).hex()}.arrow"
-    if not ends.is_file():
+    if not is_whole(ends, "the captions are cut again"):
         table = _mapped(entries)
         log.info("cutting %d captions into chunks; %d processes, about a hundred a second each", len(table), processes)
-        with Cache(index / "chunks.sqlite") as cache, atomic(ends) as temporary:
+        with Cache(index / "chunks.sqlite") as cache, sealed(ends) as file:
             texts = ("" if row["fault"] else row["text"] for row in _rows(table.select(["text", "fault"])))
             chunks = track(chunk_all(texts, model, cache, processes), len(table), "captions")
-            _write(temporary, ENDS, ((caption,) for caption in chunks))
+            _write(file, ENDS, ((caption,) for caption in chunks))
     return ends
 
 
 def _mapped(file: Path) -> arrow.Table:
     with arrow.memory_map(str(file)) as mapped:
-        return arrow.ipc.open_file(mapped).read_all()
+        return arrow.ipc.open_file(mapped.read_buffer(mapped.size() - SEAL)).read_all()
 
 
 def _rows(table: arrow.Table) -> Iterator[dict[str, Any]]:
@@ -174,9 +174,9 @@ def _changed(entries: Path, times: np.ndarray, folder: Path) -> bool:
     )
 
 
-def _write(path: Path, schema: arrow.Schema, rows: Iterable[tuple]) -> None:
+def _write(file: Sealing, schema: arrow.Schema, rows: Iterable[tuple]) -> None:
     """Write rows, which may be too many for memory, uncompressed, so that the file can be memory-mapped."""
     rows = iter(rows)
-    with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, schema) as writer:
+    with arrow.ipc.new_file(file, schema) as writer:
         while batch := list(islice(rows, ROWS_WRITTEN)):
             writer.write_batch(arrow.record_batch(list(map(list, zip(*batch, strict=True))), schema=schema))
