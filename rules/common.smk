@@ -61,7 +61,9 @@ def step(name, *code, **given):
     def words(wildcards, input, output):
         paths = {*input.keys(), *output.keys()}
         own = {key: value for key, value in values(wildcards).items() if key not in paths}
-        return command(name, CONFIG, dict(input.items()), dict(output.items()), own)
+        reads = {**dict(input.items()), "also_reads": list(input)}
+        writes = {**dict(output.items()), "also_writes": list(output)}
+        return command(name, CONFIG, reads, writes, own)
 
     return {
         "code": code_hash(f"workflow_scripts.{name}", *code),

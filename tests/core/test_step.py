@@ -65,6 +65,13 @@ def test_what_a_rule_passes_is_what_the_step_gets() -> None:
     )  # fmt: skip
 
 
+def test_a_rule_passes_the_paths_that_its_step_does_not_name() -> None:
+    parsed = step.parse(Draw, command(also_reads=["a b.parquet", "x,y", "z", "q", "r"]), "draw")
+    assert parsed.also_reads == [Path("q"), Path("r")] and parsed.also_writes == []
+    assert set(map(str, parsed.paths("input"))) == {"a b.parquet", "x,y", "z", "q", "r"}
+    assert parsed.paths("output") == [Path("r.json")]
+
+
 def test_a_step_follows_only_the_settings_that_it_takes() -> None:
     assert step.config_keys(Draw) == ["cache", "part.low", "part.words", "seed"]
     words = command()

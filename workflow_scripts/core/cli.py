@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from workflow_scripts.core import digests
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.lock import locked
-from workflow_scripts.core.step import parse
+from workflow_scripts.core.step import PACKAGE, Step, parse
 
 log = logging.getLogger("compclip")
 
@@ -63,18 +64,31 @@ def _alone(log_file: Path | None) -> AbstractContextManager[object]:
     return locked(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
 
 
+def _run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
+    """Run ``main`` between the check of its inputs and the record of its outputs."""
+    # Of several processes that train together, the first checks and records.
+    first = os.environ.get("RANK", "0") == "0"
+    if first:
+        digests.check(step.paths("input"))
+    main(step)
+    if first:
+        for path in step.paths("output"):
+            digests.record(path, program.removeprefix(f"{PACKAGE}."))
+
+
 def run(main: Callable[[Any], None]) -> None:
     """Run ``main``, whose argument is annotated with the step's class; on failure print one line and exit with 1."""
     declared = next(iter(get_type_hints(main).values()))
     specification = sys.modules["__main__"].__spec__
+    program = specification.name if specification else sys.argv[0]
     start_logging()
     log_file = None
     try:
-        step = parse(declared, sys.argv[1:], specification.name if specification else sys.argv[0])
+        step = parse(declared, sys.argv[1:], program)
         log_file = step.log
         with _alone(log_file):
             start_logging(log_file)
-            main(step)
+            _run_checked(main, step, program)
     except KeyboardInterrupt:
         log.error("interrupted; run again to resume")
         sys.exit(130)

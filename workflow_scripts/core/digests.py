@@ -71,7 +71,7 @@ def digests(path: Path) -> dict[str, str]:
 def record(path: Path, step: str) -> None:
     """Record an artifact as ``step`` has written it; without one, remove its record."""
     file = record_file(path)
-    if os.path.lexists(path):
+    if path.is_file() or path.is_dir():
         write_json({"step": step, "files": digests(path)}, file)
     else:
         file.unlink(missing_ok=True)

@@ -23,6 +23,7 @@ from workflow_scripts.core.errors import UserError
 
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 # Rows of a table that become Python objects at the same time.
 ROWS_PER_BATCH = 1 << 15
 
@@ -162,18 +163,36 @@ def write_table(table: pd.DataFrame, path: str | Path, schema: pa.DataFrameSchem
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
     """Write Parquet without a check: for tables that only their source knows (``scenes``)."""
     with atomic(path) as temporary:
-        table.reset_index(drop=True).to_parquet(temporary, index=False, compression="zstd")
+        table.reset_index(drop=True).to_parquet(temporary, index=False, **PARQUET)
 
 
 def read_table(path: str | Path, schema: pa.DataFrameSchema, columns: list[str] | None = None) -> pd.DataFrame:
     """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
+    return check_table(read_frame(path, columns), schema.select_columns(columns) if columns else schema, path)
+
+
+def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
+    """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
+    with _parquet_errors(path):
+        return pd.read_parquet(path, columns=columns, page_checksum_verification=True)
+
+
+def read_frames(path: str | Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+    """Yield Parquet as ``read_frame`` reads it, so many rows at a time."""
+    with _parquet_errors(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        for batch in file.iter_batches(rows, columns=columns):
+            yield batch.to_pandas()
+
+
+@contextmanager
+def _parquet_errors(path: str | Path) -> Iterator[None]:
     try:
-        table = pd.read_parquet(path, columns=columns)
-    except (arrow.ArrowInvalid, OSError) as error:
-        if isinstance(error, FileNotFoundError):  # pandas gives only the name
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
-        raise UserError(f"{path}: not a readable Parquet file ({error}); delete it and run again") from error
-    return check_table(table, schema.select_columns(columns) if columns else schema, path)
+        yield
+    except FileNotFoundError as error:  # pandas gives only the name
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: not a readable Parquet file ({reason}); delete it and run again") from error
 
 
 @contextmanager
@@ -187,7 +206,7 @@ def table_writer(path: str | Path, schema: pa.DataFrameSchema) -> Iterator[Any]:
             checked = check_table(frame, schema, path).reset_index(drop=True)
             part = arrow.Table.from_pandas(checked, preserve_index=False)
             if writer is None:
-                writer = pq.ParquetWriter(temporary, part.schema, compression="zstd")
+                writer = pq.ParquetWriter(temporary, part.schema, **PARQUET)
             writer.write_table(part.cast(writer.schema))
 
         try:

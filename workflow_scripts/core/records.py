@@ -106,7 +106,7 @@ def _separator(columns: Sequence[str], suffix: str) -> str:
 
 def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_settings import CliApp, SettingsError
+from pydantic_settings import CliApp, CliSuppress, SettingsError
 
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import SECRET, Section
@@ -58,6 +58,15 @@ class Step(BaseModel):
     follows: ClassVar[tuple[str, ...]] = ()
 
     log: Path | None = Field(None, description="file for the log, tracebacks included")
+    # The rule's paths that no other field takes, because the step finds them by their layout.
+    also_reads: CliSuppress[list[Input]] = Field([], description="further inputs, which are checked")
+    also_writes: CliSuppress[list[Output]] = Field([], description="further outputs, which are recorded")
+
+    def paths(self, role: str) -> list[Path]:
+        """Return the paths of all fields with a role, ``input`` or ``output``."""
+        marks = {name: _mark(field, Role) for name, field in type(self).model_fields.items()}
+        values = [getattr(self, name) for name, mark in marks.items() if mark and mark.name == role]
+        return [path for value in values if value for path in (value if isinstance(value, list) else [value])]
 
 
 S = TypeVar("S", bound=Step)
@@ -109,14 +118,26 @@ def _setting(config: BaseModel, key: Key, field: FieldInfo) -> Any:
     return value
 
 
+def _list(found: Any) -> list[str]:
+    """Return a rule's path or paths of one name."""
+    return [found] if isinstance(found, str) else list(found or [])
+
+
 def _paths(found: Any, field: FieldInfo) -> Any:
     """Return a rule's path or paths as the field takes them: a list, or the only one."""
-    paths = [found] if isinstance(found, str) else list(found or [])
+    paths = _list(found)
     if any(get_origin(t) is list for t in _types(field.annotation)):
         return paths
     if len(paths) > 1:
         raise UserError(f"expected one path, got {len(paths)}: {', '.join(paths)}")
     return paths[0] if paths else None
+
+
+def _rest(declared: Mapping[str, FieldInfo], paths: Mapping[str, Any], all_paths: str) -> list[str]:
+    """Return the paths of a rule that no field takes of those under ``all_paths``."""
+    names = [name for name, field in declared.items() if _mark(field, Role) and name != all_paths]
+    passed = {path for name in names for path in _list(paths.get(name))}
+    return [path for path in _list(paths.get(all_paths)) if path not in passed]
 
 
 def _words(name: str, value: Any) -> list[str]:
@@ -138,20 +159,26 @@ def command(
 
     Args:
         config: the checked config.
-        inputs: the rule's named inputs; what the step does not declare is passed over.
-        outputs: the rule's named outputs, likewise.
+        inputs: the rule's inputs by name; under ``also_reads`` all of them, of which the rest is passed.
+        outputs: the rule's outputs, likewise; under ``also_writes`` all of them.
         given: values of fields that are neither a path of the rule nor a key of the config.
 
     Raises:
         UserError: a required field has no value, or a field takes one path and the rule has several.
     """
     words = [f"{PACKAGE}.{name}"]
-    for field_name, field in declaration(name).model_fields.items():
+    declared = declaration(name).model_fields
+    for field_name, field in declared.items():
         role, key = _mark(field, Role), _mark(field, Key)
         if field_name in given:
             value = given[field_name]
         elif role:
-            value = _paths((inputs if role.name == "input" else outputs).get(field_name), field)
+            paths = inputs if role.name == "input" else outputs
+            value = (
+                _rest(declared, paths, field_name)
+                if field_name in Step.model_fields
+                else _paths(paths.get(field_name), field)
+            )
         else:
             value = _setting(config, key, field) if key else None
         if value is None and field.is_required():

@@ -14,7 +14,7 @@ import pandas as pd
 
 from workflow_scripts.core import seeds, tables
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_table
+from workflow_scripts.core.io import read_frame, read_table
 from workflow_scripts.core.progress import track
 from workflow_scripts.dataset.sketch.draw import draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
@@ -83,7 +83,7 @@ def _train(context: Context) -> pd.Series:
 
 def train_birds(context: Context) -> list[Scene]:
     """Return the scenes of the images of train, in the order of their ids."""
-    scenes = pd.read_parquet(context.tables["scenes"])
+    scenes = read_frame(context.tables["scenes"])
     rows = scenes[scenes.image_id.isin(_train(context))].sort_values("image_id")[list(ATTRIBUTES)]
     return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
@@ -97,7 +97,7 @@ def train_pairs(context: Context) -> Counter[tuple[str, str]]:
 
 def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> Generated:
     """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's images."""
-    facts, swapped = pd.read_parquet(context.tables["facts"]), read_table(context.tables["swapped"], tables.SWAPPED)
+    facts, swapped = read_frame(context.tables["facts"]), read_table(context.tables["swapped"], tables.SWAPPED)
     size = int(read_table(context.tables["images"], tables.IMAGES, ["width"]).width.max())
     statements = prompt_statements(prompts, facts, swapped, context.composition)
     birds = train_birds(context)

@@ -16,7 +16,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import table_writer, write_json
+from workflow_scripts.core.io import read_frames, table_writer, write_json
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.tables import PAIRS, RELATIONS
 from workflow_scripts.pairs.engine import Extractor, decode
@@ -32,9 +32,7 @@ MAX_CHARACTERS = 20_000
 
 def read_batches(path: Path) -> Iterator[pd.DataFrame]:
     """Yield image_id, caption_id and text of the captions, in order, a batch at a time."""
-    file = pq.ParquetFile(path)
-    for batch in file.iter_batches(batch_size=BATCH, columns=["image_id", "caption_id", "text"]):
-        frame = batch.to_pandas()
+    for frame in read_frames(path, ["image_id", "caption_id", "text"], BATCH):
         long = frame[frame["text"].str.len() > MAX_CHARACTERS]
         if len(long):
             first = long.iloc[0]

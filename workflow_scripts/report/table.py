@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.io import read_frame, read_json, read_table
 from workflow_scripts.core.layout import ORACLE, Layout
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
@@ -87,7 +87,7 @@ def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
 
 def load_all_scores(layout: Layout, generators: Sequence[str], oracle: Sequence[str]) -> list[Scored]:
     """Return the scores of a composition by generator, then by split, the trained judge's before the oracle's."""
-    swapped = pd.read_parquet(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
+    swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
     scores: list[Scored] = []
     for generator in generators:
         own = load_scores(layout.scores(generator), swapped)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.core import cli
+from workflow_scripts.core.io import read_frame
 from workflow_scripts.core.rounding import rounded
 from workflow_scripts.score import oracle, scores
 from workflow_scripts.score.entries import EntrySet, number
@@ -72,8 +73,8 @@ def score_set(
 
 def main(step: ScoreOracle) -> None:
     inputs = scores.load_inputs(step)
-    scenes, facts = pd.read_parquet(step.scenes), pd.read_parquet(step.facts)
-    drawn = pd.read_parquet(step.drawn) if step.drawn else None
+    scenes, facts = read_frame(step.scenes), read_frame(step.facts)
+    drawn = read_frame(step.drawn) if step.drawn else None
     original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.swapped)
     scored = {part.name: score_set(step, inputs, part, scenes, drawn, original, swapped) for part in inputs.sets}
     scores.write_scores(step, inputs, scored, {"judge": "oracle", "judge_hash": None}, f"{step.generator} (oracle)")

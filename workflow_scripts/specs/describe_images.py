@@ -11,7 +11,7 @@ import pandas as pd
 from workflow_scripts.core import cli, tables
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.io import read_frame, read_table, write_table
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.dataset.sketch.description import count_values, describe, grow, shorten
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice
@@ -54,7 +54,7 @@ def describe_all(scenes: pd.DataFrame, seed: int) -> dict[str, Description]:
 
 
 def main(step: DescribeImages) -> None:
-    scenes = pd.read_parquet(step.scenes).sort_values("image_id", ignore_index=True)
+    scenes = read_frame(step.scenes).sort_values("image_id", ignore_index=True)
     paths = read_table(step.images, tables.IMAGES).set_index("image_id")["path"]
     splits = divide(scenes["image_id"].tolist(), step.test, step.seed)
     descriptions = describe_all(scenes, step.seed)

@@ -14,7 +14,7 @@ from PIL import Image
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import atomic, write_text
+from workflow_scripts.core.io import atomic, read_frame, write_text
 from workflow_scripts.plot.drawing import name_rows, note, save, size, style
 from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, text_table
 from workflow_scripts.specs.steps import DrawSpecs
@@ -136,7 +136,7 @@ def main(step: DrawSpecs) -> None:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
     write_text(text_table(table), step.text)
     values, gains = table[table["against"] == ""], table[table["against"] != ""]
-    steps = pick_growing(pd.read_parquet(step.similarities))
+    steps = pick_growing(read_frame(step.similarities))
     image = steps["image"].iloc[0]
     with style():
         title = "How each judge tells right details from wrong ones"

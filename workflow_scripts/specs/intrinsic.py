@@ -175,7 +175,11 @@ def _saved_rows(folder: Path) -> Iterator[dict[str, Any]]:
         files = [folder / shard["filename"] for shard in read_json(folder / "state.json")["_data_files"]]
         batches: Iterable[arrow.RecordBatch] = (batch for file in files for batch in _arrow(file))
     elif files := sorted(folder.glob("*.parquet")):
-        batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(1000))
+        batches = (
+            batch
+            for file in files
+            for batch in pq.ParquetFile(file, page_checksum_verification=True).iter_batches(1000)
+        )
     else:
         raise UserError(
             f"{folder}: neither a table nor a saved data set (state.json with .arrow files, or .parquet files)"

@@ -126,7 +126,7 @@ def _sharegpt4v(record: dict[str, Any]) -> tuple[Any, Any]:
 
 def _parquet(file: Path) -> Iterator[Entry]:
     try:
-        with pq.ParquetFile(file) as table:
+        with pq.ParquetFile(file, page_checksum_verification=True) as table:
             columns = table.schema_arrow.names
             for column in ("image", "text"):
                 if column not in columns:
@@ -134,7 +134,7 @@ def _parquet(file: Path) -> Iterator[Entry]:
             batches = table.iter_batches(PARQUET_ROWS, columns=["image", "text"])
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
                 yield _entry(file, number, row["image"], row["text"])
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, OSError) as error:
         raise UserError(f"{file}: not a readable Parquet file ({_reason(error)}); download it again") from error
 
 
