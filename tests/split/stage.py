@@ -11,7 +11,7 @@ import yaml
 
 from tests.split.split_worlds import COLORS, NOUNS, world
 from workflow_scripts.core.io import write_table
-from workflow_scripts.core.step import declaration
+from workflow_scripts.core.step import Step, declaration
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 
 FILES = {
@@ -49,7 +49,7 @@ def run(step: str, folder: Path, /, **given: Any) -> None:
     known["summary"] = folder / f"{SUMMARIES.get(step)}.json"
     for name, field in fields.items():
         is_path = "Path" in str(field.annotation) and (name not in OPTIONAL or field.is_required())
-        if is_path and name not in known:
+        if is_path and name not in {*known, *Step.model_fields}:
             known[name] = folder / FILES.get(name, f"{name}.parquet")
     known = {name: value for name, value in (known | given).items() if name in fields}
     import_module(f"workflow_scripts.split.{step}").main(declaration(f"split.{step}")(**known))

@@ -21,6 +21,8 @@ FOLDER = ".digests"
 BYTES_PER_READ = 1 << 20
 # Files that a thread hashes at a time: a folder may contain 100,000 small images.
 FILES_PER_TASK = 64
+# Reading waits on network file systems; more threads would slow down small files.
+THREADS = 4
 
 
 class Record(BaseModel):
@@ -50,22 +52,26 @@ def sha256(file: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _files(folder: Path) -> Iterator[str]:
+def _files(folder: str, below: str = "") -> Iterator[str]:
     """Yield the path of each file below ``folder``; hidden ones belong to tools."""
-    for place, folders, names in os.walk(folder):
-        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (os.path.join(place, name) for name in [*names, *links] if not name.startswith("."))
+    with os.scandir(os.path.join(folder, below)) as entries:
+        for entry in entries:
+            if not entry.name.startswith("."):
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _files(folder, f"{below}{entry.name}/")
+                else:
+                    yield below + entry.name
 
 
 def digests(path: Path) -> dict[str, str]:
     """Return the digest of each file of an artifact by its path below it; every byte is read."""
-    files = sorted(_files(path)) if path.is_dir() else [str(path)]
-    tasks = [files[start : start + FILES_PER_TASK] for start in range(0, len(files), FILES_PER_TASK)]
-    with ThreadPoolExecutor() as threads:
-        hashed = [digest for part in threads.map(lambda task: [*map(sha256, task)], tasks) for digest in part]
-    names = (Path(os.path.relpath(file, path)).as_posix() for file in files)
-    return {name: digest for name, digest in zip(names, hashed, strict=True) if digest}
+    if not path.is_dir():
+        return {".": digest} if (digest := sha256(path)) else {}
+    names = sorted(_files(str(path)))
+    tasks = [names[start : start + FILES_PER_TASK] for start in range(0, len(names), FILES_PER_TASK)]
+    with ThreadPoolExecutor(THREADS) as threads:
+        parts = threads.map(lambda task: [(name, sha256(os.path.join(path, name))) for name in task], tasks)
+        return {name: digest for part in parts for name, digest in part if digest}
 
 
 def record(path: Path, step: str) -> None:
