@@ -77,7 +77,10 @@ def measure(name: str, folder: Path, /, **given: Any) -> dict[str, float]:
     """
     declared = declaration(name)
     config = Config.model_validate({"cache": str(folder / "cache")})
-    paths = {field: str(folder / FILES.get(field, f"{field}.parquet")) for field in declared.model_fields.keys() - Step.model_fields}
+    paths = {
+        field: str(folder / FILES.get(field, f"{field}.parquet"))
+        for field in declared.model_fields.keys() - Step.model_fields
+    }
     known = {"dataset": DATASET, "composition": COMPOSITION, "generator": GENERATOR, **given}
     own = {field: value for field, value in known.items() if field in declared.model_fields}
     absent = {field: None for field in ABSENT}

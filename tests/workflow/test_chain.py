@@ -13,10 +13,10 @@ from typing import get_type_hints
 
 import pytest
 
-from benchmarks.digests import digests
+from benchmarks.digests import digests as digests_of
 from tests.workflow.conftest import SMALL
 from tests.workflow.test_envs import rules
-from workflow_scripts.core import cli, code, disk, errors, lock, progress
+from workflow_scripts.core import cli, code, digests, disk, errors, lock, progress
 from workflow_scripts.core.code import ROOT, UNDECISIVE
 from workflow_scripts.core.step import parse
 from workflow_scripts.workflow.graph import Job, jobs
@@ -34,8 +34,8 @@ def in_order(planned: list[Job]) -> Iterator[Job]:
         yield ready
 
 
-def run_chain(folder: Path) -> dict[str, str]:
-    """Run the steps of the small config in the order of the workflow; return the digests of the artifacts."""
+def run_chain(folder: Path) -> Path:
+    """Run the steps of the small config in the order of the workflow; return the folder."""
     config = folder / "config.yaml"
     config.write_text(TINY.format(results=folder / "results", cache=folder / "cache"))
     for job in in_order(jobs(config)):
@@ -43,17 +43,24 @@ def run_chain(folder: Path) -> dict[str, str]:
         module = importlib.import_module(words[2])
         declared = next(iter(get_type_hints(module.main).values()))
         with contextlib.chdir(ROOT):
-            module.main(parse(declared, words[3:], words[2]))
-    return dict(digests(folder / "results"))
+            cli.run_checked(module.main, parse(declared, words[3:], words[2]), words[2])
+    return folder
+
+
+def records_of(folder: Path) -> dict[str, bytes]:
+    """Return the records of digests of a chain, by their paths."""
+    files = sorted((folder / "results").rglob(f"{digests.FOLDER}/*"))
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_chain(tmp_path_factory.mktemp("chain"))
 
 
-def test_the_chain_ends_in_the_table_and_the_page(made: dict[str, str]) -> None:
-    assert {"table.csv", "comparisons.csv", "report.html", "sketch/color/audit.json"} <= made.keys()
+def test_the_chain_ends_in_the_table_and_the_page(made: Path) -> None:
+    files = {name for name, _ in digests_of(made / "results")}
+    assert {"table.csv", "comparisons.csv", "report.html", "sketch/color/audit.json"} <= files
 
 
 @pytest.fixture
@@ -72,6 +79,7 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
         (disk.shutil, "disk_usage", lambda folder: (0, 0, sys.maxsize)),
         (progress.Progress, "add", nothing),
         (lock, "locked", free),
+        (digests, "check", nothing),
         (errors.UserError, "__str__", lambda self: "another text"),
     ]
     for owner, name, value in changed:
@@ -79,12 +87,13 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk, "check_space", nothing)
 
 
-def test_undecisive_modules_change_no_artifact(made: dict[str, str], unwatched: None, tmp_path: Path) -> None:
-    covered = {module.__name__ for module in (cli, code, disk, errors, lock, progress)}
+def test_undecisive_modules_change_no_artifact(made: Path, unwatched: None, tmp_path: Path) -> None:
+    covered = {module.__name__ for module in (cli, code, digests, disk, errors, lock, progress)}
     # Declarations of steps are the command lines themselves.
     assert covered | {"workflow_scripts.core.step"} == UNDECISIVE
-    again = run_chain(tmp_path)
-    assert {name for name in made.keys() | again.keys() if made.get(name) != again.get(name)} == set()
+    first, again = (dict(digests_of(folder / "results")) for folder in (made, run_chain(tmp_path)))
+    assert {name for name in first.keys() | again.keys() if first.get(name) != again.get(name)} == set()
+    assert records_of(made) == records_of(tmp_path)
 
 
 def test_steps_without_torch_do_not_import_it() -> None:

@@ -64,7 +64,7 @@ def _alone(log_file: Path | None) -> AbstractContextManager[object]:
     return locked(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
 
 
-def _run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
+def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
     """Run ``main`` between the check of its inputs and the record of its outputs."""
     # Of several processes that train together, the first checks and records.
     first = os.environ.get("RANK", "0") == "0"
@@ -88,7 +88,7 @@ def run(main: Callable[[Any], None]) -> None:
         log_file = step.log
         with _alone(log_file):
             start_logging(log_file)
-            _run_checked(main, step, program)
+            run_checked(main, step, program)
     except KeyboardInterrupt:
         log.error("interrupted; run again to resume")
         sys.exit(130)
