@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.dataset.conftest import jpeg, tar, zipped
+from workflow_scripts.core import limits
 from workflow_scripts.core.disk import check_space, size_text
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.archive import contents, unpack
@@ -116,6 +117,46 @@ def test_altered_bytes_are_detected(tmp_path: Path, pack) -> None:
     archive.write_bytes(raw)
     with pytest.raises(UserError, match="get it again"):
         unpack(archive, tmp_path, {"a.jpg": "a.jpg"})
+
+
+@pytest.mark.parametrize("mode", ["zip", "w", "w:gz"])
+def test_duplicate_members_are_refused(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "x"
+    # Both names are of the same file.
+    if mode == "zip":
+        with zipfile.ZipFile(path, "w") as packed:
+            for name in ("a/b.txt", "./a/b.txt"):
+                packed.writestr(zipfile.ZipInfo(name), name)
+    else:
+        with tarfile.open(path, mode) as archive:
+            for name in ("a/b.txt", "./a/b.txt"):
+                info = tarfile.TarInfo(name)
+                info.size = len(name)
+                archive.addfile(info, io.BytesIO(name.encode()))
+    for read in (contents, lambda path: unpack(path, tmp_path, {"a/b.txt": "b"})):
+        with pytest.raises(UserError, match="x: contains 'a/b.txt' twice, perhaps with different content"):
+            read(path)
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"ARCHIVE_MEMBERS": 2}, "more files than the limit of 2 "),
+        ({"ARCHIVE_MEMBER_BYTES": 99_999}, "'1' has 100,000 bytes, more than the limit of 99,999 "),
+        (
+            {"ARCHIVE_SMALL_BYTES": 9, "ARCHIVE_RATIO": 0},
+            "unpacks to more than the limit of 0 .core/limits.py: ARCHIVE_RATIO. times",
+        ),
+    ],
+)
+def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack, values: dict[str, int], message: str) -> None:
+    archive = pack(tmp_path / "x", {"1": bytes(100_000), "2": bytes(100_000), "3": bytes(100_000)})
+    assert len(contents(archive)[0]) == 3
+    for name, value in values.items():
+        monkeypatch.setattr(limits, name, value)
+    with pytest.raises(UserError, match=message):
+        contents(archive)
 
 
 def test_files_that_are_not_archives(tmp_path: Path) -> None:

@@ -86,6 +86,10 @@ def test_numbers_become_text_unchanged(tmp_path: Path) -> None:
     rows = [{"image_id": 7, "caption": "a"}, {"image_id": 8.0, "caption": "b"}, {"image_id": "09", "caption": "c"}]
     captions, _, _ = table.read_captions(write(tmp_path / "t.json", rows))
     assert list(captions["image_id"]) == ["7", "8", "09"]
+    # Whole numbers have all their digits, as a 128-bit id does.
+    long = [{"image_id": 2**128 - 1, "caption": "a"}, {"image_id": -1.5, "caption": "b"}]
+    captions, _, _ = table.read_captions(write(tmp_path / "t.json", long))
+    assert list(captions["image_id"]) == [str(2**128 - 1), "-1.5"]
     captions, _, _ = table.read_captions(write(tmp_path / "t.parquet", [{"image_id": 7, "caption": "a"}]))
     assert list(captions["image_id"]) == ["7"]
 
@@ -130,7 +134,19 @@ def test_stated_caption_ids(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("t.csv", b"id,text\na,b\n", "no column 'image_id'; its columns: 'id', 'text'"),
-        ("t.csv", b"image_id;caption\na;b\n", "its columns: 'image_id;caption'"),
+        ("t.csv", b"image_id;caption\na;b\n", "'image_id;caption'; the separator seems to be ';', expected ','"),
+        ("t.tsv", b"image_id,caption\na,b\n", "'image_id,caption'; the separator seems to be ',', expected '\\t'"),
+        (
+            "t.csv",
+            b"image_id,caption\na," + b"x" * 1_000_001,
+            "a cell exceeds the limit of 1,000,000 (core/limits.py: C",
+        ),
+        ("t.csv", b"," * 300_000, "duplicate column ''"),
+        ("t.csv", b"\x00\x01\x02" * 99, "no column 'image_id'"),
+        ("t.json", b'[{"image_id": ' + b"9" * 5000 + b', "caption": "a"}]', "5,000 digits, more than the limit of 40"),
+        ("t.json", b'[{"image_id": 1, "caption": "a", "caption": "b"}]', "t.json: duplicate key 'caption'; remove one"),
+        ("t.json", b"[" * 100_000, "nested too deeply"),
+        ("t.json", b'[{"image_id": 1e20, "caption": "a"}]', "may have lost digits; write it as text"),
         ("t.csv", b"", "its columns: none"),
         ("t.csv", b"image_id,caption\n", "no captions"),
         ("t.csv", b"image_id,caption\na,b,c\n", "no captions: 1 rows cannot be read, the first: line 2: 3 values"),
@@ -162,7 +178,7 @@ def test_missing_files_and_folders(tmp_path: Path, pictures: Path) -> None:
     (tmp_path / "empty").mkdir()
     no_image = "none of the table's 2 images is in this folder, the first should be 007.jpg; it contains 0"
     for captions, images, message in [
-        (tmp_path / "none.csv", None, "none.csv: no such file"),
+        (tmp_path / "v.csv", None, "v.csv: no such file; did you mean .*[tu].csv"),
         (file, tmp_path / "none", "none: no such folder of images"),
         (file, tmp_path / "empty", no_image),
         (other, pictures, "it contains 2 images, for example 007.JPG"),

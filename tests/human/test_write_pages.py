@@ -62,6 +62,7 @@ def test_site_files(study: Study) -> None:
 def test_site_text_is_plain_and_one_line() -> None:
     assert site_text('a "red"\n wing & <b>') == "a &quot;red&quot; wing &amp; &lt;b&gt;"
     assert site_text("bird 🐦") == "bird &#128038;"
+    assert site_text("=1+1") == "&#61;1+1"  # a spreadsheet would execute it
 
 
 def test_site_needs_https(study: Study, tmp_path: Path) -> None:

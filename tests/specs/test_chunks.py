@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workflow_scripts.core import limits
 from workflow_scripts.core.cache import Cache
-from workflow_scripts.specs import chunks, phrases
+from workflow_scripts.specs import chunks
 from workflow_scripts.specs.chunks import Chunker, chunk_all, triple
 from workflow_scripts.text import parsing
 
@@ -146,7 +147,7 @@ def test_ten_thousand_words(chunker):
     (ends,) = chunker.cut([text])
     assert_cut_well(text, ends)
     # The unparsed rest belongs to the last chunk.
-    (alone,) = chunker.cut([text[: phrases.PARSED]])
+    (alone,) = chunker.cut([text[: limits.CAPTION]])
     assert ends[:-1] == alone[:-1] and len(ends) > 800 and ends[-1] == len(text) - 1
 
 

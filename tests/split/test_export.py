@@ -8,10 +8,12 @@ import pickle
 from pathlib import Path
 
 import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.split.split_worlds import captions_table, images_table
 from tests.split.stage import run
-from workflow_scripts.core.io import write_json, write_table
+from workflow_scripts.core.io import spreadsheet_safe, spreadsheet_texts, write_json, write_table
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
 
 
@@ -60,6 +62,16 @@ def test_train_list(tmp_path: Path) -> None:
     ]  # fmt: skip
     lines = [json.loads(line) for line in (out / "train.jsonl").read_text(encoding="utf-8").splitlines()]
     assert lines[1] == {"image_id": "b/1", "caption_id": 1, "path": "d/images/1.png", "text": 'a red, "odd" bill'}
+
+
+@given(st.lists(st.text("'=+-@\t\r\n＝a, \"", max_size=4), min_size=1, max_size=5))
+def test_no_text_is_a_formula_and_none_is_lost(texts: list[str]) -> None:
+    table = pd.DataFrame({"text": pd.Series(texts, dtype="str"), "n": -1})
+    safe = spreadsheet_safe(table)
+    assert not safe["text"].str.match(r"[=+\-@\t\r\n＝]").any() and (safe["n"] == -1).all()
+    assert list(spreadsheet_texts(safe)["text"]) == texts
+    unchanged = [text for text in texts if not text.lstrip("'") or text.lstrip("'")[0] in 'a, "']
+    assert set(unchanged) <= set(safe["text"])
 
 
 def test_the_same_bytes_again(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_what_stands_beside_runs_is_said_of_each() -> None:
             "mine.yaml: runs.b.results: x overlaps",
         ),
         ({"a": {"runs": {"b": {}}}}, "mine.yaml: runs.a: contains runs itself"),
-        ({"a": "nowhere.yaml"}, "nowhere.yaml: config file not found"),
+        ({"a": "nowhere.yaml"}, "nowhere.yaml: no such config file"),
         ({"a": "presets"}, "presets: not readable as a config (Is a directory)"),
         ({"a": 3}, "mine.yaml: runs.a: expected the file of a config or its content"),
         ({"a": {"results": ["r"]}}, "mine.yaml: runs.a: results: "),

@@ -13,10 +13,12 @@ import imagecodecs
 import numpy as np
 import torch
 import torch.nn.functional as F
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from workflow_scripts.clip.vision import open_clip
+from workflow_scripts.core import limits
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.pictures import BrokenImage, read_rgb
 
 Box = tuple[float, float, float, float]
 
@@ -66,7 +68,7 @@ def _decode_png(raw: bytes, buffer: np.ndarray | None) -> np.ndarray | None:
         return None
     width, height, depth, kind = struct.unpack(">IIBB", raw[16:26])
     # Kind 2 has three colors a pixel, kind 3 a palette.
-    if depth != 8 or kind not in (2, 3) or width * height > (Image.MAX_IMAGE_PIXELS or 0):
+    if depth != 8 or kind not in (2, 3) or width * height > limits.PIXELS:
         return None
     try:
         fits = buffer is not None and buffer.shape == (height, width, 3)
@@ -135,9 +137,8 @@ class Preprocess:
         try:
             pixels = _decode_png(raw, None if box else buffer)
             if pixels is None:
-                with Image.open(io.BytesIO(raw)) as picture:
-                    pixels = np.array(picture.convert("RGB"))
-        except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+                pixels = np.array(read_rgb(io.BytesIO(raw)))
+        except BrokenImage as error:
             raise UserError(f"{name}: not a readable image ({error}); replace or remove it") from error
         if box is not None and self.crop is not None:
             height, width, _ = pixels.shape

@@ -22,7 +22,7 @@ from workflow_scripts.compun.steps import AnalyzeChoices
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import atomic_folder, read_json, read_table, write_json
+from workflow_scripts.core.io import atomic_folder, read_json, read_table, spreadsheet_safe, write_json, write_text
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUNDS, NOUNS_SEEN, RETRIEVAL
@@ -235,7 +235,8 @@ def main(step: AnalyzeChoices) -> None:
     tables, summary = analyze(compounds, choices, retrieval, people, failed, Estimator(step.bootstrap, step.seed))
     with atomic_folder(step.analysis) as folder:
         for name, table in tables.items():
-            table.to_csv(folder / f"{name}.csv", index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
+            text = spreadsheet_safe(table).to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
+            write_text(text, folder / f"{name}.csv")
         write_json(summary, folder / "summary.json")
     if not sum(summary["kinds"].values()):
         log.warning("warning: %s: no compound has a kind; there are no figures by kind", step.compounds)

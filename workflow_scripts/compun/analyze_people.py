@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_scripts.compun.steps import AnalyzePeople
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import write_json, write_text
+from workflow_scripts.core.io import spreadsheet_safe, write_json, write_text
 from workflow_scripts.core.rounding import DECIMALS, json_values
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.opinions import TIE, screen
@@ -93,7 +93,7 @@ def main(step: AnalyzePeople) -> None:
         "rule": screened.rule, "accuracy": accuracy, "kinds": kinds,
     }  # fmt: skip
     by_compound = pd.concat(tables).round(DECIMALS)
-    write_text(by_compound.to_csv(index=False, lineterminator="\n"), step.by_compound)
+    write_text(spreadsheet_safe(by_compound).to_csv(index=False, lineterminator="\n"), step.by_compound)
     write_text(screened.numbered_workers().to_csv(index=False, lineterminator="\n"), step.by_worker)
     write_json(json_values(summary), step.people)
     if accuracy:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_scripts.core.documents import decode
+from workflow_scripts.core.documents import decode, no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.records import read_records
 from workflow_scripts.core.tables import NOUNS_SEEN, ROLES
@@ -97,7 +97,7 @@ def two_spellings(compounds: Iterable[str]) -> list[str]:
 def read_words(file: Path) -> list[tuple[str, str]]:
     """Return the lines of a text file that are neither empty nor comments, each with its place (``line 3``)."""
     if not file.is_file():
-        raise UserError(f"{file}: no such file; check the path")
+        raise UserError(no_such(file))
     lines = ((f"line {number}", plain(line)) for number, line in enumerate(decode(file).splitlines(), 1))
     return [(where, line) for where, line in lines if line and not line.startswith("#")]
 

@@ -11,7 +11,7 @@ import pandas as pd
 from workflow_scripts.compun import published
 from workflow_scripts.compun.prompt_names import in_order, read_prompt, usual_prompts
 from workflow_scripts.compun.published import OURS, PAPER
-from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.io import read_json, read_table, spreadsheet_texts
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
@@ -50,7 +50,7 @@ def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]
     """Return the tables of step ``analyze_choices`` by name, and its summary."""
     names = ("accuracy", "comparisons", "kinds", "retrieval", "beside")
     tables = {name: pd.read_csv(folder / f"{name}.csv", na_values=[""], keep_default_na=False) for name in names}
-    return tables, read_json(folder / "summary.json")
+    return {name: spreadsheet_texts(table) for name, table in tables.items()}, read_json(folder / "summary.json")
 
 
 def cell(

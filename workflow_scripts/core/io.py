@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,8 @@ from workflow_scripts.core.errors import UserError
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+# What a spreadsheet executes, also in full-width characters, after apostrophes that it may drop.
+_FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"
 # Rows of a table that become Python objects at the same time.
 ROWS_PER_BATCH = 1 << 15
 
@@ -145,6 +148,30 @@ def read_json(path: str | Path) -> Any:
         return parse_json(Path(path).read_bytes().decode("utf-8-sig"))
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error}); correct it, or delete it and run again") from error
+
+
+def spreadsheet_safe(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table for CSV whose texts a spreadsheet does not execute.
+
+    A text that begins like a formula gets an apostrophe before it, as OWASP recommends against CSV injection;
+    ``spreadsheet_texts`` removes it.
+    """
+    return _replace_texts(table, rf"(?={_FORMULA})", "'")
+
+
+def spreadsheet_texts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what ``spreadsheet_safe`` was given."""
+    return _replace_texts(table, rf"'(?={_FORMULA})", "")
+
+
+def _replace_texts(table: pd.DataFrame, pattern: str, replacement: str) -> pd.DataFrame:
+    start = re.compile(rf"\A{pattern}")
+
+    def replaced(value: Any) -> Any:
+        return start.sub(replacement, value) if isinstance(value, str) else value
+
+    texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    return table.assign(**{name: table[name].map(replaced) for name in texts})
 
 
 def check_table(table: pd.DataFrame, schema: pa.DataFrameSchema, where: str | Path) -> pd.DataFrame:

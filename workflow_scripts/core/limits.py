@@ -13,6 +13,8 @@ ARCHIVE_SMALL_BYTES = 1 << 28
 # Characters of a cell of a table, and of a caption that is parsed: some 4,000 words.
 CELL = 1_000_000
 CAPTION = 20_000
+# Characters of an item of a JSON list that is read item by item.
+JSON_ITEM = 16_000_000
 # Digits of a whole number in JSON (a 128-bit id has 39), and of one that compclip counts with, which float64 holds.
 INTEGER_DIGITS = 40
 COUNT_DIGITS = 15

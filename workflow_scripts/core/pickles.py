@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from workflow_scripts.core import limits
+from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
@@ -51,7 +53,7 @@ def describe(value: Any) -> str:
     """Describe a value in an error: a plain value by its repr, others by their type."""
     if isinstance(value, str | bytes):
         return repr(value[:60])
-    if isinstance(value, int) and value.bit_length() > 64:
+    if isinstance(value, int) and value.bit_length() > limits.KEY_BITS:
         return "a huge number"
     if isinstance(value, _PLAIN):
         return repr(value)
@@ -128,9 +130,9 @@ def _key(value: Any) -> Any:
     if isinstance(value, str):  # most keys
         return value
     values = value if isinstance(value, tuple) else (value,)
-    if len(values) > 8 or not all(isinstance(v, _PLAIN) for v in values):
+    if len(values) > limits.KEY_PARTS or not all(isinstance(v, _PLAIN) for v in values):
         raise _Refused(f"a key that is {describe(value)}")
-    if any(isinstance(v, int) and v.bit_length() > 64 for v in values):
+    if any(isinstance(v, int) and v.bit_length() > limits.KEY_BITS for v in values):
         raise _Refused("a key that is a huge number")
     return value
 
@@ -291,7 +293,7 @@ def read_pickle(path: str | Path) -> Any:
     """Return the plain content of a pickle of protocol 0 to 5 (see above): lists, dicts, texts, numbers."""
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; give the path of a pickle")
+        raise UserError(no_such(path))
     file = _File(path.read_bytes())
     if file.getvalue().startswith(b"\x1f\x8b"):
         raise UserError(f"{path}: compressed by gzip; unpack it first")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_scripts.core import limits
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.pickles import as_text, describe, read_pickle
 from workflow_scripts.core.tables import SPLITS
@@ -117,9 +118,9 @@ def read_predictions(path: str | Path) -> pd.DataFrame:
 def _number(value: Any) -> int | None:
     """Return a caption's number, an integer from 0 that may be written as a text; None for anything else."""
     text = as_text(value)
-    if text is not None and text.isdecimal() and len(text) < 16:
+    if text is not None and text.isdecimal() and len(text) <= limits.COUNT_DIGITS:
         return int(text)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limits.EXACT_FLOAT else None
 
 
 def _mapping(path: str | Path, where: str, value: Any, key: Any = as_text) -> dict[Any, Any]:

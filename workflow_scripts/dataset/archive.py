@@ -13,12 +13,14 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO
 
+from workflow_scripts.core import limits
+from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.progress import Progress
@@ -77,13 +79,33 @@ def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
     return stream
 
 
+def _checked(path: Path, entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield the entries; raises UserError for a duplicate, of which tools keep another, and above the limits."""
+    names, total = set[str](), 0
+    small = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+    for name, size, opener in entries:
+        if name in names:
+            raise UserError(f"{path}: contains {name!r} twice, perhaps with different content; repack it with one")
+        names.add(name)
+        total += size
+        if len(names) > limits.ARCHIVE_MEMBERS:
+            raise UserError(f"{path}: more files than {limits.limit('ARCHIVE_MEMBERS')}; split the archive")
+        if size > limits.ARCHIVE_MEMBER_BYTES:
+            fault = limits.over("ARCHIVE_MEMBER_BYTES", f"{name!r} has {size:,} bytes")
+            raise UserError(f"{path}: {fault}; do not trust it")
+        if total > small:
+            fault = f"unpacks to more than {limits.limit('ARCHIVE_RATIO')} times its size"
+            raise UserError(f"{path}: {fault}; do not trust it")
+        yield name, size, opener
+
+
 @contextmanager
 def _entries(path: Path) -> Iterator[Iterator[Entry]]:
     """Give every file, in the archive's order; raises UserError for a damaged archive."""
     if not path.is_file():
-        raise UserError(f"{path}: no such archive; correct the path")
+        raise UserError(no_such(path, "archive"))
     try:
-        yield _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path)
+        yield _checked(path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path))
     except (*_DAMAGE, OSError) as error:
         # Decompressors raise OSError without a number; one with a number is the disk's.
         if isinstance(error, OSError) and error.errno is not None:

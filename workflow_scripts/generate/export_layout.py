@@ -27,7 +27,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import atomic_folder, read_table, safe_id, write_json, write_text
+from workflow_scripts.core.io import atomic_folder, read_table, safe_id, spreadsheet_safe, write_json, write_text
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PROMPTS, SPLIT, TESTS
 from workflow_scripts.dataset.source import named
@@ -180,7 +180,7 @@ def write_data_folder(folder: Path, final: Path, train: list[Entry], test: list[
 def prompt_list(entries: list[Entry]) -> str:
     rows = [(e.name, e.image_id, e.name.rpartition("_")[2], e.captions[0]) for e in entries]
     table = pd.DataFrame(rows, columns=["name", "image_id", "caption_id", "text"])
-    return table.to_csv(index=False, lineterminator="\n")
+    return spreadsheet_safe(table).to_csv(index=False, lineterminator="\n")
 
 
 def check_images(images: pd.DataFrame, file: Path) -> None:

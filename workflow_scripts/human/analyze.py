@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import atomic_folder, write_json
+from workflow_scripts.core.io import atomic_folder, spreadsheet_safe, write_json
 from workflow_scripts.core.rounding import DECIMALS, json_values
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.correlation import correlations
@@ -108,7 +108,7 @@ def main(step: Analyze) -> None:
     }
     with atomic_folder(step.analysis) as folder, style():
         for name, table in tables.items():
-            table.round(DECIMALS).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+            spreadsheet_safe(table.round(DECIMALS)).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
         save(draw_people(preferred, correlated, about), folder / "people.svg", "What people answered", about)
     write_json(json_values(summary), step.summary)
     for kind, of_kind in kinds.items():

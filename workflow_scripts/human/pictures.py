@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.pictures import BrokenImage, read_rgb
 
 MAX_SIDE = 512  # pixels of the longer side
 MAX_PNG_SIDE = 160  # up to this side a picture is PNG, because JPEG artifacts would show
@@ -22,13 +23,9 @@ SHAPES = ("circle", "square", "triangle")
 def read_picture(path: Path) -> Image.Image:
     """Return the picture in RGB, at most ``MAX_SIDE`` on its longer side; raises UserError if it is not readable."""
     try:
-        with Image.open(path) as image:
-            small = image.convert("RGB")
-    # Pillow's decoders raise almost any exception on damaged files.
-    except Exception as error:
-        raise UserError(
-            f"{path}: not a readable image ({' '.join(str(error).split())}); delete it and run again"
-        ) from error
+        small = read_rgb(path)
+    except (BrokenImage, FileNotFoundError) as error:
+        raise UserError(f"{path}: not a readable image ({error}); delete it and run again") from error
     small.thumbnail((MAX_SIDE, MAX_SIDE))
     return small
 

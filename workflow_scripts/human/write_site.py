@@ -21,8 +21,11 @@ from workflow_scripts.plot.page import render
 def site_text(text: str) -> str:
     """Return ``text`` on one line, escaped for HTML; characters that the site refuses become entities."""
     escaped = html.escape(" ".join(text.split()))
-    # The site refuses UTF-8 characters of four bytes.
-    return "".join(c if ord(c) < 0x10000 else f"&#{ord(c)};" for c in escaped)
+    # The site refuses UTF-8 characters of four bytes, and a spreadsheet executes a text that begins like a formula.
+    return "".join(
+        f"&#{ord(c)};" if ord(c) >= 0x10000 or (place == 0 and c in "=+-@＝＋－＠") else c
+        for place, c in enumerate(escaped)
+    )
 
 
 def batch_csv(tasks: pd.DataFrame, base: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
-from workflow_scripts.core import cli
+from workflow_scripts.core import cli, limits
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
@@ -27,19 +27,16 @@ from workflow_scripts.text.lexicon import load_lexicon
 from workflow_scripts.text.parsing import fill, values
 
 BATCH = 4096  # captions in memory at once
-MAX_CHARACTERS = 20_000
 
 
 def read_batches(path: Path) -> Iterator[pd.DataFrame]:
     """Yield image_id, caption_id and text of the captions, in order, a batch at a time."""
     for frame in read_frames(path, ["image_id", "caption_id", "text"], BATCH):
-        long = frame[frame["text"].str.len() > MAX_CHARACTERS]
+        long = frame[frame["text"].str.len() > limits.CAPTION]
         if len(long):
             first = long.iloc[0]
-            raise UserError(
-                f"{path}: {first.image_id}, caption {first.caption_id}: longer than {MAX_CHARACTERS} characters;"
-                " shorten or remove this caption"
-            )
+            fault = limits.over("CAPTION", f"{len(first.text):,} characters")
+            raise UserError(f"{path}: {first.image_id}, caption {first.caption_id}: {fault}; shorten or remove it")
         yield frame
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from PIL import Image
 
 from workflow_scripts.core.io import read_table
 from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.pictures import BrokenImage, read_rgb
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
 from workflow_scripts.plot.labels import pair_words, percent
@@ -104,10 +104,8 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
 def thumbnail(path: Path) -> bytes | None:
     """Return a picture as a file small enough for a page; None if it cannot be read."""
     try:
-        with Image.open(path) as image:
-            small = image.convert("RGB")
-    # Decoders of Pillow raise many kinds of errors for damaged files; the page shows a gap.
-    except Exception:
+        small = read_rgb(path)
+    except (BrokenImage, OSError):  # the page shows a gap
         return None
     buffer = io.BytesIO()
     if max(small.size) <= THUMBNAIL:

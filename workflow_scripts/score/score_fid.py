@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from workflow_scripts.clip.device import find_device, settle
 from workflow_scripts.clip.embed import Embedder, Item
@@ -23,6 +23,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_json
+from workflow_scripts.core.pictures import BrokenImage, read_rgb
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
@@ -66,9 +67,8 @@ class Extractor:
 def read_pixels(path: Path) -> np.ndarray:
     """Return (3, 256, 256) uint8; an image of another size is stretched, as in the released code."""
     try:
-        with Image.open(path) as file:
-            image = file.convert("RGB")
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+        image = read_rgb(path)
+    except (BrokenImage, FileNotFoundError) as error:
         raise UserError(f"{path}: not a readable image ({error}); replace or remove it") from error
     if image.size != (PIXELS, PIXELS):
         image = image.resize((PIXELS, PIXELS), Image.Resampling.BILINEAR)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from workflow_scripts.core import limits
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.code import code_hash
-from workflow_scripts.specs.phrases import PARSED, chunk_ends, with_rest
+from workflow_scripts.specs.phrases import chunk_ends, with_rest
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import identity, load_language
 
@@ -42,7 +43,7 @@ def cut(pipeline: Language, texts: Sequence[str]) -> list[list[int]]:
     """Return the ends of each text's chunks; none for a blank text."""
     # The zone frees what spaCy would keep of each new word.
     with pipeline.memory_zone():
-        docs = pipeline.pipe((text[:PARSED] for text in texts), batch_size=PIPELINE_BATCH)
+        docs = pipeline.pipe((text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH)
         return [with_rest(chunk_ends(doc), doc.text, text) for doc, text in zip(docs, texts, strict=True)]
 
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-PARSED = 20_000  # characters of a text that are parsed, some 4,000 words; models read less than a tenth of that
-
 Close = Callable[[int, int], None]
 
 # Relations (spaCy's labels) to a preceding head that is complete without the word.

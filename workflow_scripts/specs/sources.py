@@ -12,7 +12,6 @@ Paths are relative to the folder of images. Memory does not grow with the number
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import io
 import os
@@ -27,6 +26,8 @@ from typing import Any, NamedTuple
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
+from workflow_scripts.core import limits
+from workflow_scripts.core.documents import json_items
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
@@ -92,7 +93,8 @@ def _entry(source: Path, number: int, image: Any, text: Any) -> Entry:
         ) from error
     if not isinstance(text, str) or not text.strip():
         return Entry(image, "", file, fault=f"no caption ({where})")
-    return Entry(image, text.strip(), file)
+    # Half a character cannot be written to artifacts.
+    return Entry(image, text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip(), file)
 
 
 def _reason(error: Exception) -> str:
@@ -100,21 +102,15 @@ def _reason(error: Exception) -> str:
 
 
 def _json(file: Path) -> Iterator[Entry]:
-    import ijson
-
     number = 0
     try:
-        with file.open("rb") as stream:
-            start = 3 if stream.read(3) == codecs.BOM_UTF8 else 0
-            stream.seek(start)
-            if stream.read(1024).lstrip()[:1] != b"[":
-                raise UserError(f"{file}: expected a list of objects, as in ShareGPT4V's files")
-            stream.seek(start)
-            for number, record in enumerate(ijson.items(stream, "item", use_float=True), 1):
-                image, text = _sharegpt4v(record) if isinstance(record, dict) else (None, None)
-                yield _entry(file, number, image, text)
-    except ijson.JSONError as error:
-        raise UserError(f"{file}: invalid JSON after record {number} ({_reason(error)}); download it again") from error
+        for number, record in enumerate(json_items(file), 1):
+            image, text = _sharegpt4v(record) if isinstance(record, dict) else (None, None)
+            yield _entry(file, number, image, text)
+    except ValueError as error:
+        raise UserError(
+            f"{file}: invalid JSON after record {number} ({_reason(error)}); correct it or download it again"
+        ) from error
 
 
 def _sharegpt4v(record: dict[str, Any]) -> tuple[Any, Any]:
@@ -143,11 +139,17 @@ def _tar(file: Path) -> Iterator[Entry]:
         # Only uncompressed, because images are read at their offset.
         with tarfile.open(file, "r:") as archive:
             sample: dict[str, Any] = {}
+            names = set[str]()
             while (member := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # otherwise all members stay in memory
                 name = _member_name(file, member)
                 if not member.isreg() or member.sparse is not None:
                     continue
+                if name in names:
+                    raise UserError(f"{file}: contains {name!r} twice; repack it with one")
+                names.add(name)
+                if len(names) > limits.ARCHIVE_MEMBERS:
+                    raise UserError(f"{file}: more files than {limits.limit('ARCHIVE_MEMBERS')}; split the archive")
                 folder, _, base = name.rpartition("/")
                 stem, _, suffix = base.partition(".")
                 stem, suffix = f"{folder}/{stem}".lstrip("/"), f".{suffix.lower()}"

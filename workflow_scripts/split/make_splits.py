@@ -17,7 +17,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, read_heldout
-from workflow_scripts.core.io import atomic, read_table, write_json, write_table
+from workflow_scripts.core.io import atomic, read_table, spreadsheet_safe, write_json, write_table
 from workflow_scripts.core.published import PublishedSplit, read_split
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
@@ -258,7 +258,7 @@ def main(step: MakeSplits) -> None:
     summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
     write_table(splits, step.splits, SPLIT)
     with atomic(step.csv) as temporary:
-        splits.to_csv(temporary, index=False, lineterminator="\n")
+        spreadsheet_safe(splits).to_csv(temporary, index=False, lineterminator="\n")
     write_json(summary, step.summary)
     for warning in summary["warnings"]:
         log.warning("warning: %s: %s", step.where, warning)

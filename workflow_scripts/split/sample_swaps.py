@@ -11,7 +11,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import read_heldout
-from workflow_scripts.core.io import atomic, read_table
+from workflow_scripts.core.io import atomic, read_table, spreadsheet_safe
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.step import Input, Output, Seed, Step
 from workflow_scripts.core.tables import SWAPPED
@@ -81,7 +81,7 @@ def main(step: SampleSwaps) -> None:
     sample = sample_swaps(swapped, step.number, step.seed)
     with atomic(step.output) as temporary:
         if step.output.suffix == ".csv":
-            sample.assign(wrong="").to_csv(temporary, index=False, lineterminator="\n")
+            spreadsheet_safe(sample).assign(wrong="").to_csv(temporary, index=False, lineterminator="\n")
         else:
             temporary.write_text(as_text(sample, read_heldout(step.heldout)), encoding="utf-8")
     log.info("%s: %d of %d swapped captions", step.output, len(sample), len(swapped))

@@ -195,7 +195,7 @@ def read_values(path: Path) -> dict[str, Any]:
     try:
         values = parse_yaml(decode(path))
     except FileNotFoundError as error:
-        raise UserError(f"config file {no_such(path)}") from error
+        raise UserError(no_such(path, "config file")) from error
     except OSError as error:
         raise UserError(f"{path}: not readable as a config ({error.strerror}); correct CONFIG") from error
     except ValueError as error:

@@ -16,7 +16,9 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
+from workflow_scripts.core import limits
 from workflow_scripts.core.disk import check_space
+from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import safe_id
@@ -81,7 +83,7 @@ def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
     keep = rows["image_id"].fillna("").str.strip() != ""
     reasons = rows["where"][~keep] + ": no image_id"
     if "caption_id" in rows:
-        number = rows["caption_id"].fillna("").str.fullmatch(r"\d{1,15}")
+        number = rows["caption_id"].fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
         reasons = pd.concat([reasons, rows["where"][keep & ~number] + ": caption_id is no whole number"])
         keep &= number
     bad = bad + list(reasons)
@@ -126,7 +128,7 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
         The files by image_id; for the summary, the files without captions and the images with several files.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder of images; correct the path")
+        raise UserError(no_such(folder, "folder of images"))
     by_id: dict[str, list[Path]] = {}
     present = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     for path in present:
