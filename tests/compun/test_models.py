@@ -133,6 +133,10 @@ def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
     with opened(named, tmp_path) as ours, opened(NamedModel(judge=str(kept)), tmp_path) as theirs:
         assert ours.judge.hash == theirs.judge.hash == judge_hash(kept) and ours.cache.path == theirs.cache.path
         assert np.array_equal(ours.texts(["red wing"]), theirs.texts(["red wing"]))
+    # A damaged copy is made again.
+    whole = (kept / "weights.safetensors").read_bytes()
+    (kept / "weights.safetensors").write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    assert keep_open_clip(named, tmp_path / "cache") == kept and (kept / "weights.safetensors").read_bytes() == whole
     # Other weights under the same name are another model.
     other = real_judge(tmp_path / "other", seed=1)
     again = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(other / "weights.safetensors"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from workflow_scripts.clip.model import build, judge_hash, load_judge
+from workflow_scripts.clip.model import build, judge_hash, load_judge, read_judge
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.digests import record
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import checkpoint, training
 from workflow_scripts.judge.config import JudgeConfig
@@ -203,12 +205,28 @@ def test_a_saved_judge_encodes_the_same(train: Train, squares: Path, tmp_path: P
 def test_a_hash_that_does_not_match(train: Train, tmp_path: Path) -> None:
     first, second = train("first"), train("second", lr=0.02)
     shutil.copy(second / "weights.safetensors", first)
-    with pytest.raises(UserError, match=r"first.manifest\.json: its judge_hash is not that of the files next to it"):
+    with pytest.raises(UserError, match=r"first: weights.safetensors, .* is damaged or of another judge: their"):
         load_judge(first, threads=1, device="cpu")
+
+
+def test_a_flipped_bit_in_a_judge_is_refused(train: Train) -> None:
+    folder, draw = train("judge"), random.Random(0)
+    copied = shutil.copytree(folder, folder.with_name("copied"))  # without the step's record
+    record(folder, "train_judge")
+    for name in ("weights.safetensors", "model.json", "vocabulary.json"):
+        whole = (folder / name).read_bytes()
+        for place in [draw.randrange(len(whole)) for _ in range(50)]:
+            for judge, error in ((folder, f"/{name}: changed since train_judge"), (copied, f"{name}.* is damaged or")):
+                flip(judge / name, place)
+                with pytest.raises(UserError, match=error):
+                    read_judge(judge)
+                (judge / name).write_bytes(whole)
+    load_judge(folder, threads=1, device="cpu")
 
 
 def test_truncated_weights_and_those_of_another_judge(train: Train, squares: Path, tmp_path: Path) -> None:
     folder = train("judge")
+    (folder / "manifest.json").unlink()  # which would show that they are others
     (folder / "weights.safetensors").write_bytes((folder / "weights.safetensors").read_bytes()[:-9])
     with pytest.raises(UserError, match=r"weights\.safetensors: not a readable weights file"):
         load_judge(folder, threads=1, device="cpu")

@@ -239,6 +239,7 @@ def test_bad_models(tmp_path: Path) -> None:
     settings = read_json(tmp_path / "j" / "model.json")
     settings["model_cfg"]["text_cfg"] |= {"width": 32}
     write_json(settings, tmp_path / "j" / "model.json")
+    (tmp_path / "j" / "manifest.json").unlink()
     with pytest.raises(UserError, match=r"j: \S+ is \(248, 16\), but the tower's is \(248, 32\)"):
         run(tmp_path / "j", tmp_path / "k")
 

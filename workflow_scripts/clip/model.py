@@ -34,6 +34,7 @@ from workflow_scripts.clip.pretrained import find_pretrained, load_pretrained, s
 from workflow_scripts.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.clip.weights import read_weights, start
+from workflow_scripts.core import digests
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic, read_json, write_json
 from workflow_scripts.core.progress import Progress
@@ -186,6 +187,24 @@ def judge_hash(folder: str | Path) -> str:
     return digest.hexdigest()
 
 
+def check_judge(folder: str | Path) -> str:
+    """Return the hash of a judge's folder; UserError unless it is the one in the folder's manifest, if there is one."""
+    folder = Path(folder)
+    if not (folder / MODEL).is_file():
+        raise UserError(
+            f"{folder}: not a judge's folder; make one with workflow_scripts.specs.stretch (from an open_clip model),"
+            " workflow_scripts.specs.released (from a checkpoint of Long-CLIP or SPECS) or stage judge"
+        )
+    actual, manifest = judge_hash(folder), folder / MANIFEST
+    if manifest.is_file() and (expected := read_json(manifest).get("judge_hash")) != actual:
+        digests.check([folder])  # names the file, if the step that made the judge recorded its digest
+        raise UserError(
+            f"{folder}: {WEIGHTS}, {MODEL} or {VOCABULARY} is damaged or of another judge: their hash is {actual},"
+            f" expected {expected} ({MANIFEST}); train it again, or copy the whole folder"
+        )
+    return actual
+
+
 class Judge:
     """Encodes images and captions to rows of unit length; their dot product is the similarity.
 
@@ -272,12 +291,11 @@ def fold_norms(model: nn.Module) -> None:
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
     """Read a judge as it was saved, to be trained further: its model, name and crop."""
-    folder = Path(folder)
-    if not (folder / MODEL).is_file():
-        raise UserError(
-            f"{folder}: not a judge's folder; make one with workflow_scripts.specs.stretch (from an open_clip model),"
-            " workflow_scripts.specs.released (from a checkpoint of Long-CLIP or SPECS) or stage judge"
-        )
+    check_judge(folder)
+    return _read_judge(Path(folder))
+
+
+def _read_judge(folder: Path) -> tuple[Built, str, float | None]:
     settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
     built = assemble(settings["model_cfg"], read_weights(weights), settings["preprocess_cfg"], vocabulary, weights)
     return built, settings["name"], settings["crop"]
@@ -287,17 +305,12 @@ def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
     """Load the judge of a folder for encoding, with folded batch norms; raises UserError as ``read_judge``."""
     folder = Path(folder)
     settle(threads)
-    built, name, crop = read_judge(folder)
+    digest = check_judge(folder)
+    built, name, crop = _read_judge(folder)
     fold_norms(built.model)
     tokenizer, preprocess = get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop)
     judge = Judge(built.model, tokenizer, preprocess, find_device(device), threads)
-    judge.name, judge.hash = name, judge_hash(folder)
-    manifest = folder / MANIFEST
-    if manifest.is_file() and read_json(manifest).get("judge_hash") != judge.hash:
-        raise UserError(
-            f"{manifest}: its judge_hash is not that of the files next to it ({judge.hash}), which belong to another"
-            " judge; train it again, or copy the whole folder"
-        )
+    judge.name, judge.hash = name, digest
     return judge
 
 

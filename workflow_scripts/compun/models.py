@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.clip.embed import Embedder, open_embedder
-from workflow_scripts.clip.model import MODEL, VOCABULARY, build, find_model, model_name, save_judge
+from workflow_scripts.clip.model import (
+    MANIFEST,
+    MODEL,
+    VOCABULARY,
+    build,
+    check_judge,
+    find_model,
+    model_name,
+    save_judge,
+)
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.cache import key
@@ -24,7 +33,7 @@ from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.io import atomic_folder
+from workflow_scripts.core.io import atomic_folder, write_json
 from workflow_scripts.judge.config import JudgeConfig
 
 # The folders of a path, but not those of an address.
@@ -79,13 +88,26 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     code = code_hash("workflow_scripts.clip.model:build", "workflow_scripts.clip.model:save_judge")
     parts += [open_clip().__version__, code]
     folder = cache / "models" / key(json.dumps(parts)).hex()
-    if not folder.is_dir():
+    if not _is_whole(folder):
         log.info("%s: copied to %s, which takes as much space as the weights", model.title, folder)
         # The seed does not matter, since all weights are loaded.
         built = build(config, [], 0)
         with atomic_folder(folder) as temporary:
-            save_judge(built, model_name(config.model), config.crop, temporary)
+            digest = save_judge(built, model_name(config.model), config.crop, temporary)
+            write_json({"judge_hash": digest}, temporary / MANIFEST)
     return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether a judge was kept in a folder; the log names a damaged one."""
+    if not (folder / MANIFEST).is_file():
+        return False
+    try:
+        check_judge(folder)
+    except (UserError, OSError) as error:
+        log.warning("%s; made again", one_line(error))
+        return False
+    return True
 
 
 def without_folders(text: str, places: Sequence[Path] = ()) -> str:

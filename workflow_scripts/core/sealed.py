@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic
@@ -37,11 +37,11 @@ class Sealing(RawIOBase):
 
 
 @contextmanager
-def sealed(path: Path) -> Iterator[Sealing]:
+def sealed(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file to write, which is moved to ``path``, with its digest, when the block ends."""
     with atomic(path) as temporary, temporary.open("wb") as file:
         sealing = Sealing(file)
-        yield sealing
+        yield cast(IO[bytes], sealing)
         file.write(sealing.digest.digest())
 
 

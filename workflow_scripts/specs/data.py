@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as arrow
@@ -26,7 +26,7 @@ from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.progress import track
-from workflow_scripts.core.sealed import SEAL, Sealing, is_whole, sealed
+from workflow_scripts.core.sealed import SEAL, is_whole, sealed
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs.chunks import chunk_all, context
 from workflow_scripts.specs.sources import (
@@ -174,7 +174,7 @@ def _changed(entries: Path, times: np.ndarray, folder: Path) -> bool:
     )
 
 
-def _write(file: Sealing, schema: arrow.Schema, rows: Iterable[tuple]) -> None:
+def _write(file: IO[bytes], schema: arrow.Schema, rows: Iterable[tuple]) -> None:
     """Write rows, which may be too many for memory, uncompressed, so that the file can be memory-mapped."""
     rows = iter(rows)
     with arrow.ipc.new_file(file, schema) as writer:

@@ -25,7 +25,7 @@ from workflow_scripts.clip.model import (
     Built,
     assemble,
     build,
-    judge_hash,
+    check_judge,
     model_name,
     save_judge,
 )
@@ -191,12 +191,13 @@ def read_source(judge: str, pretrained: str | None, length: int, seed: int) -> S
         return build_model(judge, pretrained, seed)
     if pretrained is not None:
         raise UserError(f"--pretrained {pretrained}: {folder} is a judge with its own weights; omit this option")
+    digest = check_judge(folder)
     settings = read_json(folder / MODEL)
     if context_length(settings["model_cfg"]) == length:
         raise UserError(f"{folder}: already reads {length} tokens; choose another --length")
     return Source(
         settings["name"], settings["crop"], settings["model_cfg"], settings["preprocess_cfg"],
-        read_json(folder / VOCABULARY), read_weights(str(folder / WEIGHTS)), {"stretched_from": judge_hash(folder)},
+        read_json(folder / VOCABULARY), read_weights(str(folder / WEIGHTS)), {"stretched_from": digest},
     )  # fmt: skip
 
 
