@@ -13,7 +13,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run paper specs compun test test-all test-slow test-cluster lint bench seeds scale faults prefetch dvc record container reference \
+.PHONY: run check paper specs compun test test-all test-slow test-cluster lint bench seeds scale faults prefetch dvc record container reference \
   picture report unlock lock
 
 .venv/ready: requirements.txt constraints.txt requirements-model.txt
@@ -26,6 +26,10 @@ endif
 
 run: .venv/ready
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
+
+# Check a config's files, models, device and disk, and say what its run will do.
+check: .venv/ready
+	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
 
 # The published benchmark, birds and flowers. Needs a GPU.
 paper: .venv/ready

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from workflow_scripts.compun.config import CompunConfig
 from workflow_scripts.core.code import ROOT
@@ -38,6 +39,8 @@ CHECKOUT = (
     *(".ci", ".dvc", ".git", ".github", ".snakemake", ".venv", "benchmarks", "docs", "envs", "examples", "lexicons"),
     *("presets", "profiles", "rules", "schemas", "tests", "workflow_scripts"),
 )
+# Branches of unions in the locations of pydantic's errors; others are not words, as ``literal['auto']``.
+BRANCHES = {"str", "int", "float", "bool"}
 # The name of one of several runs: the prefix of its rules.
 RunName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -131,11 +134,24 @@ def _allowed(location: tuple[str | int, ...]) -> list[str]:
     return sorted(section.model_fields)
 
 
-def _describe(error: ValidationError) -> str:
-    """Return the first fault of a config in one line: the key, what is expected, the value."""
-    first = error.errors()[0]
+def _setting(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Return a fault's location without the branches of unions, each of which has a fault of its own."""
+    return tuple(w for w in location if isinstance(w, int) or (w not in BRANCHES and re.fullmatch(r"\w+", w)))
+
+
+def _describe(error: ValidationError) -> list[str]:
+    """Return the faults of a config, a line each: the key, what is expected, the value."""
+    faults = {}
+    for fault in error.errors():
+        location = _setting(fault["loc"])
+        if not any(location[: len(other)] == other or other[: len(location)] == location for other in faults):
+            faults[location] = _describe_fault(fault)
+    return list(faults.values())
+
+
+def _describe_fault(first: ErrorDetails) -> str:
     location = first["loc"]
-    key = ".".join(str(word) for word in location if word != "[key]")
+    key = ".".join(map(str, _setting(location)))
     if first["type"] == "extra_forbidden":
         return f"{key}: unknown key; allowed: {', '.join(_allowed(location[:-1]))}"
     message = first["msg"].removeprefix("Value error, ")
@@ -182,7 +198,8 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"{where}: {_describe(error)}") from None
+        # Several lines, each as if it were the only one.
+        raise UserError("\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))) from None
     if not config.runs:
         _check_compositions(config, where)
     for name, run in run_values(values, where).items():

@@ -23,6 +23,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.lock import Held, locked
 from workflow_scripts.core.step import Step
+from workflow_scripts.workflow.check import check_writable, report
 from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
 
 STATE = ROOT / ".snakemake"
@@ -36,18 +37,6 @@ class Run(Step):
     cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
     unlock: bool = Field(False, description="remove the lock that a killed run left behind")
     snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
-
-
-def check_writable(folder: Path) -> None:
-    """Make ``folder`` if it does not exist; raise UserError if nothing can be written there."""
-    probe = folder / f".{os.getpid()}.tmp"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        why = (error.strerror or "").lower()
-        raise UserError(f"{folder}: not writable ({why}); fix its permissions or choose another folder") from error
 
 
 def works_in(process: psutil.Process, folder: Path) -> bool | None:
@@ -130,9 +119,9 @@ def main(step: Run) -> None:
                     raise UserError(f"Snakemake is running in this checkout ({process}); wait until it ends")
                 unlock = ["snakemake", "--unlock", "--configfile", str(step.config)]
                 sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
-            for folder in {STATE, *(Path(place) for each in (config, *runs) for place in (each.results, each.cache))}:
-                check_writable(folder)
+            check_writable(STATE)
             check_lock()
+            report(step.config, here=not any("executor" in word or "profile" in word for word in step.snakemake))
             # Targets first: --configfile would take a file name behind it as another config.
             run_snakemake(["snakemake", *step.snakemake, "--cores", str(step.cores), "--configfile", str(step.config)])
     except Held as holder:

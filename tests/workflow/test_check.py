@@ -1,0 +1,100 @@
+"""`make check`, and the start of every run: every problem is listed at once, and nothing is computed before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.workflow.check import check_config, report
+from workflow_scripts.workflow.config import load_config
+
+BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
+# A faulty value, and what the line about it contains.
+FAULTS: list[tuple[dict[str, Any], list[str]]] = [
+    ({"pairs": {"nouns": "brids"}}, ["pairs.nouns", "brids.yaml", "choose one of: birds"]),
+    ({"pairs": {"model": "en_none"}}, ["pairs.model", "'en_none' is not installed", "spacy download"]),
+    ({"judge": {"model": "RN51"}}, ["judge.model", "unknown model 'RN51'", "choose"]),
+    ({"judge": {"model": "sketch", "pretrained": "no/w.pt"}}, ["judge.pretrained: no/w.pt: no such file", "no does"]),
+    ({"generate": {"generators": [{"name": "mine", "kind": "folder", "path": "nowhere"}]}}, ["mine", "nowhere"]),
+    ({"generate": {"generators": [{"name": "mine", "kind": "folder", "path": "docs"}]}}, ["docs", "contains no jpg"]),
+    ({"dataset": {"source": "table", "table": {"file": "README.dm"}}}, ["dataset.table.file", "mean README.md?"]),
+    ({"dataset": {"source": "cub", "cub": {"root": "nowhere"}}}, ["dataset.cub.images", "correct root"]),
+    ({"split": {"published": {"split": "s_{composition}.pkl"}}}, ["split.published.split: s_color.pkl"]),
+    ({"human": {"generators": ["nobody"]}}, ["human.generators", "nobody"]),
+    ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
+    ({"compun": {"captions": {"file": "no.json"}}}, ["compun.captions.file: no.json"]),
+    ({"score": {"fid": {"weights": "no.pth"}}}, ["score.fid.weights: no.pth"]),
+    ({"cache": "README.md"}, ["cache: README.md: not writable (not a directory)"]),
+]  # fmt: skip
+SMALL_JUDGE = {"judge": {"model": "sketch"}}
+
+
+@pytest.mark.parametrize(("values", "parts"), FAULTS)
+def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path: Path) -> None:
+    findings = check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **values}))
+    lines = [line for line in findings.errors if all(part in line for part in parts)]
+    assert lines and "\n" not in lines[0], findings.errors
+    assert not (tmp_path / "results").exists()
+
+
+def test_all_faults_are_listed_and_torch_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "1.png").touch()
+    config = {
+        "results": str(tmp_path / "results"),
+        "dataset": {"source": "table", "table": {"file": "absent.csv", "images": str(tmp_path / "images")}},
+        "pairs": {"nouns": "brids"},
+        "generate": {"generators": ["faithful", {"name": "mine", "kind": "folder", "path": "nowhere"}]},
+    }
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(config | SMALL_JUDGE))
+    script = """
+import sys
+from workflow_scripts.workflow import check
+try: check.main(check.Check(config=sys.argv[1]))
+except check.UserError as error: print(error)
+print("torch" in sys.modules)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "mine.yaml")]
+    *errors, torch = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert torch == "False"
+    keys = ["dataset.table.file", "pairs.nouns", "generate.generators: faithful", "generate.generators: mine"]
+    where = f"{tmp_path}/mine.yaml: "
+    assert [error.removeprefix("error: ").split(": ")[1] for error in errors] == [key.split(": ")[0] for key in keys]
+    assert all(error.removeprefix("error: ").startswith(where) for error in errors)
+
+
+def test_the_default_run_has_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    findings = check_config(load_config(yaml.safe_load((ROOT / "config.yaml").read_text())))
+    assert (findings.errors, findings.warnings) == ([], [])
+    assert dict(findings.plan)["data set"] == "sketch: 9,000 images, 90,000 captions, drawn"
+
+
+def test_each_run_is_checked(tmp_path: Path) -> None:
+    runs = {name: {"pairs": {"nouns": "brids"}, "results": str(tmp_path / name)} for name in "ab"}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"runs": runs} | SMALL_JUDGE))
+    with pytest.raises(UserError) as error:
+        report(tmp_path / "mine.yaml")
+    assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [True, True]
+
+
+def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workflow_scripts.core.checks.GPU_FILES", ())
+    config = load_config({"judge": {"model": "sketch", "device": "cuda"}})
+    assert any("judge.device: cuda" in line for line in check_config(config).errors)
+    assert check_config(config, here=False).errors == []
+
+
+def test_every_typo_is_listed() -> None:
+    with pytest.raises(UserError) as error:
+        load_config({"sed": 1, "judge": {"epochs": -1}, "split": {"test_seen": "many"}}, "my.yaml")
+    lines = str(error.value).split("\nerror: ")
+    assert [line.split(": ")[:2] for line in lines] == [
+        ["my.yaml", "split.test_seen"], ["my.yaml", "judge.epochs"], ["my.yaml", "sed"],
+    ]  # fmt: skip

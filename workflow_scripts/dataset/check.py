@@ -1,0 +1,81 @@
+"""Check that the files of the data set exist, and say how much there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from workflow_scripts.core import plugins
+from workflow_scripts.core.checks import Findings, count_images
+from workflow_scripts.core.disk import size_text
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.dataset.choice import SOURCES
+from workflow_scripts.dataset.download import download_place, is_remote, local_path
+from workflow_scripts.dataset.origins import Candidate
+
+# Bytes of a drawn image of 96 x 96 pixels, and of a caption in the tables.
+SKETCH, CAPTION = 4_000, 400
+
+
+def check(config: Any, findings: Findings) -> None:
+    """Check the paths of the chosen source: ``file``, ``data``, ``classes``, ``images``, and published archives."""
+    name = config.dataset.source
+    key = f"dataset.{name}"
+    settings = getattr(config.dataset, name)
+    source = plugins.load(SOURCES, name)
+    about = []
+    if name == "sketch":
+        images = min(settings.images, config.dataset.limit or settings.images)
+        captions = images * settings.captions
+        about.append(f"{images:,} images, {captions:,} captions, drawn")
+        findings.bytes += round(images * SKETCH * (settings.size / 96) ** 2) + captions * CAPTION
+    elif hasattr(source, "places"):
+        about += [
+            text
+            for field, places in source.places(settings).items()
+            if (text := _archive(f"{key}.{field}", places, Path(config.cache), findings))
+        ]
+    else:
+        about += _files(key, settings, findings)
+    limit = f"; at most {config.dataset.limit:,} images" if config.dataset.limit else ""
+    findings.plan.append(("data set", f"{config.dataset.name or name}: {', '.join(about) or 'not found'}{limit}"))
+
+
+def _files(key: str, settings: Any, findings: Findings) -> list[str]:
+    """Check local files and the folder of images; return what there is."""
+    about = []
+    for field in ("file", "data", "classes"):
+        path = getattr(settings, field, None)
+        # The classes of published images may be their numbers.
+        if path and (field, path) != ("classes", "number") and findings.exists(f"{key}.{field}", path):
+            size = Path(path).stat().st_size if "://" not in path else 0
+            about.append(f"{path} ({size_text(size)})")
+            if "://" not in path and not size:
+                findings.error(f"{key}.{field}", f"{path}: empty file; give the file of captions")
+    if settings.images is None:
+        about.append("captions without images: they are split, and nothing is judged")
+    elif findings.exists(f"{key}.images", settings.images, "folder") and "://" not in settings.images:
+        counted = count_images(Path(settings.images))
+        about.append(f"{counted} in {settings.images} ({size_text(counted.bytes)})")
+        findings.bytes += counted.bytes
+        if not counted.images:
+            findings.error(f"{key}.images", f"{settings.images}: contains no jpg, jpeg, png or webp; correct the path")
+    return about
+
+
+def _archive(key: str, places: list[Candidate], cache: Path, findings: Findings) -> str | None:
+    """Check that one of the places of an archive may have it."""
+    for place in places:
+        try:
+            path = local_path(place.address)
+        except UserError:
+            path = None
+        if path and path.is_file():
+            findings.bytes += path.stat().st_size
+            return f"{path} ({size_text(path.stat().st_size)})"
+    remote = [place for place in places if is_remote(place.address)]
+    if remote:
+        kept = any(download_place(p.address, cache, p.name).exists() for p in remote)
+        return f"{remote[0].name or remote[0].address} ({'in the cache' if kept else 'to be downloaded'})"
+    findings.error(key, f"{', '.join(place.address for place in places)}: no such file; correct root or the name")
+    return None

@@ -1,0 +1,113 @@
+"""Check everything that a run needs before anything is computed, and say what the run will do: ``make check``.
+
+Every stage of the config contributes ``<stage>/check.py``; here are the folders, the disk and the runs of a config
+with several. All problems are listed. Nothing is written, downloaded or computed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from workflow_scripts.core import cli
+from workflow_scripts.core.checks import Findings
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.code import PACKAGE, ROOT, module_file
+from workflow_scripts.core.disk import size_text
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.step import Step
+from workflow_scripts.workflow.config import Config, load_config, read_config, read_values, run_values
+
+
+class Check(Step):
+    """Check a config's files, models, device and disk, and say what its run will do."""
+
+    config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
+
+
+def check_config(config: Config, here: bool = True) -> Findings:
+    """Return what all stages find.
+
+    Args:
+        here: whether steps run on this machine, in this environment.
+    """
+    findings = Findings(here=here)
+    for stage in Config.model_fields:
+        if module_file(name := f"{PACKAGE}.{stage}.check"):
+            importlib.import_module(name).check(config, findings)
+    for key, folder in (("results", config.results), ("cache", config.cache)):
+        with findings.errors_of(key):
+            check_writable(Path(folder))
+            if key == "results":
+                _check_disk(config, findings)
+    return findings
+
+
+def check_writable(folder: Path) -> None:
+    """Raise UserError if nothing can be written to ``folder`` or, if it does not exist, to the folder above."""
+    try:
+        tempfile.TemporaryFile(dir=_existing(folder)).close()
+    except OSError as error:
+        why = (error.strerror or "").lower()
+        raise UserError(f"{folder}: not writable ({why}); fix its permissions or choose another folder") from error
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the first above it that exists."""
+    folder = Path(os.path.abspath(folder))
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def _check_disk(config: Config, findings: Findings) -> None:
+    place = Path(config.results)
+    free = shutil.disk_usage(_existing(place)).free
+    # What a former run wrote is replaced, not added.
+    needed = 0 if any(place.glob("*/captions.parquet")) else findings.bytes
+    needs = f"about {size_text(findings.bytes)} in {config.results} and {config.cache}"
+    findings.plan.append(("disk", f"{needs}; {size_text(free)} free"))
+    if needed > free:
+        raise UserError(f"the run needs {needs}, but {size_text(free)} are free; free some disk space")
+
+
+def runs_of(path: Path) -> Mapping[str, Config]:
+    """Return the checked configs of a config file: of its runs by name, or the only one by ""."""
+    config = read_config(path)
+    runs = {name: load_config(values) for name, values in run_values(read_values(path)).items()}
+    return runs or {"": config}
+
+
+def report(path: Path, here: bool = True, plan: bool = True) -> None:
+    """Log the plan and the warnings of a config file.
+
+    Raises:
+        UserError: has a line for each error.
+    """
+    errors: list[str] = []
+    for name, config in runs_of(path).items():
+        findings = check_config(config, here)
+        where = f"{path}: runs.{name}" if name else str(path)
+        if plan:
+            log.info("%s", where)
+            for title, text in findings.plan:
+                log.info("  %-14s %s", title, text)
+        for warning in findings.warnings:
+            log.warning("warning: %s: %s", where, warning)
+        errors += [f"{where}: {error}" for error in findings.errors]
+    if errors:
+        raise UserError("\nerror: ".join(errors))
+
+
+def main(step: Check) -> None:
+    report(step.config)
+    log.info("%s: no problems found; `make run CONFIG=%s` starts the run", step.config, step.config)
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    cli.run(main)
