@@ -5,6 +5,19 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
+# Checks that precede the first job, and earlier results that return if a job fails: workflow_scripts/workflow/hooks.py.
+onstart:
+    hooks.begin(workflow, config)
+
+
+onsuccess:
+    hooks.end(failed=False)
+
+
+onerror:
+    hooks.end(failed=True)
+
+
 if config.get("runs"):
 
     # Several runs in one: this file, once for each.

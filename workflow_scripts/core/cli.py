@@ -17,6 +17,12 @@ from workflow_scripts.core.step import PACKAGE, Step, parse
 
 log = logging.getLogger("compclip")
 
+# Set by ``make run``, which shows the error of a step last, and results itself.
+UNDER_RUN = "COMPCLIP_RUN"
+INTERRUPTED = "interrupted; run again to resume"
+# On a terminal: go to the start of the line and clear it, where a progress bar may be.
+CLEAR = "\r\x1b[K"
+
 
 def start_logging(log_file: Path | None = None) -> None:
     """Log plain lines to standard error and, with times, to a file."""
@@ -29,7 +35,12 @@ def start_logging(log_file: Path | None = None) -> None:
         handler.close()
     screen = logging.StreamHandler()
     screen.setLevel(logging.INFO)
-    screen.setFormatter(logging.Formatter("%(message)s"))
+    clear = CLEAR if sys.stderr.isatty() else ""
+    if UNDER_RUN in os.environ:
+        screen.addFilter(lambda record: not hasattr(record, "ends"))
+        screen.setFormatter(logging.Formatter(f"{clear}    %(message)s"))
+    else:
+        screen.setFormatter(logging.Formatter(f"{clear}%(message)s"))
     log.addHandler(screen)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
@@ -90,11 +101,17 @@ def run(main: Callable[[Any], None]) -> None:
             start_logging(log_file)
             run_checked(main, step, program)
     except KeyboardInterrupt:
-        log.error("interrupted; run again to resume")
+        log.error(INTERRUPTED, extra={"ends": True})
         sys.exit(130)
     except Exception as error:
         # Only the file gets the traceback: its handler alone takes DEBUG.
         log.debug("traceback", exc_info=True)
         hint = "" if isinstance(error, UserError) or log_file is None else f" (traceback: {log_file})"
-        log.error("error: %s%s", one_line(error), hint)
+        log.error("error: %s%s", one_line(error), hint, extra={"ends": True})
         sys.exit(1)
+
+
+def show(text: str) -> None:
+    """Print a result, unless ``make run`` prints it in the end."""
+    if UNDER_RUN not in os.environ:
+        print(text, end="")

@@ -43,7 +43,7 @@ def main(step: MakeTable) -> None:
     write_json({step.dataset: metrics}, step.metrics)
     write_text("\n".join(one.latex() for one in tables), step.tex)
     write_text(markdown, step.md)
-    print(markdown, end="")
+    cli.show(markdown)
 
 
 if __name__ == "__main__":

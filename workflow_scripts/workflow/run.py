@@ -25,6 +25,7 @@ from workflow_scripts.core.lock import Held, locked
 from workflow_scripts.core.step import Step
 from workflow_scripts.workflow.check import check_writable, report
 from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
+from workflow_scripts.workflow.screen import PLUGINS
 
 STATE = ROOT / ".snakemake"
 LOCK = STATE / "compclip.lock"
@@ -98,15 +99,17 @@ def print_results(folders: list[str]) -> None:
 
 
 def run_snakemake(command: list[str]) -> None:
-    """Run Snakemake to its end; raise UserError if it fails."""
-    with subprocess.Popen(command, cwd=ROOT) as snakemake:
+    """Run Snakemake to its end, with ``screen.py`` as its logger; raise UserError if it is killed."""
+    python_path = os.pathsep.join([str(PLUGINS), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": python_path, cli.UNDER_RUN: "1"}
+    with subprocess.Popen([*command, "--logger", "compclip"], cwd=ROOT, env=environment) as snakemake:
         code, interrupted = wait_for(snakemake)
     if interrupted:
         raise KeyboardInterrupt
     if code < 0:
         raise UserError(f"Snakemake was killed (signal {-code}); `make unlock`, then run again to resume")
     if code:
-        raise UserError(f"the workflow failed (exit {code}); see the first error above and the logs folder")
+        sys.exit(1)  # the errors are on the screen already
 
 
 def main(step: Run) -> None:

@@ -1,0 +1,37 @@
+"""What happens before the first job of a run and after the last: the Snakefile's ``onstart`` and its like."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from workflow_scripts.core.cli import UNDER_RUN
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.workflow.check import check_config
+from workflow_scripts.workflow.config import load_config, run_values
+from workflow_scripts.workflow.kept import Kept
+
+_kept: list[Kept] = []
+
+
+def begin(workflow: Any, values: dict[str, Any]) -> None:
+    """Check what jobs need, unless ``make run`` has done so, and keep what they will replace.
+
+    Raises:
+        UserError: has a line for each problem.
+    """
+    runs = {name: load_config(run) for name, run in run_values(values).items()}
+    config = load_config(values)
+    if UNDER_RUN not in os.environ:
+        here = workflow.local_exec and not workflow.deployment_settings.deployment_method
+        errors = [error for each in (runs.values() or [config]) for error in check_config(each, here).errors]
+        if errors:
+            raise UserError("\nerror: ".join(errors))
+    _kept[:] = [Kept(workflow, {each.results for each in (config, *runs.values())})]
+    _kept[0].keep()
+
+
+def end(failed: bool) -> None:
+    """Restore the outputs of jobs that failed or did not run."""
+    for kept in _kept:
+        kept.restore() if failed else kept.discard()

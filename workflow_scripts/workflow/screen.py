@@ -1,0 +1,127 @@
+"""What ``make run`` shows of Snakemake: a line for each step that starts, and its errors last.
+
+A logger plugin of Snakemake, which writes its full output to ``.snakemake/log``. Steps print their own lines and
+progress bars; their errors are read from their logs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from workflow_scripts.core.cli import CLEAR, INTERRUPTED
+
+# The plugin's package, found in the folder that run.py puts on Python's path.
+PLUGINS = Path(__file__).with_name("plugins")
+# The error in a step's log, without what the screen adds itself.
+ERROR = re.compile(rf"^\S+ \S+ ERROR (?:error: (.*?)(?: \(traceback: [^()]*\))?|{INTERRUPTED})$", re.MULTILINE)
+# Lines of Snakemake's errors on where in the rules they arose.
+PLACE = re.compile(r'\s*File "|\w+(Error|Exception)( in .*)?:$')
+KILLED = re.compile(r"died with <Signals\.(SIG\w+)|non-zero exit status (137|143)\b")
+
+
+class LogHandler(LogHandlerBase):
+    """Shows steps by their names, and at the end the errors."""
+
+    writes_to_stream = True  # type: ignore[assignment]
+    writes_to_file = False  # type: ignore[assignment]
+    has_filter = True  # type: ignore[assignment]
+    has_formatter = True  # type: ignore[assignment]
+    needs_rulegraph = False  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        self.total = 0
+        self.names: dict[int, str] = {}  # of steps in the order of their start, by Snakemake's number
+        self.failed: dict[int, str] = {}
+        self.others: list[str] = []  # Snakemake's own errors
+        self.interrupted = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fields = record.__dict__
+        event, message = fields.get("event"), record.getMessage()
+        if event == LogEvent.RUN_INFO:
+            counts = fields.get("stats") or {}
+            self.total = counts.get("total", 0) - counts.get("all", 0)
+            self.show(f"{self.total} steps; Snakemake's log: {log_file()}")
+        elif event == LogEvent.JOB_INFO and fields["rule_name"] != "all":
+            self.names.setdefault(fields["jobid"], step_name(fields))
+            number = list(self.names).index(fields["jobid"]) + 1
+            self.show(f"[{number:{len(str(self.total))}} of {self.total}] {self.names[fields['jobid']]}")
+        elif event == LogEvent.JOB_FINISHED:
+            self.failed.pop(fields["job_id"], None)
+        elif event == LogEvent.JOB_ERROR:
+            name = self.names.get(fields["jobid"], fields["rule_name"])
+            self.failed[fields["jobid"]] = step_error(name, fields, self.others)
+        elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
+            self.others.append(message)
+        elif "on user request" in message:
+            self.interrupted = True
+        elif message.startswith("Nothing to be done"):
+            self.show("Nothing to do: all results are up to date.")
+        elif record.levelno == logging.WARNING:
+            self.show(" ".join(message.split()))
+
+    def show(self, line: str) -> None:
+        with suppress(OSError):  # nobody reads
+            print(f"{CLEAR if sys.stderr.isatty() else ''}{line}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Show the errors; Snakemake calls this when all is done."""
+        if not self.interrupted:
+            for line in self.failed.values() or [own_error(text) for text in self.others[:1]]:
+                if line:
+                    self.show(f"error: {line}")
+        self.failed, self.others = {}, []
+        super().close()
+
+
+def step_name(fields: Mapping[str, Any]) -> str:
+    """Return the name of a step: ``score: score images (color, faithful)``."""
+    log = " ".join(map(str, fields.get("log") or ()))
+    stage = log.split("/logs/")[-1].split("/")[0] if "/logs/" in log else ""
+    values = ", ".join(map(str, (fields.get("wildcards") or {}).values()))
+    name = fields["rule_name"].replace("_", " ")
+    return f"{stage + ': ' if stage else ''}{name}{f' ({values})' if values else ''}"
+
+
+def step_error(name: str, fields: Mapping[str, Any], others: list[str]) -> str:
+    """Return the error in a failed step's log, or how it ended; "" if the user interrupted it."""
+    logs = [str(log) for log in fields["log"]]
+    for log in logs:
+        with suppress(OSError, UnicodeDecodeError):
+            if match := ERROR.search(Path(log).read_text(encoding="utf-8")):
+                return f"{name}: {match[1]} (log: {log})" if match[1] else ""
+    return f"{name}: {ending(fields, others)}{f' (log: {logs[0]})' if logs else ''}"
+
+
+def ending(fields: Mapping[str, Any], others: list[str]) -> str:
+    """Return how a step ended that says nothing itself."""
+    text = next((text for text in others if fields["shellcmd"] and fields["shellcmd"] in text), "")
+    if match := KILLED.search(text):
+        signal = match[1] or {"137": "SIGKILL", "143": "SIGTERM"}[match[2]]
+        memory = ", probably because memory ran out; free some memory" if signal == "SIGKILL" else ""
+        return f"killed ({signal}){memory}; run again to resume"
+    message = fields.get("rule_msg")
+    return " ".join(str(message).split()) if message else f"failed without a message; see {log_file()}"
+
+
+def own_error(text: str) -> str:
+    """Return an error of Snakemake itself in one line, without the places in rules files."""
+    lines = [line.strip() for line in text.splitlines() if not PLACE.match(line)]
+    return f"{' '.join(filter(None, lines))} (log: {log_file()})"
+
+
+def log_file() -> str:
+    """Return Snakemake's own log, relative to the project."""
+    handlers = logging.getLogger("snakemake.logging").handlers
+    files = [os.path.relpath(handler.baseFilename) for handler in handlers if isinstance(handler, logging.FileHandler)]
+    return files[0] if files else ".snakemake/log"
