@@ -11,6 +11,7 @@ from workflow_scripts.core import plugins
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import command, declaration, settings
+from workflow_scripts.workflow import hooks
 from workflow_scripts.workflow.config import snakemake_config
 from workflow_scripts.workflow.storage import check_store, follow_constraints
 

@@ -11,6 +11,7 @@ from workflow_scripts.core.code import code_hash
 from workflow_scripts.workflow.config import run_values, snakemake_config
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import command
+from workflow_scripts.workflow import hooks
 
 try:
     CONFIG = snakemake_config(config, workflow.configfiles if workflow.is_main_process else [])

@@ -49,7 +49,7 @@ def test_killed_twice_it_ends_the_same(trial: Trial) -> None:
     first, second = run.kills
     assert first.said[0] == ("error: Snakemake was killed (signal 9); `make unlock`, then run again to resume")
     assert second.what.startswith("judge.train_judge")
-    assert second.said[0].startswith("error: the workflow failed (exit 1)")
+    assert second.said[0].startswith("error: judge: train judge (color): killed (SIGKILL)")
     assert trial.faults("killed", "whole") == []
 
 
@@ -115,11 +115,12 @@ def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Call
     command = [part.replace("full/", f"{tmp_path}/disk/", 1) for part in captions.command("full")]
     refused = trial.project.call(*command, check=False)
     assert refused.returncode == 1
-    errors = [line for line in refused.stderr.splitlines() if line.startswith("error:")]
-    assert errors[0] == (
-        f"error: {tmp_path}/disk/sketch/images: not written (no space left on device);"
-        " free some disk space and run again"
+    *lines, last = refused.stderr.splitlines()
+    assert last == (
+        f"error: dataset: load dataset: {tmp_path}/disk/sketch/images: not written (no space left on device);"
+        f" free some disk space and run again (log: {tmp_path}/disk/logs/dataset/load_dataset.log)"
     )
+    assert not any("no space" in line for line in lines)
     assert not any((trial.project.root / ".snakemake" / "locks").glob("*"))
     disk("size=20m")
     trial.project.call(*command)
@@ -131,8 +132,8 @@ def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Call
     disk("ro")
     refused = trial.project.call(*command, check=False)
     assert refused.returncode == 1
-    assert refused.stderr.strip() == (
-        f"error: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"
+    assert refused.stderr.splitlines()[-1] == (
+        f"error: full.yaml: results: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"
     )
 
 

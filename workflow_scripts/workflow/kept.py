@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.core.digests import FOLDER as DIGESTS
+
 # Inside a results folder, because hard links do not reach other file systems.
 FOLDER = ".kept"
 
@@ -41,7 +43,9 @@ class Kept:
                 continue
             with suppress(OSError):  # no hard links here, or no space: the job runs as it would without this
                 for file, _ in outputs:
-                    link(Path(file), self.place(Path(file)))
+                    for path in with_digests(Path(file)):
+                        if path.exists():
+                            link(path, self.place(path))
                 self.jobs[job] = outputs
 
     def restore(self) -> None:
@@ -50,8 +54,10 @@ class Kept:
         for job, outputs in self.jobs.items():
             if not self.workflow.dag.finished(job):
                 for file, record in outputs:
-                    remove(Path(file))
-                    os.replace(self.place(Path(file)), file)
+                    for path in with_digests(Path(file)):
+                        remove(path)
+                        if self.place(path).exists():
+                            os.replace(self.place(path), path)
                     persistence.cleanup_metadata(file)
                     persistence._write_record(persistence._get_key(file), record)
         self.discard()
@@ -64,6 +70,11 @@ class Kept:
         """Return where ``path`` is kept."""
         root = next(folder for folder in self.results if path.is_relative_to(folder))
         return root / FOLDER / path.relative_to(root)
+
+
+def with_digests(path: Path) -> tuple[Path, Path]:
+    """Return an artifact and the record of its digests."""
+    return path, path.parent / DIGESTS / path.name
 
 
 def link(path: Path, place: Path) -> None:
