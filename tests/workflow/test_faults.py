@@ -114,6 +114,11 @@ def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Call
     captions = Trial(trial.project, TINY.replace("{results}", str(tmp_path / "disk")), 2, ("sketch/captions.parquet",))
     command = [part.replace("full/", f"{tmp_path}/disk/", 1) for part in captions.command("full")]
     refused = trial.project.call(*command, check=False)
+    assert re.search(r"error: full.yaml: results: the run needs about .* but 65.5 KB are free", refused.stderr)
+    # An earlier run's results are replaced: nobody knows how much more this one needs.
+    (tmp_path / "disk" / "old").mkdir()
+    (tmp_path / "disk" / "old" / "captions.parquet").touch()
+    refused = trial.project.call(*command, check=False)
     assert refused.returncode == 1
     *lines, last = refused.stderr.splitlines()
     assert last == (
@@ -133,7 +138,8 @@ def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Call
     refused = trial.project.call(*command, check=False)
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1] == (
-        f"error: full.yaml: results: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"
+        f"error: full.yaml: results: {tmp_path}/disk: not writable (read-only file system);"
+        " fix its permissions or choose another folder"
     )
 
 
