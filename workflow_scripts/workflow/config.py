@@ -141,7 +141,7 @@ def _setting(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 def _describe(error: ValidationError) -> list[str]:
     """Return the faults of a config, a line each: the key, what is expected, the value."""
-    faults = {}
+    faults: dict[tuple[str | int, ...], str] = {}
     for fault in error.errors():
         location = _setting(fault["loc"])
         if not any(location[: len(other)] == other or other[: len(location)] == location for other in faults):
