@@ -214,6 +214,14 @@ def test_a_wrong_digest_removes_the_download(tmp_path: Path, server: Server) -> 
     assert not [p for p in tmp_path.rglob("*.tgz")]
 
 
+def test_a_damaged_download_without_a_digest_is_repeated(tmp_path: Path, server: Server, lines: list[str]) -> None:
+    path = fetch(server.address, tmp_path, pause=0)
+    assert fetch(server.address, tmp_path, pause=0) == path and len(server.asked) == 1
+    path.write_bytes(b"x" + CONTENT[1:])
+    assert fetch(server.address, tmp_path, pause=0).read_bytes() == CONTENT and len(server.asked) == 2
+    assert any("birds_1.tgz: damaged (" in line and "downloaded again" in line for line in lines)
+
+
 def test_unknown_size(tmp_path: Path, server: Server, lines: list[str]) -> None:
     server.length = False
     assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT

@@ -189,6 +189,13 @@ def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> Non
     assert found["judges"] == table["judges"] and found["captions"] == 4
 
 
+def test_a_damaged_copy_of_an_image_is_written_again(tmp_path: Path) -> None:
+    name, path = intrinsic._image({"bytes": b"image"}, tmp_path, tmp_path / "cache")
+    path.write_bytes(b"imagf")
+    assert intrinsic._image({"bytes": b"image"}, tmp_path, tmp_path / "cache") == (name, path)
+    assert path.read_bytes() == b"image"
+
+
 def test_sdci_with_other_columns(tmp_path: Path) -> None:
     assert "neither a table nor a saved data set" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
     (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "val"]}))

@@ -262,6 +262,10 @@ def test_cifar(tmp_path: Path, kind: str) -> None:
     # Red, green and blue planes, each row by row.
     assert shown.shape == (5, 32, 32, 3) and shown[4, 3, 7].tolist() == PIXELS[4, [103, 1127, 2151]].tolist()
     assert np.array_equal(shown, PIXELS.reshape(5, 3, 32, 32).transpose(0, 2, 3, 1))
+    # A damaged image is written again.
+    whole = found.paths[2].read_bytes()
+    found.paths[2].write_bytes(whole[:-20] + bytes([whole[-20] ^ 1]) + whole[-19:])
+    assert read_classified(data, None, tmp_path / "cache").paths[2].read_bytes() == whole
     result, _ = run(zero_shot, tmp_path, data=data, templates="simple", judge=real_judge(tmp_path / "judge"))
     assert result["top-1"]["n"] == 5 and result["classes"] == 3 and result["texts"] == 21
     assert str(tmp_path) not in json.dumps(result)

@@ -1,6 +1,7 @@
 """Files in the cache that end with a digest of what comes before it: checkpoints, pixels, activations, indexes.
 
-The digest is part of the file, so that a kill never separates them.
+The digest is part of the file, so that a kill never separates them. Folders and files of other programs, which cannot
+have such an end, have a record of their digests (``core.digests``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from io import RawIOBase
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from workflow_scripts.core import digests
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic
 
 SEAL = 16  # bytes of the digest
@@ -59,3 +62,17 @@ def is_whole(path: Path, instead: str) -> bool:
             return True
     log.warning("%s: damaged; %s", path, instead)
     return False
+
+
+def is_recorded(path: Path, instead: str) -> bool:
+    """Return whether a file or folder exists as recorded; the log names a damaged one and what happens ``instead``."""
+    if not path.exists():
+        return False
+    try:
+        recorded = digests.read_record(path)
+        wrong = digests.faults(path, recorded) if recorded else []
+    except UserError as error:
+        recorded, wrong = None, [str(error)]
+    if wrong:
+        log.warning("%s: damaged (%s); %s", path, wrong[0], instead)
+    return recorded is not None and not wrong

@@ -21,10 +21,12 @@ import urllib3
 from filelock import FileLock
 
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.digests import record, record_file
 from workflow_scripts.core.disk import check_space, size_text
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import room_for, write_json
 from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.sealed import is_recorded
 
 ATTEMPTS = 6
 TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
@@ -94,12 +96,18 @@ def fetch(
     target = download_place(address, cache, name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
+        # Without a known sha256, that of the download itself tells whether the disk has damaged it since.
+        if sha256 is None and record_file(target).is_file() and not is_recorded(target, "downloaded again"):
+            target.unlink(missing_ok=True)
         if not target.exists():
             _download(direct(address), target, pause)
+            if sha256 is None:
+                record(target, "the download")
         try:
             check_sha256(target, sha256, address, remedy)
         except UserError as error:
             target.unlink()
+            record_file(target).unlink(missing_ok=True)
             raise UserError(f"{error}; the download was removed") from None
     return target
 

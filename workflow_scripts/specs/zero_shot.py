@@ -29,10 +29,12 @@ from workflow_scripts.clip.prompts import (
 )
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.digests import record
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, write_json
 from workflow_scripts.core.pickles import as_text, read_pickle
 from workflow_scripts.core.pictures import SUFFIXES
+from workflow_scripts.core.sealed import is_recorded
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.step import Input
 from workflow_scripts.specs import evaluation
@@ -227,10 +229,11 @@ def read_cifar(folder: Path, kind: str, cache: Path) -> Classified:
     if len(label) and not 0 <= label.min() <= label.max() < len(names):
         raise UserError(f"{folder / images}: not {kind}: label {label.max()} of {len(names)} classes; download again")
     place = cache / "cifar" / file_digest(folder / images).hex()
-    if not place.is_dir():
+    if not is_recorded(place, "written again"):
         with atomic_folder(place) as temporary:
             for number, row in enumerate(pixels.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)):
                 Image.fromarray(row).save(temporary / f"{number:05d}.png", compress_level=1)
+        record(place, "zero_shot")
     paths = [place / f"{number:05d}.png" for number in range(len(label))]
     return Classified([str(n) for n in names], [str(n).replace("_", " ") for n in names], paths, label.tolist())
 
