@@ -2,6 +2,7 @@
 import json
 import os
 import sys
+from functools import cache
 
 # Waiting threads of torch otherwise spin, which makes a step ten times as slow on shared cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -10,6 +11,7 @@ sys.path.insert(0, workflow.basedir)
 from workflow_scripts.core import plugins
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.step import command, declaration, settings
 from workflow_scripts.workflow import hooks
 from workflow_scripts.workflow.config import snakemake_config
@@ -76,6 +78,17 @@ def step(name, *code, **given):
 def results_folder(wildcards):
     """Return the folder that paths inside artifacts are relative to."""
     return on_disk(RESULTS)
+
+
+@cache
+def contents_of(*places):
+    """Return a fingerprint of the user's files and folders: as a param, it reruns a rule when their content changes."""
+    return fingerprint(*places, cache=CONFIG.cache)
+
+
+def contents(*places):
+    """Return the same as a param, computed when a job needs it."""
+    return lambda wildcards: contents_of(*places)
 
 
 def torch_slots():

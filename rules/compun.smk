@@ -58,6 +58,7 @@ if drawn_compounds():
         params:
             **step("judge.train_judge", settings=CONFIG.compun.judge.model_dump(mode="json")),
             launch=launch(CONFIG.compun.judge),
+            contents=contents(*CONFIG.compun.judge.files()),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -104,6 +105,7 @@ rule ask_captions:
         runtime=growing(240),
     params:
         **step("compun.ask_captions", ask=asking),
+        contents=text_contents,
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -133,6 +135,7 @@ rule classify:
         gpu=compun_gpus(),
     params:
         **step("compun.classify", models=asked_models),
+        contents=contents(*(path for model in CONFIG.compun.models for path in model.places())),
     shell:
         "python -m {params.step} --log {log:q}"
 

@@ -21,7 +21,7 @@ rule load_dataset:
     resources:
         runtime=growing(120),
     params:
-        **step("dataset.load_dataset", source_module(), settings=source_settings),
-        contents=source_contents,
+        **step("dataset.load_dataset", source_module(), settings=source_settings, contents=source_contents_read),
+        contents=lambda wildcards: source_contents(),
     shell:
         "python -m {params.step} --log {log:q}"

@@ -27,5 +27,6 @@ rule train_judge:
     params:
         **step("judge.train_judge"),
         launch=launch(CONFIG.judge),
+        contents=contents(*CONFIG.judge.files()),
     shell:
         "{params.launch} {params.step} --log {log:q}"

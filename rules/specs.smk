@@ -61,6 +61,7 @@ if CONFIG.specs.base.epochs:
         params:
             **step("judge.train_judge", settings=CONFIG.specs.base.model_dump(mode="json")),
             launch=launch(CONFIG.specs.base),
+            contents=contents(*CONFIG.specs.base.files()),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -81,6 +82,7 @@ rule stretch:
         mem_mb=growing(4000),
     params:
         **step("specs.stretch", judge=stretched_model, pretrained=stretched_weights()),
+        contents=contents(*CONFIG.specs.base.files()),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -103,6 +105,7 @@ rule cut_captions:
         runtime=growing(60),
     params:
         **step("specs.cut_captions"),
+        contents=long_contents,
     shell:
         "python -m {params.step} --processes {threads} --log {log:q}"
 
@@ -131,6 +134,7 @@ rule train_specs:
     params:
         **step("specs.train_specs", processes=CONFIG.threads),
         launch=launch(CONFIG.specs.base),
+        contents=long_contents,
     shell:
         "{params.launch} {params.step} --log {log:q}"
 
@@ -159,6 +163,7 @@ rule intrinsic:
         gpu=specs_gpu(),
     params:
         **step("specs.intrinsic"),
+        contents=step_contents,
     shell:
         "python -m {params.step} --log {log:q}"
 

@@ -30,9 +30,9 @@ def compound_origin(wildcards):
 
 def compound_contents(wildcards):
     """Return a fingerprint of the user's list and images."""
-    from workflow_scripts.compun.load_compounds import fingerprint
+    from workflow_scripts.compun import load_compounds
 
-    return "" if drawn_compounds() else fingerprint(CONFIG.compun.compounds)
+    return "" if drawn_compounds() else load_compounds.fingerprint(CONFIG.compun.compounds, CONFIG.cache)
 
 
 def text_file(wildcards):
@@ -41,6 +41,12 @@ def text_file(wildcards):
     if texts is None:
         return [f"{compun_folder()}/drawn/{wildcards.kind}.json"]
     return of_project(texts.file) if texts.file else []
+
+
+def text_contents(wildcards):
+    """Return a fingerprint of the user's file of captions or descriptions."""
+    texts = getattr(CONFIG.compun, wildcards.kind)
+    return contents_of(texts.file) if texts else ""
 
 
 def asking(wildcards):

@@ -32,8 +32,14 @@ def source_tables():
     return [f"<dataset>/{name}.parquet" for name in source_table_names()]
 
 
-def source_contents(wildcards):
+@cache
+def source_contents():
     """A fingerprint of the user's files that the source reads."""
     source = plugins.load(SOURCES, CONFIG.dataset.source)
     settings = getattr(CONFIG.dataset, CONFIG.dataset.source)
-    return source.fingerprint(settings) if hasattr(source, "fingerprint") else ""
+    return source.fingerprint(settings, CONFIG.cache) if hasattr(source, "fingerprint") else ""
+
+
+def source_contents_read(wildcards):
+    """The same for the step, which checks it; nothing if it reads local copies of what lies on object storage."""
+    return None if stored(source_section()) else source_contents() or None

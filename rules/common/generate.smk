@@ -1,6 +1,4 @@
 # generate: each generator's kind, its settings, what it reads.
-from functools import cache
-
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import reads
 
@@ -35,9 +33,9 @@ def generator_code(wildcards):
     return code_hash(kind_of(wildcards.generator).__name__)
 
 
-def kind_settings(generator):
-    """The settings of the generator's kind."""
-    return kind_of(generator).Settings.model_validate(GENERATORS[generator].options)
+def kind_settings(wildcards):
+    """The settings of the generator's kind for a composition."""
+    return GENERATORS[wildcards.generator].settings(wildcards.composition)
 
 
 def generator_kind(wildcards):
@@ -46,12 +44,12 @@ def generator_kind(wildcards):
 
 def generator_settings(wildcards):
     """The settings of the generator's kind, with local copies of what lies on object storage."""
-    return retrieved(kind_settings(wildcards.generator).model_dump(mode="json"))
+    return retrieved(kind_settings(wildcards).model_dump(mode="json"))
 
 
 def generator_stored(wildcards):
     """What the generator's kind reads from object storage."""
-    return stored(kind_settings(wildcards.generator).model_dump(mode="json"))
+    return stored(kind_settings(wildcards).model_dump(mode="json"))
 
 
 def for_model(value):
@@ -59,21 +57,32 @@ def for_model(value):
     return lambda wildcards: value if getattr(kind_of(wildcards.generator), "MODEL", False) else None
 
 
+def generator_cache(wildcards):
+    """The cache folder for a kind that runs a model or reads the user's files."""
+    return CONFIG.cache if hasattr(kind_of(wildcards.generator), "fingerprint") else None
+
+
 def generator_gpus(wildcards):
     """How many GPUs a scheduler is asked for; without a GPU, the CPU draws."""
-    return 0 if getattr(kind_settings(wildcards.generator), "device", "cpu") == "cpu" else 1
+    return 0 if getattr(kind_settings(wildcards), "device", "cpu") == "cpu" else 1
 
 
 def generator_contents(wildcards):
     """A fingerprint of the user's files that the generator reads."""
-    return contents_of(wildcards.generator)
+    has_files = hasattr(kind_of(wildcards.generator), "fingerprint")
+    return kind_contents(wildcards.generator, kind_settings(wildcards).model_dump_json()) if has_files else ""
 
 
 @cache
-def contents_of(generator):
-    """The same by name, once for all compositions: a folder may contain a million images."""
+def kind_contents(generator, settings):
+    """The same, once for compositions with equal settings: a folder may contain a million images."""
     kind = kind_of(generator)
-    return kind.fingerprint(kind_settings(generator)) if hasattr(kind, "fingerprint") else ""
+    return kind.fingerprint(kind.Settings.model_validate_json(settings), CONFIG.cache)
+
+
+def generator_contents_read(wildcards):
+    """The same for the step, which checks it; nothing if it reads local copies of what lies on object storage."""
+    return None if generator_stored(wildcards) else generator_contents(wildcards) or None
 
 
 def check_generators():
@@ -85,6 +94,14 @@ def check_generators():
                 f"generate.generators: {name} reads the {' and '.join(sorted(absent))} of sketches, which dataset "
                 f"source {CONFIG.dataset.source} does not have; use photographs, shuffled, folder or diffusers"
             )
+        settings = {repr(GENERATORS[name].settings(composition)) for composition in CONFIG.compositions}
+        if len(settings) < len(CONFIG.compositions) and hasattr(kind_of(name), "check_shared"):
+            try:
+                kind_of(name).check_shared(
+                    GENERATORS[name].settings(CONFIG.compositions[0]), DATASET, CONFIG.compositions
+                )
+            except UserError as error:
+                raise WorkflowError(f"generate.generators: {name}: {error}")
 
 
 check_generators()

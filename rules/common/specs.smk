@@ -53,6 +53,16 @@ def step_images(wildcards):
     return local(data.increment_images or folder_beside(data.increments)) if data else long_images(wildcards)
 
 
+def long_contents(wildcards):
+    """A fingerprint of the user's long captions for training, and their images."""
+    return contents_of(CONFIG.specs.data.examples, long_images(wildcards)) if CONFIG.specs.data else ""
+
+
+def step_contents(wildcards):
+    """A fingerprint of the user's growing captions for testing, and their images."""
+    return contents_of(CONFIG.specs.data.increments, step_images(wildcards)) if CONFIG.specs.data else ""
+
+
 def folder_beside(path):
     """A folder itself, or the folder of a file."""
     return path if os.path.isdir(path) else os.path.dirname(path) or "."

@@ -1,5 +1,4 @@
 # split: listed and published pairs, divisions by divergence.
-from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS
 
 
@@ -24,7 +23,7 @@ def published_data(wildcards):
 
 def published_contents(wildcards):
     """Return a fingerprint of the published files."""
-    return fingerprint(published_split(wildcards), published_data(wildcards))
+    return contents_of(published_split(wildcards), published_data(wildcards))
 
 
 def by_divergence():

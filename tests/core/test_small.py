@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from pathlib import Path
 
@@ -109,18 +108,3 @@ def test_fingerprints_follow_content_not_times(tmp_path: Path) -> None:
     (tmp_path / "one" / "deep" / "a.png").rename(tmp_path / "one" / "deep" / "b.png")
     assert one != fingerprint(tmp_path / "one.csv", tmp_path / "one")
     assert fingerprint(tmp_path / "none") != fingerprint() != fingerprint(tmp_path / "one.csv")
-
-
-def test_fingerprints_of_folders_are_of_their_files_in_order(tmp_path: Path) -> None:
-    folder = tmp_path / "images"
-    for name in ("b/1.png", "b-c/1.png", "b/1/2.png", "a.png", "é/ü.png"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"x" * len(name))
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "c.png").write_bytes(b"c")
-    for link, to in (("link.png", "a.png"), ("nothing.png", "none"), ("linked", "../other")):
-        (folder / link).symlink_to(to)
-    plain = hashlib.blake2b(b"\1", digest_size=8)
-    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
-        plain.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\n".encode())
-    assert fingerprint(folder) == plain.hexdigest()

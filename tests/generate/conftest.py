@@ -16,6 +16,8 @@ from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.generate.generate_images import main
 from workflow_scripts.generate.steps import GenerateImages
 
+HOME = "mine/color"
+
 
 def picture(path: Path, seed: int = 0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,14 +36,20 @@ class Place:
         return self.root / "results" / "mine" / "color" / "generated" / "it"
 
     def generate(
-        self, kind: str, prompts: pd.DataFrame | None = None, seed: int = 0, **settings: Any
+        self,
+        kind: str,
+        prompts: pd.DataFrame | None = None,
+        seed: int = 0,
+        contents: str | None = None,
+        **settings: Any,
     ) -> tuple[pd.DataFrame, dict[str, Any]]:
         """The step; gives its manifest and its summary."""
         file = self.root / "results" / "mine" / "color" / "prompts.parquet"
         write_table(self.prompts if prompts is None else prompts, file, tables.PROMPTS)
         main(
             GenerateImages(
-                generator="it", kind=kind, settings=settings, prompts=file, composition="color", seed=seed, threads=1,
+                generator="it", kind=kind, settings=settings, prompts=file, composition="color", seed=seed,
+                threads=1, contents=contents or None,
                 tables=[self.root / "results" / "mine" / "images.parquet"], cache=self.root / "cache",
                 results=self.root / "results", manifest=self.target / "manifest.parquet",
                 folder=self.target / "images", summary=self.target / "summary.json",
@@ -52,7 +60,7 @@ class Place:
 
 def make_prompts(ids: dict[str, list[str]], captions: int = 2, draws: int = 1) -> pd.DataFrame:
     rows = [
-        (i, c, d, split, "a red bird", None, f"{split}/{i}/{c}{f'_{d}' if draws > 1 else ''}.png")
+        (i, c, d, split, "a red bird", None, f"{HOME}/{split}/{i}/{c}{f'_{d}' if draws > 1 else ''}.png")
         for split, images in ids.items()
         for i in images
         for c in range(captions)

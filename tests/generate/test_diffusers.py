@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 from tests.accelerator import accelerator
-from tests.generate.conftest import Place, make_prompts
+from tests.generate.conftest import HOME, Place, make_prompts
 from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core import tables
 from workflow_scripts.core.errors import UserError
@@ -108,7 +108,8 @@ def test_a_gpu_draws_the_same(place: Place, model: Path) -> None:
 
 def test_a_swapped_prompt_starts_from_its_originals_noise(place: Place, model: Path) -> None:
     same = PROMPTS.assign(text="a red bird")
-    images = draw(place, model, same)
+    made = draw(place, model, same)
+    images = {name.removeprefix(f"{HOME}/"): image for name, image in made.items()}
     assert images["test_swapped/s/1/0_0.png"] == images["test_seen/s/1/0_0.png"]
     assert images["test_seen/s/1/0_0.png"] != images["test_seen/s/1/0_1.png"] != images["test_seen/s/1/1_1.png"]
 
@@ -167,7 +168,9 @@ def test_images_that_the_checker_blacked_out_are_counted(
     monkeypatch.setattr(library.StableDiffusionPipeline, "__call__", checked)
     settings = {"model": str(model), "steps": 1, "batch": 3, "device": "cpu"}
     _, summary = place.generate("diffusers", PROMPTS, **settings)
-    assert summary["flagged_by_checker"]["names"] == [f"test_swapped/s/1/{c}_{d}.png" for c in (0, 1) for d in (0, 1)]
+    assert summary["flagged_by_checker"]["names"] == [
+        f"{HOME}/test_swapped/s/1/{c}_{d}.png" for c in (0, 1) for d in (0, 1)
+    ]
     assert summary["black"]["count"] == 8
     # Cached images are counted too.
     assert place.generate("diffusers", PROMPTS, **settings)[1] == summary

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.generate.conftest import Place, make_prompts, picture
+from tests.generate.conftest import HOME, Place, make_prompts, picture
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.generate.config import Generator
 from workflow_scripts.generate.generators import folder
 
 
@@ -31,24 +33,27 @@ def test_files_named_as_the_prompts(place: Place) -> None:
 
 def test_missing_and_unreadable_files_are_named(place: Place) -> None:
     mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
-    (mine / "test_seen/s/1/0.png").write_bytes(b"no image")
-    whole = (mine / "test_seen/s/1/1.png").read_bytes()
-    (mine / "test_seen/s/1/1.png").write_bytes(whole[: len(whole) // 2])
-    make(mine, ["test_seen/s/1/7.png", "test_seen/other/0.png", "elsewhere/s/2/0.png"])
-    (mine / "test_seen" / "notes.txt").write_text("not an image")
+    home = mine / HOME
+    (home / "test_seen/s/1/0.png").write_bytes(b"no image")
+    whole = (home / "test_seen/s/1/1.png").read_bytes()
+    (home / "test_seen/s/1/1.png").write_bytes(whole[: len(whole) // 2])
+    make(home, ["test_seen/s/1/7.png", "test_seen/other/0.png", "elsewhere/s/2/0.png"])
+    (home / "test_seen" / "notes.txt").write_text("not an image")
     manifest, summary = place.generate("folder", path=str(mine))
     assert manifest["status"].value_counts().to_dict() == {"missing": 14, "unreadable": 2, "ok": 2}
     assert manifest["path"].isna().sum() == 16
     assert summary["unreadable"]["names"] == ["test_seen s/1 0 0", "test_seen s/1 1 0"]
     assert summary["missing"]["count"] == 14
     assert summary["splits"]["test_unseen"] == {"ok": 0, "missing": 6, "unreadable": 0}
-    assert summary["files_without_prompt"]["names"] == ["test_seen/other/0.png", "test_seen/s/1/7.png"]
+    assert summary["files_without_prompt"]["names"] == [
+        f"{HOME}/test_seen/other/0.png", f"{HOME}/test_seen/s/1/7.png",
+    ]  # fmt: skip
     assert len([p for p in (place.target / "images").rglob("*") if p.is_file()]) == 2
 
 
 def test_no_files(place: Place) -> None:
     mine = make(place.root / "made", ["a.png", "s/x/0.png"])
-    with pytest.raises(UserError, match="the first should be test_seen/s/1/0.png; it contains 1 files"):
+    with pytest.raises(UserError, match=r"the first should be mine/color/test_seen/s/1/0.png; .* for example a.png"):
         place.generate("folder", path=str(mine))
     with pytest.raises(UserError, match="none: no such folder or manifest"):
         place.generate("folder", path=str(place.root / "none"))
@@ -71,7 +76,7 @@ def test_a_folder_without_splits(place: Place) -> None:
     mine = make(place.root / "made", ["s/1/0.png", "s/1/1_0.png", "u/1/0.png"])
     manifest, _ = place.generate("folder", prompts, path=str(mine))
     assert list(manifest["status"]) == ["ok", "ok", "ok", "missing"]
-    assert manifest["path"][1].endswith("images/test_seen/s/1/1.png")
+    assert manifest["path"][1].endswith(f"images/{HOME}/test_seen/s/1/1.png")
 
 
 def test_a_folder_without_splits_cannot_serve_a_caption_and_its_swap(place: Place) -> None:
@@ -130,6 +135,75 @@ def test_skipped_rows(place: Place) -> None:
     _, summary = place.generate("folder", path=str(file))
     assert [n.split(":")[0] for n in summary["rows_unreadable"]["names"]] == ["line 6", "line 3", "line 4", "line 5"]
     assert summary["splits"]["test_seen"]["ok"] == 1
+
+
+def list_texts(place: Place, mine: Path, column: str = "text", names: pd.Series | None = None, **changed: str) -> Path:
+    """Write ``manifest.csv`` as the prompts' texts, or their hashes; ``changed`` has other texts by file name."""
+    names = place.prompts["file_name"] if names is None else names
+    texts = [changed.get(name, text) for name, text in zip(names, place.prompts["text"], strict=True)]
+    values = texts if column == "text" else [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    file = mine / "manifest.csv"
+    pd.DataFrame({"file_name": names, column: values}).to_csv(file, index=False)
+    return file
+
+
+@pytest.mark.parametrize("column", ["text", "sha256"])
+@pytest.mark.parametrize("short", [False, True])
+def test_texts_that_the_images_were_made_from(place: Place, column: str, short: bool) -> None:
+    names = place.prompts["file_name"].str.removeprefix(f"{HOME}/" if short else "")
+    mine = make(place.root / "made", list(names))
+    list_texts(place, mine, column, names)
+    _, summary = place.generate("folder", path=str(mine))
+    assert summary["texts_checked"] == 18
+    list_texts(place, mine, column, names, **{names[2]: "a blue bird", names[5]: "a tan bird"})
+    with pytest.raises(
+        UserError, match=r"2 of 18 images were made from another text than their prompt, the first"
+    ) as e:
+        place.generate("folder", path=str(mine))
+    assert place.prompts["file_name"][2] in str(e.value) and "'a red bird'" in str(e.value)
+
+
+def test_manifests_of_texts_that_are_refused(place: Place) -> None:
+    mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
+    for rows, message in (
+        ("file_name,words\n", "no column text or sha256"),
+        ("name,text\n", "no column 'file_name'"),
+        ("file_name,text\nx.png,a\n", "line 2: 'x.png' is no file_name"),
+        (f"file_name,text\n{HOME}/test_seen/s/1/0.png\n", "1 rows cannot be read"),
+        (f"file_name,text\n{HOME}/test_seen/s/1/0.png,a\n{HOME}/test_seen/s/1/0.jpg,b\n", "line 3: a second text"),
+        (f"file_name,text\n{HOME}/test_seen/s/1/0.png,a red bird\n", "no text for 3 of 4 images"),
+        ("file_name,text\nmine/shape/test_seen/s/1/0.png,a red bird\n", "no text for 4 of 4 images"),
+    ):
+        (mine / "manifest.csv").write_text(rows)
+        with pytest.raises(UserError, match=message):
+            place.generate("folder", path=str(mine))
+
+
+def test_one_folder_serves_two_compositions_by_full_names(place: Place) -> None:
+    """Names without a composition are only read where no other composition can mean them."""
+    mine = make(place.root / "made", list(place.prompts["file_name"][:2]))
+    make(mine, ["mine/shape/test_seen/s/1/0.png", "test_seen/s/2/0.png"])
+    manifest, _ = place.generate("folder", path=str(mine))
+    assert (manifest["status"] == "ok").sum() == 2
+    folder.check_shared(folder.Settings(path=str(mine)), "mine", ["color", "shape"])
+    old = make(place.root / "old", ["test_seen/s/1/0.png"])
+    with pytest.raises(UserError, match="old: does not say which images are for color and which for shape"):
+        folder.check_shared(folder.Settings(path=str(old)), "mine", ["color", "shape"])
+    folder.check_shared(folder.Settings(path=str(place.root / "none")), "mine", ["color", "shape"])  # not made yet
+
+
+def test_each_composition_may_have_its_own_folder() -> None:
+    generator = Generator(name="it", kind="folder", options={"path": {"test_seen": "made/{composition}/seen"}})
+    assert generator.settings("color").path == {"test_seen": "made/color/seen"}
+
+
+def test_a_folder_that_changes_during_a_run_is_refused(place: Place) -> None:
+    mine = make(place.root / "made", list(place.prompts["file_name"]))
+    before = folder.fingerprint(folder.Settings(path=str(mine)), place.root / "cache")
+    place.generate("folder", contents=before, path=str(mine))
+    picture(mine / place.prompts["file_name"][0], 7)
+    with pytest.raises(UserError, match="generator it: its files changed since the run started"):
+        place.generate("folder", contents=before, path=str(mine))
 
 
 def test_new_files_change_the_fingerprint(place: Place) -> None:

@@ -104,9 +104,9 @@ def test_all_is_every_caption_of_the_test_images() -> None:
 def test_file_names_have_a_number_only_where_there_are_several_draws() -> None:
     *_, prompts = made(5)
     row = prompts.iloc[0]
-    assert row["file_name"] == f"{row['split']}/{row['image_id']}/{row['caption_id']}.png"
+    assert row["file_name"] == f"d/c/{row['split']}/{row['image_id']}/{row['caption_id']}.png"
     *_, prompts = made(5, draws=2)
-    assert prompts["file_name"].iloc[1] == f"{row['split']}/{row['image_id']}/{row['caption_id']}_1.png"
+    assert prompts["file_name"].iloc[1] == f"d/c/{row['split']}/{row['image_id']}/{row['caption_id']}_1.png"
 
 
 def test_counts_name_what_is_left_out() -> None:

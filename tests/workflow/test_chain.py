@@ -16,7 +16,7 @@ import pytest
 from benchmarks.digests import digests as digests_of
 from tests.workflow.conftest import SMALL
 from tests.workflow.test_envs import rules
-from workflow_scripts.core import cli, code, digests, disk, errors, lock, progress
+from workflow_scripts.core import cli, code, digests, disk, errors, fingerprint, lock, progress
 from workflow_scripts.core.code import ROOT, UNDECISIVE
 from workflow_scripts.core.step import parse
 from workflow_scripts.workflow.graph import Job, jobs
@@ -85,10 +85,11 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name, value in changed:
         monkeypatch.setattr(owner, name, value)
     monkeypatch.setattr(disk, "check_space", nothing)
+    monkeypatch.setattr(fingerprint, "fingerprint", nothing)
 
 
 def test_undecisive_modules_change_no_artifact(made: Path, unwatched: None, tmp_path: Path) -> None:
-    covered = {module.__name__ for module in (cli, code, digests, disk, errors, lock, progress)}
+    covered = {module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, lock, progress)}
     # Declarations of steps are the command lines themselves.
     assert covered | {"workflow_scripts.core.step"} == UNDECISIVE
     first, again = (dict(digests_of(folder / "results")) for folder in (made, run_chain(tmp_path)))

@@ -300,9 +300,10 @@ def load(
     return compounds[[*columns, "complete"]].astype(dict.fromkeys(columns, "str")), images.astype("str"), summary
 
 
-def fingerprint(origin: Compounds) -> str:
+def fingerprint(origin: Compounds, cache: Path | None = None) -> str:
     """Return a fingerprint of the list and of local images."""
-    return fingerprint_of(origin.file) + origins.fingerprint(candidates(origin.images, None, None, PUBLISHED))
+    images = origins.fingerprint(candidates(origin.images, None, None, PUBLISHED), cache=cache)
+    return fingerprint_of(origin.file, cache=cache) + images
 
 
 def warn(summary: dict[str, Any]) -> None:

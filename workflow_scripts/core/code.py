@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "workflow_scripts"
 # Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
 UNDECISIVE = {
-    f"{PACKAGE}.core.{name}" for name in ("cli", "code", "digests", "disk", "errors", "lock", "progress", "step")
+    f"{PACKAGE}.core.{name}"
+    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "lock", "progress", "step")
 }
 
 

@@ -1,40 +1,128 @@
-"""Fingerprint of the user's files: as a param of a rule, it reruns the rule when they change."""
+"""Fingerprint of the user's files: as a param of a rule, it reruns the rule when their content changes.
+
+An index in the cache folder has the digest of each file, so that only files whose size, times or inode changed are read
+again. Without it, or with a damaged one, all are read.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.progress import track
+
+INDEX = "files.sqlite"
+# A file may change twice in one tick of its file system's clock, which is at most this long (FAT), and keep its times:
+# a file that is younger is not indexed.
+TICK = 2_000_000_000  # ns
+UNREADABLE = "unreadable"
+READERS = 8  # files read at once, since those of a network file system take long to open
+
+# Size, modification and change time (ns), inode. Copying can restore the modification time, but not the change time.
+Marks = tuple[int, int, int, int]
 
 
-def fingerprint(*places: str | Path | None) -> str:
-    """Return 16 hex digits over the content of files, and the names and sizes in folders; not over times or paths.
+def fingerprint(*places: str | Path | None, cache: Path | None = None) -> str:
+    """Return 16 hex digits over the content of files, and the names and content of those in folders, links followed.
 
     A place that does not exist counts as absent; None does not count.
+
+    Args:
+        cache: folder of the index; None: read every file.
     """
     digest = hashlib.blake2b(digest_size=8)
     for place in (Path(p) for p in places if p is not None):
         digest.update(b"\1")
         if place.is_file():
-            with place.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "blake2b").digest())
+            digest.update(_digests(place, {"": place.stat()}, cache)[""].encode())
         elif place.is_dir():
-            for parts, size in sorted(_files(place)):
-                digest.update(f"{'/'.join(parts)}\0{size}\n".encode())
+            for name, content in sorted(_digests(place, dict(_files(place)), cache).items()):
+                digest.update(os.fsencode(name) + f"\0{content}\n".encode())
         else:
             digest.update(b"absent")
     return digest.hexdigest()
 
 
-def _files(folder: Path) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield the parts of each file's path below ``folder``, and its size; as strings, for up to a million files."""
-    for place, _, names in os.walk(folder):
-        parents = Path(place).relative_to(folder).parts
-        for name in names:
-            with suppress(OSError):  # a broken link
-                status = os.stat(os.path.join(place, name))
-                if stat.S_ISREG(status.st_mode):
-                    yield (*parents, name), status.st_size
+def check_unchanged(before: str, now: str, whose: str) -> None:
+    """Raise UserError if the fingerprint of the user's files changed since the run started."""
+    if before != now:
+        raise UserError(f"{whose}: its files changed since the run started; wait until they are complete and run again")
+
+
+def _files(
+    folder: str | Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the path of each file below ``folder``, and its status; ``above`` has the folders that contain it."""
+    status = os.stat(folder)
+    place = status.st_dev, status.st_ino
+    if place in above:  # a link to a folder that contains it
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                status = entry.stat()
+            except OSError:  # a broken link
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                yield from _files(entry.path, f"{prefix}{entry.name}/", above | {place})
+            elif stat.S_ISREG(status.st_mode):
+                yield f"{prefix}{entry.name}", status
+
+
+def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) -> dict[str, str]:
+    """Return the digest of each file at or below ``place``, from the index if its marks are the same."""
+    marks = {name: (s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for name, s in files.items()}
+    known = _read_index(place, cache) if cache else {}
+    digests = {name: content for name, (content, *seen) in known.items() if tuple(seen) == marks.get(name)}
+    unread = [name for name in files if name not in digests]
+    now = time.time_ns()  # before the files are read
+    with ThreadPoolExecutor(READERS) as readers:
+        contents = readers.map(lambda name: _digest(place / name), unread)
+        digests |= zip(unread, track(contents, len(unread), f"files of {place} read") if unread else (), strict=True)
+    settled = {
+        name: [content, *marks[name]]
+        for name, content in digests.items()
+        if content != UNREADABLE and max(marks[name][1:3]) + TICK < now
+    }
+    if cache and settled != known:
+        _write_index(place, cache, settled)
+    return digests
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    except OSError:  # the step that reads it names the reason
+        return UNREADABLE
+
+
+def _index_key(place: Path) -> bytes:
+    return key("files", os.path.abspath(place))
+
+
+def _read_index(place: Path, cache: Path) -> dict[str, list[Any]]:
+    """Return the digest and the marks of each indexed file of ``place``."""
+    name = _index_key(place)
+    with suppress(UserError, OSError), Cache(cache / INDEX) as index:
+        return json.loads(index.get([name]).get(name, b"{}"))
+    return {}
+
+
+def _write_index(place: Path, cache: Path, entries: dict[str, list[Any]]) -> None:
+    try:
+        with Cache(cache / INDEX) as index:
+            index.put([(_index_key(place), json.dumps(entries).encode())])
+    except (UserError, OSError) as error:
+        log.warning("warning: %s: not indexed, all its files are read again next time (%s)", place, error)

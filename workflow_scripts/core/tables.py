@@ -80,10 +80,11 @@ SWAPPED = _schema(
 )  # fmt: skip
 
 # pair: test_unseen, the caption's held-out pair; test_swapped, the entry's; test_seen, null.
+# file_name is unique over data sets and compositions: <dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].
 PROMPTS = _schema(
     unique=["image_id", "caption_id", "draw", "split"],
     image_id=_text(), caption_id=_count(), draw=_count(), split=_text(isin=TESTS), text=_text(),
-    pair=_text(nullable=True), file_name=_text(),
+    pair=_text(nullable=True), file_name=pa.Column(str, unique=True),
 )  # fmt: skip
 
 # path is relative to the results folder, null unless the status is ok.

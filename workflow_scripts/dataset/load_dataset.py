@@ -11,6 +11,7 @@ import pandas as pd
 from workflow_scripts.core import cli, plugins, tables
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import check_unchanged
 from workflow_scripts.core.io import atomic_folder, safe_id, write_frame, write_json, write_table
 from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.core.progress import track
@@ -138,6 +139,8 @@ def main(step: LoadDataset) -> None:
         raise UserError(f"--tables: {where} also writes {' and '.join(absent)}; give a .parquet path for each")
     with atomic_folder(step.folder) as folder:
         loaded = source.load(settings, seed=step.seed, limit=choice.limit, folder=folder, cache=step.cache)
+        if step.contents is not None:
+            check_unchanged(step.contents, source.fingerprint(settings, step.cache), where)
         captions, empty = check_captions(loaded.captions, where)
         images, report = check_images(captions, loaded.images, folder, where)
     place = Path(os.path.relpath(step.folder, step.results)).as_posix()

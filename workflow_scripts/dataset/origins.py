@@ -101,9 +101,10 @@ def obtain(places: Sequence[Candidate], cache: Path, pause: float = 1.0) -> Obta
     raise UserError("; ".join(failures))
 
 
-def fingerprint(*places: Sequence[Candidate]) -> str:
+def fingerprint(*places: Sequence[Candidate], cache: Path | None = None) -> str:
     """Return a text that changes when a local file without a sha256 in the config changes."""
-    return fingerprint_of(*(_local(p) for group in places for p in group if p.checked == "unchecked"))
+    local = (_local(p) for group in places for p in group if p.checked == "unchecked")
+    return fingerprint_of(*local, cache=cache)
 
 
 def _is_here(place: Candidate, cache: Path) -> bool:

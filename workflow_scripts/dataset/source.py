@@ -2,8 +2,9 @@
 
 ``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
 (None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``.
-One that reads the user's files may have ``fingerprint(settings) -> str``, a text that changes when they do; one that
-downloads may have ``places(settings)``, by which all files can be fetched before a run.
+One that reads the user's files may have ``fingerprint(settings, cache) -> str``, a text that changes when they do
+(``core.fingerprint``, whose index is in ``cache``); one that downloads may have ``places(settings)``, by which all
+files can be fetched before a run.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ class LoadDataset(Step):
 
     choice: Annotated[Choice, Key("dataset")] = Choice()
     settings: dict[str, Any] = Field({}, description="the source's own settings, as JSON")
+    contents: str | None = Field(None, description="fingerprint of the user's files when the run started")
     seed: Seed
     cache: Cache
     results: Path = Field(Path("results"), description="folder that the paths in images.parquet are relative to")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from workflow_scripts.core import plugins
 from workflow_scripts.core.section import NAME, Section
+from workflow_scripts.split.config import COMPOSITION_FIELD
 
 KINDS = "workflow_scripts.generate.generators"
 
@@ -45,6 +47,12 @@ class Generator(Section):
             key = ".".join(map(str, first["loc"]))
             raise ValueError(f"generator {self.name!r}: {key}: {first['msg']}; allowed keys: {allowed}") from error
         return self
+
+    def settings(self, composition: str) -> Any:
+        """Return the checked settings of the kind for a composition, whose name replaces {composition} in texts."""
+        name = json.dumps(composition)[1:-1]
+        options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
+        return plugins.load(KINDS, self.kind).Settings.model_validate(options)
 
 
 class Layout(Section):

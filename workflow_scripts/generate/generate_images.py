@@ -11,6 +11,7 @@ import pandas as pd
 from workflow_scripts.core import cli, plugins, tables
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import check_unchanged
 from workflow_scripts.core.io import atomic_folder, read_table, write_frame, write_json, write_table
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import KEYS, Context
@@ -54,6 +55,8 @@ def main(step: GenerateImages) -> None:
             threads=step.threads,
         )
         generated = kind.generate(settings, prompts, context)
+        if step.contents is not None:
+            check_unchanged(step.contents, kind.fingerprint(settings, step.cache), f"generator {step.generator}")
         manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
         if not (manifest["status"] == "ok").any():
             raise UserError(

@@ -2,8 +2,10 @@
 
 ``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``TABLES`` names the
 tables that the kind reads (default: ``images``). ``SCENES`` is True for a kind that gives ``scenes``, ``MODEL`` for one
-that runs a torch model. A kind that reads the user's files may have ``fingerprint(settings) -> str``, a text that
-changes when they do; one that downloads a model may have ``prefetch(settings) -> Path``.
+that runs a torch model. A kind that reads the user's files may have ``fingerprint(settings, cache) -> str``, a text
+that changes when they do (``core.fingerprint``, whose index is in ``cache``), and ``check_shared(settings, dataset,
+compositions)``, which raises UserError if they cannot serve several compositions; one that downloads a model may have
+``prefetch(settings) -> Path``.
 """
 
 from __future__ import annotations

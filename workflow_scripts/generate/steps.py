@@ -25,6 +25,7 @@ class GenerateImages(Step):
     prompts: Prompts
     tables: list[Input] = Field(default_factory=list, description="tables that the kind reads, by their file names")
     composition: str = Field("", description="the composition, for kinds that draw sketches")
+    contents: str | None = Field(None, description="fingerprint of the user's files when the run started")
     seed: Seed
     threads: Threads
     cache: Cache

@@ -99,8 +99,9 @@ def make_prompts(
     prompts = prompts.loc[prompts.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(prompts)))
     numbers = prompts["caption_id"].astype("str")
     numbers = numbers + "_" + prompts["draw"].astype("str") if draws > 1 else numbers
-    # One folder holds the images of all splits.
-    prompts["file_name"] = prompts["split"] + "/" + prompts["image_id"] + "/" + numbers + ".png"
+    # One folder holds the images of all data sets, compositions and splits.
+    place = f"{dataset}/{composition}/" + prompts["split"]
+    prompts["file_name"] = place + "/" + prompts["image_id"] + "/" + numbers + ".png"
     place = prompts["split"].map({split: place for place, split in enumerate(TESTS)})
     prompts = prompts.assign(place=place).sort_values(["place", *CAPTION_KEY, "draw"], ignore_index=True)
     return prompts[list(PROMPTS.columns)]

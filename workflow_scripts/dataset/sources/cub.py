@@ -57,9 +57,9 @@ def places(settings: Settings) -> dict[str, list[Candidate]]:
     return settings.places(PUBLISHED)
 
 
-def fingerprint(settings: Settings) -> str:
+def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     """Return a text that changes when a local archive without a sha256 changes."""
-    return origins.fingerprint(*places(settings).values())
+    return origins.fingerprint(*places(settings).values(), cache=cache)
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:

@@ -31,9 +31,10 @@ class Settings(Section):
     )
 
 
-def fingerprint(settings: Settings) -> str:
-    """Return a text that changes when the files change, or the names or sizes of the images."""
-    return fingerprint_of(settings.data, settings.images, None if settings.classes == "number" else settings.classes)
+def fingerprint(settings: Settings, cache: Path | None = None) -> str:
+    """Return a text that changes when the files or the images change."""
+    classes = None if settings.classes == "number" else settings.classes
+    return fingerprint_of(settings.data, settings.images, classes, cache=cache)
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:

@@ -36,9 +36,9 @@ class Settings(Section):
     images: str | None = Field(None, min_length=1, description="folder of the images; null for only captions")
 
 
-def fingerprint(settings: Settings) -> str:
-    """Return a text that changes when the table changes, or the names or sizes of the images."""
-    return fingerprint_of(settings.file, settings.images)
+def fingerprint(settings: Settings, cache: Path | None = None) -> str:
+    """Return a text that changes when the table or the images change."""
+    return fingerprint_of(settings.file, settings.images, cache=cache)
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:

@@ -45,8 +45,8 @@ class Settings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
 
-def fingerprint(settings: Settings) -> str:
-    return fingerprint_of(settings.model) if Path(settings.model).is_dir() else ""
+def fingerprint(settings: Settings, cache: Path | None = None) -> str:
+    return fingerprint_of(settings.model, cache=cache) if Path(settings.model).is_dir() else ""
 
 
 def prefetch(settings: Settings) -> Path:

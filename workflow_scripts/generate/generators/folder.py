@@ -1,26 +1,32 @@
 """Images that any model has made of the prompts: a folder of files, or a manifest that names them.
 
-In a folder, the file of a prompt is ``<split>/<image_id>/<caption_id>[_<draw>]`` with the ending png, jpg, jpeg or
-webp; if no folder is named after a split, ``<image_id>/<caption_id>[_<draw>]``, as long as no two splits have a prompt
-of the same caption. Without ``_<draw>`` it is draw 0. The names that the paper's models write, given the data folders
-of ``export_layout``, are read too: ``<image_id>_<caption_id>_s-1[_<draw>][_R_<prediction>]`` (DM-GAN, AttnGAN) and
-``<image_id>_<caption_id>_  <draw>`` (DF-GAN). These models write each split to another folder, so ``path`` may name one
-for each split. A manifest is CSV, TSV, JSON, JSON lines or Parquet with columns ``image_id``, ``caption_id``, ``path``
-(relative to it) and, optionally, ``split`` and ``draw``.
+In a folder, the file of a prompt is its ``file_name``, with the ending png, jpg, jpeg or webp:
+``<dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>]``. In a folder for one composition,
+``<dataset>/<composition>/`` is optional; if no folder is named after a split, ``<split>/`` is too, as long as no two
+splits have a prompt of the same caption. Without ``_<draw>`` it is draw 0. The names that the paper's models write,
+given the data folders of ``export_layout``, are read too: ``<image_id>_<caption_id>_s-1[_<draw>][_R_<prediction>]``
+(DM-GAN, AttnGAN) and ``<image_id>_<caption_id>_  <draw>`` (DF-GAN). These models write each split to another folder, so
+``path`` may name one for each split. A manifest is CSV, TSV, JSON, JSON lines or Parquet with columns ``image_id``,
+``caption_id``, ``path`` (relative to it) and, optionally, ``split`` and ``draw``.
+
+``manifest.csv`` in a folder says from which texts its images were made: columns ``file_name``, and ``text`` or
+``sha256`` (of the text as UTF-8). Every image must then have a row with the text of its prompt.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Literal
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, TypeVar
 
 import pandas as pd
 from pydantic import Field
 
+from workflow_scripts.core.cli import log
 from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
@@ -32,23 +38,27 @@ from workflow_scripts.core.section import Section
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import KEYS, Context, Generated
+from workflow_scripts.split.config import COMPOSITION_FIELD
 
 SPLITS = TESTS
 TABLES = ()
 # Split (None if the place does not say), image_id, caption_id, draw.
 Key = tuple[str | None, str, int, int]
+V = TypeVar("V")
 _NAME = re.compile(r"(?P<image>.+)/(?P<caption>\d{1,15})(?:_(?P<draw>\d{1,9}))?")
 _SAMPLED = re.compile(
     r"(?P<image>.+)_(?P<caption>\d{1,15})_(?:s-1(?:_(?P<draw>\d{1,9}))?(?:_R_\d+)?| +(?P<spaced>\d+))"
 )
 _Place = Annotated[str, Field(min_length=1)]
+MADE_FROM = "manifest.csv"
 
 
 class Settings(Section):
     """Where the images are."""
 
     path: _Place | dict[Literal["test_seen", "test_unseen", "test_swapped"], _Place] = Field(
-        description="folder of images, or manifest file; or one for each split, by the split's name"
+        description="folder of images, or manifest file; or one for each split, by the split's name; {composition} in a"
+        " path is replaced"
     )
 
     def places(self) -> dict[str | None, Path]:
@@ -65,24 +75,48 @@ class Found:
     bad: list[str] = field(default_factory=list)  # rows of manifests that cannot be read
 
 
-def fingerprint(settings: Settings) -> str:
-    return fingerprint_of(*settings.places().values())
+@dataclass(frozen=True)
+class MadeFrom:
+    """What the ``manifest.csv`` of one place says: for each image, the SHA-256 of its text."""
+
+    file: Path
+    texts: dict[Key, str]
+
+
+def fingerprint(settings: Settings, cache: Path | None = None) -> str:
+    return fingerprint_of(*settings.places().values(), cache=cache)
+
+
+def check_shared(settings: Settings, dataset: str, compositions: Sequence[str]) -> None:
+    """Raise UserError if a place that exists does not say which of several compositions its images are for."""
+    for place in settings.places().values():
+        if place.exists() and not (place / dataset).is_dir():
+            raise UserError(
+                f"{place}: does not say which images are for {' and which for '.join(compositions)}; name them by the"
+                f" prompts' file_name ({dataset}/{compositions[0]}/…), or give each composition a folder of its own"
+                f" (path: …/{COMPOSITION_FIELD})"
+            )
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Copy each prompt's file, and name the missing and unreadable ones; raises UserError if there are no files."""
     places = settings.places()
-    found = find(places)
+    home = home_of(prompts)
+    found = find(places, home)
     where = ", ".join(str(place) for place in places.values())
     check_collisions(found.files, prompts, where)
-    keys = prompts[KEYS].itertuples(index=False, name=None)
-    chosen = [found.files.get(key, found.files.get((None, *key[1:]))) for key in keys]
+    keys = list(prompts[KEYS].itertuples(index=False, name=None))
+    chosen = [_of(key, found.files) for key in keys]
     wanted = {file for file in chosen if file is not None}
     if not any(file.is_file() for file in wanted):
         raise UserError(
             f"{where}: contains no image of the {len(prompts)} prompts, the first should be"
-            f" {prompts['file_name'].iloc[0]}; it contains {len(found.files)} files with such names; rename the files"
+            f" {prompts['file_name'].iloc[0]}; it contains {len(found.files)} files with such names"
+            f"{_example(found, places)}; rename the files as the column file_name of prompts.jsonl says"
         )
+    checked = [check_texts(made, prompts, keys, chosen) for made in made_from(places, home)]
+    if not checked:
+        log.info("%s: no %s, so the texts from which the images were made are not checked", where, MADE_FROM)
     check_space(sum(f.stat().st_size for f in wanted if f.is_file()), context.folder, f"copying {len(wanted)} images")
     steps = track(zip(prompts["file_name"], chosen, strict=True), len(prompts), "images copied")
     paths, status = zip(*(_copy(name, file, context) for name, file in steps), strict=True)
@@ -91,16 +125,88 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
         "files_without_prompt": named(_shown({*found.files.values()} - wanted, places)),
         "files_not_understood": named(_shown(found.skipped, places)),
         "rows_unreadable": named(found.bad),
+        "texts_checked": sum(checked),
     }
     return Generated(manifest, summary=summary)
 
 
-def find(places: dict[str | None, Path]) -> Found:
+def home_of(prompts: pd.DataFrame) -> str:
+    """Return what all file names begin with: ``<dataset>/<composition>``."""
+    first = prompts.iloc[0]
+    return first["file_name"].partition(f"/{first['split']}/")[0]
+
+
+def _of(key: Key, values: dict[Key, V]) -> V | None:
+    return values.get(key, values.get((None, *key[1:])))
+
+
+def _example(found: Found, places: dict[str | None, Path]) -> str:
+    names = _shown([*found.files.values(), *found.skipped], places)
+    return f", for example {names[0]}" if names else ""
+
+
+def made_from(places: dict[str | None, Path], home: str) -> Iterator[MadeFrom]:
+    """Yield what each ``manifest.csv`` says of the images for ``home``; raises UserError if one is faulty."""
+    dataset = home.partition("/")[0]
+    for split, place in places.items():
+        file = next((f for f in (place / MADE_FROM, place / home / MADE_FROM) if f.is_file()), None)
+        if file is None:
+            continue
+        rows, bad = read_records(file, ["file_name"], ["text", "sha256"])
+        if not {"text", "sha256"} & {*rows.columns}:
+            raise UserError(f"{file}: no column text or sha256; add one of them")
+        if bad:
+            raise UserError(f"{file}: {len(bad)} rows cannot be read, the first: {bad[0]}; correct them")
+        texts: dict[Key, str] = {}
+        for row in rows.to_dict("records"):
+            name = (row["file_name"] or "").removeprefix(f"{home}/")
+            if name.startswith(f"{dataset}/"):  # of another composition
+                continue
+            first, _, rest = name.partition("/")
+            key = _key(first, _stem(rest)) if first in TESTS else _key(split, _stem(name))
+            if key is None:
+                raise UserError(f"{file}: {row['where']}: {row['file_name']!r} is no file_name of prompts.jsonl")
+            digest = _sha256(row["text"]) if row.get("text") else (row.get("sha256") or "").lower()
+            if texts.setdefault(key, digest) != digest:
+                raise UserError(f"{file}: {row['where']}: a second text for {row['file_name']}; remove one")
+        yield MadeFrom(file, texts)
+
+
+def _stem(name: str) -> str:
+    return str(PurePosixPath(name).with_suffix("")) if name.lower().endswith(SUFFIXES) else name
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_texts(made: MadeFrom, prompts: pd.DataFrame, keys: list[Key], chosen: list[Path | None]) -> int:
+    """Return how many images were made from their prompts' texts; raises UserError if one was not."""
+    rows = [
+        (name, text, _of(key, made.texts))
+        for name, text, key, file in zip(prompts["file_name"], prompts["text"], keys, chosen, strict=True)
+        if file is not None and file.is_relative_to(made.file.parent)
+    ]
+    unlisted = [name for name, _, stated in rows if not stated]
+    if unlisted:
+        raise UserError(
+            f"{made.file}: no text for {len(unlisted)} of {len(rows)} images, the first {unlisted[0]}; add their rows"
+        )
+    others = [(name, text) for name, text, stated in rows if stated != _sha256(text)]
+    if others:
+        raise UserError(
+            f"{made.file}: {len(others)} of {len(rows)} images were made from another text than their prompt, the first"
+            f" {others[0][0]}, whose prompt is {others[0][1]!r}; make them again from prompts.jsonl"
+        )
+    return len(rows)
+
+
+def find(places: dict[str | None, Path], home: str) -> Found:
     result = Found()
     for split, place in places.items():
         if not place.exists():
             raise UserError(f"{place}: no such folder or manifest of images; correct the path")
-        found = files_of_manifest(place) if place.is_file() else files_of_folder(place)
+        found = files_of_manifest(place) if place.is_file() else files_of_folder(place, home)
         # In a split's own place, files of other splits are skipped.
         files = {key: file for key, file in found.files.items() if split is None or key[0] in (None, split)}
         result.files |= {(split or key[0], *key[1:]): file for key, file in files.items()}
@@ -135,12 +241,14 @@ def _copy(name: str, file: Path | None, context: Context) -> tuple[str | None, s
     return f"{context.place}/{target}", "ok"
 
 
-def files_of_folder(folder: Path) -> Found:
-    """Find the files of prompts by their names.
+def files_of_folder(folder: Path, home: str) -> Found:
+    """Find the files of prompts by their names; if a folder has the data set's name, only those in ``home`` below it.
 
     Of several files for one prompt, the ending that comes first in ``pictures.SUFFIXES`` is taken, and ``_0`` before
     a name without a draw.
     """
+    if (folder / home).parent.is_dir():
+        folder /= home
     has_splits = any((folder / split).is_dir() for split in TESTS)
     found = Found()
     files = (p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())

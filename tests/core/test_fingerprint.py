@@ -1,0 +1,122 @@
+"""Fingerprints follow the content of the user's files; the index only saves reading."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from workflow_scripts.core import fingerprint as module
+from workflow_scripts.core.fingerprint import INDEX, fingerprint
+
+DAY = 86_400
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    folder = tmp_path / "images"
+    for number in range(20):
+        file = folder / f"{number % 3}" / f"{number}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"%06d" % number)
+    settle(folder)
+    return folder
+
+
+def settle(folder: Path) -> None:
+    """Date all files back; their change time is recent."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            os.utime(file, (time.time() - DAY, time.time() - DAY))
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the names of the files that are read; no file is young."""
+    names: list[str] = []
+    read = module._digest
+    monkeypatch.setattr(module, "_digest", lambda file: names.append(file.name) or read(file))
+    monkeypatch.setattr(module, "TICK", -DAY * 10**9)
+    return names
+
+
+def test_images_of_equal_size_and_time_are_another_content(images: Path, tmp_path: Path) -> None:
+    for cache in (None, tmp_path / "cache"):
+        before = fingerprint(images, cache=cache)
+        file = images / "0" / "0.png"
+        kept, status = file.read_bytes(), file.stat()
+        file.write_bytes(bytes(len(kept)))
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert file.stat().st_size == status.st_size and file.stat().st_ino == status.st_ino
+        assert fingerprint(images, cache=cache) != before
+        file.write_bytes(kept)
+        assert fingerprint(images, cache=cache) == before
+
+
+def test_only_changed_files_are_read_again(images: Path, tmp_path: Path, reads: list[str]) -> None:
+    before = fingerprint(images, cache=tmp_path)
+    assert len(reads) == 20
+    assert fingerprint(images, cache=tmp_path) == before == fingerprint(images) and len(reads) == 40
+    reads.clear()
+    (images / "0" / "3.png").write_bytes(b"000004")
+    (images / "0" / "21.png").write_bytes(b"new")
+    (images / "1" / "1.png").unlink()
+    after = fingerprint(images, cache=tmp_path)
+    assert sorted(reads) == ["21.png", "3.png"]
+    assert after == fingerprint(images) != before
+
+
+def test_young_files_are_read_again(images: Path, tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch):
+    """Within a tick of the file system's clock, a second change leaves size, times and inode as they are."""
+    monkeypatch.setattr(module, "TICK", 3600 * 10**9)
+    fingerprint(images, cache=tmp_path)
+    fingerprint(images, cache=tmp_path)
+    assert len(reads) == 40
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "folder"])
+def test_a_damaged_index_only_costs_time(images: Path, tmp_path: Path, reads: list[str], damage: str) -> None:
+    before = fingerprint(images, cache=tmp_path)
+    index = tmp_path / INDEX
+    if damage == "flip":
+        with sqlite3.connect(index) as db:
+            (value,) = db.execute("SELECT value FROM entries").fetchone()
+            db.execute("UPDATE entries SET value = ?", (value.replace(b"0", b"1", 1),))
+    elif damage == "truncate":
+        index.write_bytes(index.read_bytes()[:10_000])
+    else:
+        index.unlink()
+    if damage == "folder":
+        index.mkdir()
+    reads.clear()
+    assert fingerprint(images, cache=tmp_path) == before and len(reads) == 20
+
+
+def test_links_are_followed(images: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "deep").mkdir(parents=True)
+    (other / "deep" / "a.png").write_bytes(b"a")
+    (images / "linked").symlink_to(other)
+    (images / "link.png").symlink_to(other / "deep" / "a.png")
+    (images / "broken.png").symlink_to("nothing")
+    (other / "back").symlink_to(images)  # a cycle
+    before = fingerprint(images, cache=tmp_path / "cache")
+    (other / "deep" / "a.png").write_bytes(b"b")
+    after = fingerprint(images, cache=tmp_path / "cache")
+    assert after != before
+    (other / "deep" / "b.png").write_bytes(b"c")
+    (images / "link.png").unlink()
+    (images / "link.png").symlink_to(other / "deep" / "b.png")
+    assert fingerprint(images, cache=tmp_path / "cache") not in (before, after)
+    assert fingerprint(images, cache=tmp_path / "cache") == fingerprint(images)
+
+
+def test_names_in_any_encoding(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    with open(os.fsencode(folder) + b"/\xff\n.png", "wb") as file:
+        file.write(b"x")
+    assert fingerprint(folder, cache=tmp_path) == fingerprint(folder)
