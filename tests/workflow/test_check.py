@@ -5,13 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from snakemake_interface_common.exceptions import WorkflowError
 
+from workflow_scripts.core.cli import UNDER_RUN
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.workflow import hooks
 from workflow_scripts.workflow.check import check_config, report
 from workflow_scripts.workflow.config import load_config
 
@@ -89,6 +93,13 @@ def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.Mo
     config = load_config({"judge": {"model": "sketch", "device": "cuda"}})
     assert any("judge.device: cuda" in line for line in check_config(config).errors)
     assert check_config(config, here=False).errors == []
+
+
+def test_plain_snakemake_checks_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(UNDER_RUN, raising=False)
+    workflow = SimpleNamespace(local_exec=True, deployment_settings=SimpleNamespace(deployment_method=set()))
+    with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
+        hooks.begin(workflow, {"results": str(tmp_path), "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
 
 
 def test_every_typo_is_listed() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from snakemake_interface_common.exceptions import WorkflowError
+
 from workflow_scripts.core.cli import UNDER_RUN
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.check import check_config
 from workflow_scripts.workflow.config import load_config, run_values
 from workflow_scripts.workflow.kept import Kept
@@ -18,7 +19,7 @@ def begin(workflow: Any, values: dict[str, Any]) -> None:
     """Check what jobs need, unless ``make run`` has done so, and keep what they will replace.
 
     Raises:
-        UserError: has a line for each problem.
+        WorkflowError: has a line for each problem.
     """
     runs = {name: load_config(run) for name, run in run_values(values).items()}
     config = load_config(values)
@@ -26,7 +27,7 @@ def begin(workflow: Any, values: dict[str, Any]) -> None:
         here = workflow.local_exec and not workflow.deployment_settings.deployment_method
         errors = [error for each in (runs.values() or [config]) for error in check_config(each, here).errors]
         if errors:
-            raise UserError("\nerror: ".join(errors))
+            raise WorkflowError("\n".join(errors))
     _kept[:] = [Kept(workflow, {each.results for each in (config, *runs.values())})]
     _kept[0].keep()
 

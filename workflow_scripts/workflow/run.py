@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import stat
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from workflow_scripts.workflow.screen import PLUGINS
 
 STATE = ROOT / ".snakemake"
 LOCK = STATE / "compclip.lock"
+# Options of Snakemake with which steps run on other machines or in other environments.
+ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
 
 
 class Run(Step):
@@ -124,7 +127,7 @@ def main(step: Run) -> None:
                 sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
             check_writable(STATE)
             check_lock()
-            report(step.config, here=not any("executor" in word or "profile" in word for word in step.snakemake))
+            report(step.config, here=not ELSEWHERE.search(" ".join(step.snakemake)))
             # Targets first: --configfile would take a file name behind it as another config.
             run_snakemake(["snakemake", *step.snakemake, "--cores", str(step.cores), "--configfile", str(step.config)])
     except Held as holder:
