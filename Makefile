@@ -14,7 +14,7 @@ $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known
 endif
 
 .PHONY: run check paper specs compun test test-all test-slow test-cluster lint bench seeds scale faults prefetch dvc record container reference \
-  picture report unlock lock
+  picture report unlock verify lock
 
 .venv/ready: requirements.txt constraints.txt requirements-model.txt
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -115,6 +115,10 @@ report: .venv/ready
 
 unlock: .venv/ready
 	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
+
+# Check each artifact of a finished run against the digests that its step recorded.
+verify: .venv/ready
+	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)'
 
 # Pin the dependencies of requirements.txt anew.
 lock: .venv/ready

@@ -129,7 +129,7 @@ def test_files_that_appear_and_disappear(tmp_path: Path) -> None:
     (path / "d.png").touch()
     (path / "empty").unlink()
     (path / "link").unlink()
-    with pytest.raises(UserError, match=r"d.png: added since stage.step wrote it \(and 2 more files\)"):
+    with pytest.raises(UserError, match=r"d.png: added since stage.step wrote it \(and 2 more\)"):
         digests.check([path])
 
 

@@ -95,7 +95,7 @@ class Project:
             for path in sorted(folder.rglob("*"))
             if path.is_file()
             and path.relative_to(folder).parts[0] not in ("logs", "presets")
-            and not path.name.startswith(".")
+            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         }
 
 

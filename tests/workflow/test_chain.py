@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import shlex
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +19,9 @@ from tests.workflow.conftest import SMALL
 from tests.workflow.test_envs import rules
 from workflow_scripts.core import cli, code, digests, disk, errors, fingerprint, lock, progress
 from workflow_scripts.core.code import ROOT, UNDECISIVE
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import parse
+from workflow_scripts.workflow import verify
 from workflow_scripts.workflow.graph import Job, jobs
 
 TINY = SMALL.replace("images: 240, species: 20", "images: 120, species: 12").replace("epochs: 2", "epochs: 1")
@@ -95,6 +98,34 @@ def test_undecisive_modules_change_no_artifact(made: Path, unwatched: None, tmp_
     first, again = (dict(digests_of(folder / "results")) for folder in (made, run_chain(tmp_path)))
     assert {name for name in first.keys() | again.keys() if first.get(name) != again.get(name)} == set()
     assert records_of(made) == records_of(tmp_path)
+
+
+def test_verify_names_what_is_not_as_recorded(made: Path, capsys, caplog) -> None:
+    caplog.set_level("INFO", "compclip")
+    config, place = made / "config.yaml", made / "results" / "sketch"
+    verify.verify(config)
+    assert " files) are as their steps recorded them" in caplog.messages[-1]
+    cache = made / "cache" / "pairs" / "occurrences.sqlite"
+    with contextlib.closing(sqlite3.connect(cache, isolation_level=None)) as db:
+        db.execute("UPDATE entries SET value = x'00' WHERE rowid < 4")
+    image = next(file for file in (place / "images").rglob("*.png"))
+    image.write_bytes(image.read_bytes()[:-1] + b"x")
+    (place / "color" / "ranking.parquet").unlink()
+    digests.record_file(place / "pairs.json").unlink()
+    digests.record_file(place / "pairs.parquet").write_text("{")
+    with pytest.raises(UserError, match="^4 of .* not as recorded"):
+        verify.verify(config)
+    assert capsys.readouterr().out.splitlines() == [
+        f"{place}/color/ranking.parquet: missing",
+        f"{image}: changed",
+        f"{place}/pairs.json: not recorded",
+        f"{place}/.digests/pairs.parquet: damaged; delete it and {place}/pairs.parquet, and run again",
+    ]
+    assert f"{cache}: damaged values: 3; they are computed again when needed" in caplog.messages
+    assert "no step wrote them: lexicons/adjectives/color.yaml" in caplog.messages[-1]
+    (place / "color" / "ranking.parquet").touch()
+    verify.record(config)
+    verify.verify(config)
 
 
 def test_steps_without_torch_do_not_import_it() -> None:

@@ -36,8 +36,8 @@ class Record(BaseModel):
 
 def record_file(path: Path) -> Path:
     """Return where the record of an artifact, a file or a folder, is."""
-    path = Path(os.path.abspath(path))
-    return path.parent / FOLDER / path.name
+    path = Path(os.path.abspath(path)) if path.name in ("", "..") else path
+    return path.with_name(FOLDER) / path.name
 
 
 def sha256(file: str | Path) -> str:
@@ -91,7 +91,7 @@ def read_record(path: Path) -> Record | None:
     except FileNotFoundError:
         return None
     except ValidationError as error:
-        raise UserError(f"{os.path.relpath(file)}: damaged; delete it and {path}, and run again") from error
+        raise UserError(f"{file}: damaged; delete it and {path}, and run again") from error
 
 
 def faults(path: Path, recorded: Record) -> list[str]:
@@ -107,8 +107,8 @@ def check(paths: Iterable[Path]) -> None:
     """Raise UserError if an artifact that has a record differs from it; what does not exist is not checked."""
     for path in paths:
         if os.path.lexists(path) and (recorded := read_record(path)) and (wrong := faults(path, recorded)):
-            more = f" (and {len(wrong) - 1} more files)" if len(wrong) > 1 else ""
+            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             raise UserError(
                 f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run again or, "
-                f"if the change is intended, delete {os.path.relpath(record_file(path))}"
+                f"if the change is intended, delete {record_file(path)}"
             )

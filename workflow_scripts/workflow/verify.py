@@ -1,0 +1,108 @@
+"""Check each artifact of a finished run against the digests that its step recorded: what ``make verify`` calls.
+
+It also names the files that the run read and no step wrote: nothing tells whether these are as they were.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from workflow_scripts.core import cli, digests
+from workflow_scripts.core.cache import damaged
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.lock import Held, locked
+from workflow_scripts.core.progress import track
+from workflow_scripts.core.step import PACKAGE, Step
+from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
+from workflow_scripts.workflow.graph import jobs
+from workflow_scripts.workflow.run import LOCK
+
+
+class Verify(Step):
+    """Check each artifact of a finished run against the digests that its step recorded."""
+
+    config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
+    record: bool = Field(False, description="record all artifacts as they are now, for example after `dvc pull`")
+
+
+def recorded_beside(outputs: Collection[Path]) -> Iterator[Path]:
+    """Yield the artifacts that exist and have a record in the folders of ``outputs``: also those made on demand."""
+    for folder in {output.parent for output in outputs}:
+        for record in folder.glob(f"{digests.FOLDER}/[!.]*"):
+            if (folder / record.name).exists():
+                yield folder / record.name
+
+
+def differences(path: Path) -> tuple[int, list[str]]:
+    """Return how many files an artifact has, and which of them differ from its record, or why it cannot be checked."""
+    try:
+        recorded = digests.read_record(path)
+    except UserError as error:
+        return 0, [str(error)]
+    if recorded is None:
+        return 0, [f"{path}: {'not recorded' if os.path.lexists(path) else 'missing'}"]
+    return len(recorded.files), digests.faults(path, recorded)
+
+
+def check_caches(config: Path) -> None:
+    """Log the caches with damaged values, which no step uses."""
+    configs = (read_config(config), *map(load_config, run_values(read_values(config)).values()))
+    for folder in {Path(each.cache) for each in configs}:
+        for file in sorted(folder.rglob("*.sqlite")):
+            if count := damaged(file):
+                cli.log.warning("%s: damaged values: %d; they are computed again when needed", file, count)
+
+
+def verify(config: Path) -> None:
+    """Print each difference, then raise UserError if there is any."""
+    check_caches(config)
+    planned = jobs(config)
+    outputs = {Path(output) for job in planned for output in job.outputs}
+    artifacts = sorted(outputs | set(recorded_beside(outputs)))
+    files, different = 0, []
+    for path in track(artifacts, len(artifacts), "artifacts"):
+        count, wrong = differences(path)
+        files += count
+        if wrong:
+            different.append(str(path))
+            print("\n".join(wrong))
+    given = {name for job in planned for name in job.inputs if Path(name) not in outputs}
+    given = {name for name in given if not name.startswith(f"{PACKAGE}/")}
+    if given:
+        cli.log.info("not checked, because no step wrote them: %s", ", ".join(sorted(given)))
+    if different:
+        again = f"python -m workflow_scripts.workflow.run --config {config} -- --forcerun {shlex.join(different)}"
+        accept = f"python -m workflow_scripts.workflow.verify --config {config} --record"
+        raise UserError(
+            f"{len(different)} of {len(artifacts)} artifacts are not as recorded; make them again (`{again}`) or,"
+            f" if they are as intended, record them (`{accept}`)"
+        )
+    cli.log.info("%d artifacts (%d files) are as their steps recorded them", len(artifacts), files)
+
+
+def record(config: Path) -> None:
+    """Record the artifacts of a run as they are now."""
+    made_by = {Path(output): job.module for job in jobs(config) for output in job.outputs}
+    for path in track(sorted(made_by), len(made_by), "artifacts"):
+        digests.record(path, made_by[path])
+    cli.log.info("recorded %d artifacts", len(made_by))
+
+
+def main(step: Verify) -> None:
+    read_config(step.config)
+    try:
+        with locked(LOCK, f"verifying config {step.config}"):
+            (record if step.record else verify)(step.config)
+    except Held as holder:
+        raise UserError(f"a run is active in this checkout ({holder}); wait until it ends") from None
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    cli.run(main)
