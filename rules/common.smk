@@ -14,6 +14,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.step import command, declaration, settings
 from workflow_scripts.workflow import hooks
+from workflow_scripts.workflow.check import misfits
 from workflow_scripts.workflow.config import snakemake_config
 from workflow_scripts.workflow.storage import check_store, follow_constraints
 
@@ -21,6 +22,8 @@ try:
     CONFIG = snakemake_config(config, workflow.configfiles if workflow.is_main_process else [])
 except UserError as error:
     raise WorkflowError(str(error))
+if faults := misfits(CONFIG):
+    raise WorkflowError("\n".join(faults))
 
 RESULTS = CONFIG.results
 LOGS = f"{RESULTS}/logs"

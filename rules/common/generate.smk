@@ -83,25 +83,3 @@ def kind_contents(generator, settings):
 def generator_contents_read(wildcards):
     """The same for the step, which checks it; nothing if it reads local copies of what lies on object storage."""
     return None if generator_stored(wildcards) else generator_contents(wildcards) or None
-
-
-def check_generators():
-    """Refuse a generator that reads tables which only another source makes."""
-    for name in () if captions_alone() else GENERATORS:
-        absent = set(reads(kind_of(name))) & {"scenes", "facts"} - set(source_table_names())
-        if absent:
-            raise WorkflowError(
-                f"generate.generators: {name} reads the {' and '.join(sorted(absent))} of sketches, which dataset "
-                f"source {CONFIG.dataset.source} does not have; use photographs, shuffled, folder or diffusers"
-            )
-        settings = {repr(GENERATORS[name].settings(composition)) for composition in CONFIG.compositions}
-        if len(settings) < len(CONFIG.compositions) and hasattr(kind_of(name), "check_shared"):
-            try:
-                kind_of(name).check_shared(
-                    GENERATORS[name].settings(CONFIG.compositions[0]), DATASET, CONFIG.compositions
-                )
-            except UserError as error:
-                raise WorkflowError(f"generate.generators: {name}: {error}")
-
-
-check_generators()

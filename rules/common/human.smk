@@ -29,17 +29,3 @@ def human_outputs():
     }
     names = [name for name, asked in wanted.items() if asked]
     return [f"{RESULTS}/{DATASET}/{composition}/human/{name}" for composition in CONFIG.compositions for name in names]
-
-
-def check_human():
-    """Refuse to ask people about images that do not exist."""
-    if CONFIG.human is None:
-        return
-    if captions_alone():
-        raise WorkflowError("human: the data set has no images to ask about; remove this section")
-    for name in CONFIG.human.generators or ():
-        if name not in GENERATORS:
-            raise WorkflowError(f"human.generators: {name} is not in generate.generators: {', '.join(GENERATORS)}")
-
-
-check_human()

@@ -103,14 +103,3 @@ def specs_page_reads():
     folder = f"{DATASET}/specs/{CONFIG.specs.seeds[0]}"
     files = [f"{folder}/{name}" for name in ("specs", "stretched", "intrinsic.json")]
     return [f"{RESULTS}/{file}" for file in ["specs.csv", *SPECS_FIGURES.values(), *files]]
-
-
-def check_specs():
-    """Refuse to describe images without scenes."""
-    if CONFIG.specs and CONFIG.specs.data is None and "scenes" not in source_table_names():
-        raise WorkflowError(
-            f"specs.data: null describes sketches, but dataset.source is {CONFIG.dataset.source}; name long captions"
-        )
-
-
-check_specs()

@@ -17,6 +17,16 @@ from workflow_scripts.dataset.origins import Candidate
 SKETCH, CAPTION = 4_000, 400
 
 
+def has_images(config: Any) -> bool:
+    """Return whether the source has images; without them, nothing is judged."""
+    return getattr(getattr(config.dataset, config.dataset.source), "images", ...) is not None
+
+
+def tables(config: Any) -> set[str]:
+    """Return the tables that the source makes beside captions and images."""
+    return {*getattr(plugins.load(SOURCES, config.dataset.source), "TABLES", ())}
+
+
 def check(config: Any, findings: Findings) -> None:
     """Check the paths of the chosen source: ``file``, ``data``, ``classes``, ``images``, and published archives."""
     name = config.dataset.source

@@ -8,8 +8,7 @@ from typing import Any
 
 from workflow_scripts.core import plugins
 from workflow_scripts.core.checks import Findings, count_images
-from workflow_scripts.dataset.check import SKETCH
-from workflow_scripts.dataset.choice import SOURCES
+from workflow_scripts.dataset.check import SKETCH, has_images, tables
 from workflow_scripts.generate.config import KINDS, Generator
 from workflow_scripts.generate.generator import reads
 
@@ -18,59 +17,66 @@ OF_SKETCHES = {"scenes", "facts"}
 
 
 def check(config: Any, findings: Findings) -> None:
-    if getattr(getattr(config.dataset, config.dataset.source), "images", ...) is None:
+    if not has_images(config):
         names = ", ".join(generator.name for generator in config.generate.generators)
         findings.plan.append(("generators", f"none, because there are no images ({names} ignored)"))
         return
+    misfits(config, findings)
     about = [_check(generator, config, findings) for generator in config.generate.generators]
     findings.plan.append(("generators", ", ".join(about)))
+
+
+def misfits(config: Any, findings: Findings) -> None:
+    """Find generators that read tables which another source makes, or images of which composition nobody knows."""
+    for generator in config.generate.generators if has_images(config) else ():
+        key = f"generate.generators: {generator.name}"
+        kind = plugins.load(KINDS, generator.kind)
+        if absent := OF_SKETCHES & {*reads(kind)} - tables(config):
+            findings.error(
+                key,
+                f"reads the {' and '.join(sorted(absent))} of sketches, which dataset source {config.dataset.source}"
+                " does not have; use photographs, shuffled, folder or diffusers",
+            )
+        settings = [generator.settings(composition) for composition in config.compositions]
+        if hasattr(kind, "check_shared") and len({repr(each) for each in settings}) < len(settings):
+            with findings.errors_of(key):
+                kind.check_shared(settings[0], config.dataset.name or config.dataset.source, config.compositions)
 
 
 def _check(generator: Generator, config: Any, findings: Findings) -> str:
     """Check one generator; return its description."""
     key = f"generate.generators: {generator.name}"
     kind = plugins.load(KINDS, generator.kind)
-    settings = kind.Settings.model_validate(generator.options)
-    absent = OF_SKETCHES & {*reads(kind)} - {*getattr(plugins.load(SOURCES, config.dataset.source), "TABLES", ())}
-    if absent:
-        findings.error(
-            key,
-            f"reads the {' and '.join(sorted(absent))} of sketches, which dataset source {config.dataset.source} does"
-            " not have; use photographs, shuffled, folder or diffusers",
-        )
     about = generator.name
     if getattr(kind, "SCENES", False) and config.dataset.source == "sketch":
         # About as many images as the data set has: the test splits have fewer, but several prompts for each.
         sketch = config.dataset.sketch
         findings.bytes += len(config.compositions) * round(sketch.images * SKETCH * (sketch.size / 96) ** 2)
-    if hasattr(settings, "places"):
-        counts = [text for place in settings.places().values() if (text := _folder(key, place, config, findings))]
+    settings = {composition: generator.settings(composition) for composition in config.compositions}
+    if hasattr(kind.Settings, "places"):
+        places = dict.fromkeys(str(place) for each in settings.values() for place in each.places().values())
+        counts = [text for place in places if (text := _folder(key, place, findings))]
         about += f" ({', '.join(counts)})" if counts else ""
     if getattr(kind, "MODEL", False):
         if findings.here and find_spec("diffusers") is None:
             findings.error(
                 key, "the package diffusers is not installed; pip install the version of envs/diffusers.yaml"
             )
-        if settings.model.startswith((".", "/", "~")) or Path(settings.model).exists():
-            findings.exists(f"{key}: model", settings.model, "folder")
-        findings.device(f"{key}: device", settings.device)
+        for each in settings.values():
+            if each.model.startswith((".", "/", "~")):
+                findings.exists(f"{key}: model", each.model, "folder")
+            findings.device(f"{key}: device", each.device)
     return about
 
 
-def _folder(key: str, place: Path, config: Any, findings: Findings) -> str | None:
-    """Check a folder of images or a manifest, for each composition if its path names them; return what there is."""
-    counts = []
-    for path in dict.fromkeys(str(place).replace("{composition}", name) for name in config.compositions):
-        if not findings.exists(key, path, "folder or manifest"):
-            continue
-        if "://" in path or not Path(path).is_dir():
-            counts.append(path)
-            continue
-        counted = count_images(Path(path))
-        counts.append(str(counted))
-        findings.bytes += counted.bytes
-        if not counted.images:
-            findings.error(
-                key, f"{path}: contains no jpg, jpeg, png or webp; draw the prompts first, or correct the path"
-            )
-    return ", ".join(counts) or None
+def _folder(key: str, path: str, findings: Findings) -> str | None:
+    """Check a folder of images or a manifest; return what there is."""
+    if not findings.exists(key, path, "folder or manifest"):
+        return None
+    if "://" in path or not Path(path).is_dir():
+        return path
+    counted = count_images(Path(path))
+    findings.bytes += counted.bytes
+    if not counted.images:
+        findings.error(key, f"{path}: contains no jpg, jpeg, png or webp; correct the path")
+    return str(counted)

@@ -7,6 +7,7 @@ from typing import Any
 from workflow_scripts.clip.check import check_model
 from workflow_scripts.clip.config import model_file
 from workflow_scripts.core.checks import Findings, has_gpu
+from workflow_scripts.dataset.check import has_images
 
 # Bytes of a judge of open_clip, with the state of its training: about those of RN50.
 JUDGE = 1_000_000_000
@@ -14,7 +15,7 @@ JUDGE = 1_000_000_000
 
 def check(config: Any, findings: Findings) -> None:
     judge = config.judge
-    if getattr(getattr(config.dataset, config.dataset.source), "images", ...) is None:
+    if not has_images(config):
         findings.plan.append(("judge", "none, because there are no images"))
         return
     about = check_model("judge", judge, findings)

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from workflow_scripts.clip.check import check_model
-from workflow_scripts.core import plugins
 from workflow_scripts.core.checks import Findings
-from workflow_scripts.dataset.choice import SOURCES
+from workflow_scripts.dataset.check import tables
 
 
-def check(config: Any, findings: Findings) -> None:
-    specs = config.specs
-    if specs is None:
-        return
-    if specs.data is None and "scenes" not in getattr(plugins.load(SOURCES, config.dataset.source), "TABLES", ()):
+def misfits(config: Any, findings: Findings) -> None:
+    """Refuse to describe images without scenes."""
+    if config.specs and config.specs.data is None and "scenes" not in tables(config):
         findings.error(
             "specs.data",
             f"null describes sketches, but dataset.source is {config.dataset.source}; name long captions",
         )
+
+
+def check(config: Any, findings: Findings) -> None:
+    misfits(config, findings)
+    specs = config.specs
+    if specs is None:
+        return
     for name in ("examples", "increments", "images", "increment_images") if specs.data else ():
         if path := getattr(specs.data, name):
             findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 from pydantic import Field
 
@@ -31,6 +32,21 @@ class Check(Step):
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
 
 
+def stages() -> list[ModuleType]:
+    """Return the modules ``<stage>/check.py``, in the order of the config's sections."""
+    names = [f"{PACKAGE}.{section}.check" for section in Config.model_fields]
+    return [importlib.import_module(name) for name in names if module_file(name)]
+
+
+def misfits(config: Config) -> list[str]:
+    """Return the sections that do not fit each other, of which rules would miss inputs; no file is looked for."""
+    findings = Findings()
+    for stage in stages():
+        if hasattr(stage, "misfits"):
+            stage.misfits(config, findings)
+    return findings.errors
+
+
 def check_config(config: Config, here: bool = True) -> Findings:
     """Return what all stages find.
 
@@ -38,9 +54,8 @@ def check_config(config: Config, here: bool = True) -> Findings:
         here: whether steps run on this machine, in this environment.
     """
     findings = Findings(here=here)
-    for stage in Config.model_fields:
-        if module_file(name := f"{PACKAGE}.{stage}.check"):
-            importlib.import_module(name).check(config, findings)
+    for stage in stages():
+        stage.check(config, findings)
     for key, folder in (("results", config.results), ("cache", config.cache)):
         with findings.errors_of(key):
             check_writable(Path(folder))
