@@ -39,8 +39,8 @@ CHECKOUT = (
     *(".ci", ".dvc", ".git", ".github", ".snakemake", ".venv", "benchmarks", "docs", "envs", "examples", "lexicons"),
     *("presets", "profiles", "rules", "schemas", "tests", "workflow_scripts"),
 )
-# Branches of unions in the locations of pydantic's errors; others are not words, as ``literal['auto']``.
-BRANCHES = {"str", "int", "float", "bool"}
+# Branches of unions in the locations of pydantic's errors; others have brackets, as ``literal['auto']``.
+BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
 # The name of one of several runs: the prefix of its rules.
 RunName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -136,7 +136,7 @@ def _allowed(location: tuple[str | int, ...]) -> list[str]:
 
 def _setting(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """Return a fault's location without the branches of unions, each of which has a fault of its own."""
-    return tuple(w for w in location if isinstance(w, int) or (w not in BRANCHES and re.fullmatch(r"\w+", w)))
+    return tuple(w for w in location if isinstance(w, int) or not (w in BRANCHES or "[" in w))
 
 
 def _describe(error: ValidationError) -> list[str]:
