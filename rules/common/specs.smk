@@ -29,6 +29,12 @@ def stretched_weights():
     return None if base.epochs else base.pretrained
 
 
+def stretched_preprocess():
+    """How the images of a pretrained model are prepared, if its weights do not say it."""
+    base = CONFIG.specs.base
+    return None if base.epochs or not base.preprocess else base.preprocess.model_dump(mode="json")
+
+
 def long_examples(wildcards):
     """The long captions for training."""
     data = CONFIG.specs.data

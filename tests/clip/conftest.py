@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,26 @@ TRUNK = {
     "vision_cfg": {"timm_model_name": "test_resnet", "image_size": 32},
     "text_cfg": {"tower": "words", "vocab_size": 20, "context_length": 12, "width": 16, "hidden": 32, "window": 3},
 }
+
+# What is known of OpenAI's weights.
+OPENAI = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}
+SIGLIP = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
+
+
+def clip_folder(folder: Path, cfg: dict[str, Any] = VIT, seed: int = 0, preprocess: Any = SIGLIP) -> Path:
+    """Return a new folder in open_clip's format, with random weights."""
+    import torch
+    from safetensors.torch import save_file
+
+    from workflow_scripts.clip.model import construct
+
+    folder.mkdir(parents=True)
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": cfg, "preprocess_cfg": preprocess}))
+    torch.manual_seed(seed)
+    state = construct(cfg).state_dict()
+    save_file({name: tensor.contiguous() for name, tensor in state.items()}, folder / "open_clip_model.safetensors")
+    return folder
+
 
 Model = Callable[[str], str]
 

@@ -9,12 +9,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from workflow_scripts.clip import sources
 from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.clip.model import build, construct
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.errors import UserError
 
-from .conftest import RESNET, VIT, Model
+from .conftest import RESNET, SIGLIP, VIT, Model
 
 OPENAI = open_clip().get_pretrained_cfg("RN101", "openai")
 
@@ -51,13 +52,13 @@ forms = pytest.mark.parametrize("name", ["weights.safetensors", "weights.pt"])
 def test_weights_of_another_model(model: Model, tmp_path: Path, name: str, cfg: dict, of: str, message: str) -> None:
     saved(cfg, tmp_path / name)
     with pytest.raises(UserError, match=f"{name}: {message}"):
-        build(ModelConfig(model=model(of), pretrained=str(tmp_path / name)), [], 0)
+        build(ModelConfig(model=model(of), pretrained=str(tmp_path / name), preprocess=SIGLIP), [], 0)
 
 
 @forms
 def test_truncated_weights(model: Model, tmp_path: Path, name: str) -> None:
     whole = saved(RESNET, tmp_path / name)
-    config = ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name))
+    config = ModelConfig(model=model("resnet"), pretrained=str(tmp_path / name), preprocess=SIGLIP)
     assert torch.equal(build(config, [], 0).model.visual.conv1.weight, whole.visual.conv1.weight)
     for size in (0, 100, (tmp_path / name).stat().st_size - 9):
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:size])
@@ -95,7 +96,7 @@ def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch:
     path = tmp_path / "fetched.safetensors"
     saved(RESNET, path)
     monkeypatch.setattr(open_clip(), "get_pretrained_cfg", lambda *_: OPENAI)
-    monkeypatch.setattr(open_clip(), "download_pretrained", lambda *_: str(path))
+    monkeypatch.setattr(sources, "hub_file", lambda *_: path)
     built = build(ModelConfig(model=model("resnet"), pretrained="openai"), [], 0)
     assert built.model_cfg["quick_gelu"] is True
     assert tuple(built.preprocess_cfg["mean"]) == OPENAI["mean"]

@@ -16,7 +16,7 @@ KEY = "sk-" + "secret" * 4
     ("section", "said"),
     [
         ({"compounds": {}}, "compun: compounds without models to ask; add models"),
-        ({"judge": {"epochs": 0}}, "judge.epochs must be at least 1"),
+        ({"judge": {"epochs": 0}}, "compun.judge: epochs: 0 with pretrained: null is a judge with random weights"),
         ({"models": [{"judge": "a", "name": "taught"}]}, "compun.models: two models are called 'taught'"),
         ({"models": [{"open_clip": "RN50"}]}, "open_clip without pretrained would have random weights"),
         ({"drawn": {"tested": 1}}, "compun.drawn.tested: Input should be greater than or equal to 6, got 1"),

@@ -15,6 +15,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from tests.accelerator import assert_same_embeddings
+from tests.clip.conftest import SIGLIP
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
 from workflow_scripts.clip.embed import Embedder
@@ -162,7 +163,10 @@ def test_two_weights_of_one_open_clip_model(tmp_path: Path) -> None:
         state = build(JudgeConfig(model=str(tmp_path / "vit.json")), [], seed).model.state_dict()
         save_file({n: t.contiguous().clone() for n, t in state.items()}, tmp_path / f"w{seed}.safetensors")
     named = [
-        NamedModel(open_clip=str(tmp_path / "vit.json"), pretrained=str(tmp_path / f"w{s}.safetensors")) for s in (0, 1)
+        NamedModel(
+            open_clip=str(tmp_path / "vit.json"), pretrained=str(tmp_path / f"w{s}.safetensors"), preprocess=SIGLIP
+        )
+        for s in (0, 1)
     ]
     assert [model.title for model in named] == ["vit.json w0.safetensors", "vit.json w1.safetensors"]
     found = []

@@ -54,6 +54,17 @@ def assert_alike(start: Path, one: Path, several: Path) -> None:
     assert any((tensor != weights[0][name]).any() for name, tensor in untrained.items())
 
 
+def untrained(squares: Path, folder: Path, **settings: Any) -> Path:
+    """Return the folder of the judge that a training with ``settings`` starts from."""
+    from workflow_scripts.clip.model import build, save_judge
+    from workflow_scripts.core.seeds import derive_seed
+    from workflow_scripts.judge.train_judge import read_material
+
+    step = squares_step(squares, folder, "judge", "cache", **settings)
+    save_judge(build(step.settings, read_material(step).texts, derive_seed(0, "train_judge")), "start", None, folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a results folder with four pictures each of 56 pairs of colors, and a model config."""

@@ -22,7 +22,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import feed
 from workflow_scripts.judge.training import choose_trainable, training_mode
 
-from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train
+from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train, untrained
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_towers_that_cannot_be_cut() -> None:
     ],
 )
 def test_training_from_the_frontier_is_training(
-    train: Train, model: Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, more: dict
+    train: Train, squares: Path, model: Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, more: dict
 ) -> None:
     settings = {"model": model(name), "epochs": 2, "lr": 0.002, **more}
     fast = train("fast", cache="one", **settings)
@@ -110,7 +110,7 @@ def test_training_from_the_frontier_is_training(
     coarse = more.get("precision") == "amp_bf16"
     np.testing.assert_allclose(rows[0]["loss"], rows[1]["loss"], rtol=2e-3 if coarse else 1e-5)
     weights = [load_file(folder / "weights.safetensors") for folder in (fast, slow)]
-    start = load_file(train("start", cache="three", **{**settings, "epochs": 0}) / "weights.safetensors")
+    start = load_file(untrained(squares, tmp_path / "start", **settings) / "weights.safetensors")
     for key, tensor in weights[1].items():
         # A key's bias shifts all similarities of a query equally and so changes no attention: its gradient is
         # rounding, which Adam scales to full steps.

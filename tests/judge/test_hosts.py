@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.judge.conftest import TOGETHER, VIT, Train, assert_alike
+from tests.judge.conftest import TOGETHER, VIT, Train, assert_alike, untrained
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.launch import launch_command
@@ -183,7 +183,8 @@ def test_two_hosts_train_as_one(settings: dict, squares: Path, tmp_path: Path, o
     assert "epoch 1 of 4" in said[0] and "epoch 1 of 4" not in said[1], "only the first logs"
     assert same(one_host, tmp_path / "judge")
     assert not list((tmp_path / "judge_c").rglob(".*")), "no file of check_shared remains"
-    assert_alike(train("start", **{**settings, "epochs": 0}), train("one", **settings), tmp_path / "judge")
+    start = untrained(squares, tmp_path / "start", **settings)
+    assert_alike(start, train("one", **settings), tmp_path / "judge")
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def identities() -> tuple[str, str]:
         ("judge/parallel.py", "gradient /= self.count", "gradient *= self.count", True, False),
         ("judge/feed.py", "cut.below(", "cut.above(", True, False),
         ("judge/train_judge.py", '"checkpoint.pt"', '"other.pt"', True, False),
-        ("clip/pretrained.py", '"quick_gelu"', '"gelu"', True, False),
+        ("clip/sources.py", '"quick_gelu"', '"gelu"', True, False),
         ("clip/networks.py", "std=0.5", "std=0.4", True, True),
         ("clip/pixels.py", "antialias=True", "antialias=False", True, True),
         ("clip/tokens.py", "caption.strip().lower()", "caption.strip()", True, True),

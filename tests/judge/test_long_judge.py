@@ -11,8 +11,10 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.clip.conftest import clip_folder
 from tests.score import world
-from workflow_scripts.clip.model import build, find_model, load_judge, model_name, read_judge
+from workflow_scripts.clip.model import build, load_judge, read_judge
+from workflow_scripts.clip.sources import find_model, model_name
 from workflow_scripts.clip.tokens import tokenize
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
@@ -36,7 +38,8 @@ def long_caption(colors: np.ndarray, parts: list[int]) -> str:
 def stretched(folder: Path, length: int) -> Path:
     (folder / "short.json").write_text(json.dumps(SHORT))
     output = folder / f"judge{length}"
-    stretch.main(Stretch(judge=str(folder / "short.json"), length=length, output=output))
+    short = clip_folder(folder / f"from{length}" / "short", SHORT)
+    stretch.main(Stretch(judge=f"local-dir:{short}", length=length, output=output))
     return output
 
 
@@ -103,7 +106,7 @@ def test_without_its_model_config(tmp_path: Path) -> None:
     config = JudgeConfig(model=str(tmp_path / "short.json"), pretrained=str(source / "weights.safetensors"))
     with pytest.raises(UserError, match=r"reads 248 positions .* has 77; .*\(for a judge's weights, the model\.json"):
         build(config, [], 0)
-    assert JudgeConfig(**settings(source)).files() == list(settings(source).values())
+    assert JudgeConfig(**settings(source)).files() == [*settings(source).values(), str(source / "vocabulary.json")]
     (tmp_path / "odd.json").write_text(json.dumps({"name": "odd", "model_cfg": {"embed_dim": 3}}))
     with pytest.raises(UserError, match=r"odd\.json: not an open_clip model config"):
         find_model(str(tmp_path / "odd.json"))

@@ -18,7 +18,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 
-from .conftest import TOGETHER, Model, Train, assert_alike
+from .conftest import TOGETHER, Model, Train, assert_alike, untrained
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, t
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     for file in whole.iterdir():
         assert (cut / file.name).read_bytes() == file.read_bytes(), file.name
-    assert_alike(train("start", **{**settings, "epochs": 0}), one, whole)
+    assert_alike(untrained(squares, tmp_path / "start", **settings), one, whole)
     said = (tmp_path / "judge.log").read_text()
     assert said.count("epoch 1 of 2") == 2 and said.count("resumed after epoch 1") == 1, "only the first writes"
 

@@ -21,7 +21,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import checkpoint, training
 from workflow_scripts.judge.config import JudgeConfig
 
-from .conftest import Model, Train
+from .conftest import Model, Train, untrained
 
 FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "loss.png", "manifest.json")
 
@@ -122,8 +122,8 @@ def test_the_checkpoint_of_another_model(train: Train, tmp_path: Path) -> None:
         train("other")
 
 
-def test_frozen_parameters_stay(train: Train, squares: Path) -> None:
-    before = load_file(train("start", epochs=0) / "weights.safetensors")
+def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> None:
+    before = load_file(untrained(squares, tmp_path / "start") / "weights.safetensors")
     after = load_file(train("end", trainable=["text.*", "visual.projection.*"]) / "weights.safetensors")
     for name, tensor in before.items():
         still = name.startswith("visual.layers") or name == "logit_scale"
@@ -261,6 +261,7 @@ def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: P
     assert "112 of 224 captions are longer than the model reads; truncated before their end token" in caplog.text
     found = re.search(r"(\d+) of 112 captions of watched images are longer than the model reads", caplog.text)
     assert found and 0 < int(found[1]) < 112
-    folder = train("none", model=str(tmp_path / "short.json"), epochs=0)
+    weights = str(folder / "weights.safetensors")
+    folder = train("none", model=str(tmp_path / "short.json"), pretrained=weights, epochs=0)
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["captions"] == manifest["truncated_captions"] == 0, "no caption is trained on"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.clip.conftest import clip_folder
 from workflow_scripts.clip import tokens
 from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.clip.model import Judge, load_judge
@@ -37,8 +37,7 @@ Embedding = Callable[..., Embedder]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a random judge that reads 248 tokens, four images and three broken ones."""
     folder = tmp_path_factory.mktemp("pairs")
-    (folder / "tiny.json").write_text(json.dumps(TINY))
-    stretch.main(Stretch(judge=str(folder / "tiny.json"), output=folder / "judge"))
+    stretch.main(Stretch(judge=f"local-dir:{clip_folder(folder / 'tiny', TINY)}", output=folder / "judge"))
     draw = np.random.default_rng(0)
     for number in range(4):
         Image.fromarray(draw.integers(0, 256, (40, 50 + number, 3), np.uint8)).save(folder / f"{number}.png")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.optim import optimizer as optim
 
+from tests.clip.conftest import SIGLIP, clip_folder
 from workflow_scripts.clip import tokens
 from workflow_scripts.clip.model import construct, load_judge
 from workflow_scripts.core.errors import UserError
@@ -180,7 +181,10 @@ def test_weights_loaded_later_are_frozen_too() -> None:
     assert torch.equal(model.positional_embedding[:20], other.positional_embedding[:20])
 
 
-def run(judge: Path | str, output: Path | str, **settings: Any) -> None:
+def run(judge: Path | str, output: Path | str, seed: int = 0, **settings: Any) -> None:
+    """Stretch a judge, or a model of ``tiny.json``."""
+    if Path(judge).name == "tiny.json" and "pretrained" not in settings:
+        judge = f"local-dir:{clip_folder(Path(f'{output}_{seed}') / 'tiny', TINY, seed)}"
     step.main(Stretch(judge=str(judge), output=Path(output), **settings))
 
 
@@ -190,11 +194,11 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     model = model_of(TINY)
     save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "w.safetensors")
     tiny, weights = tmp_path / "tiny.json", str(tmp_path / "w.safetensors")
-    run(tiny, tmp_path / "plain", pretrained=weights, length=77)
+    run(tiny, tmp_path / "plain", pretrained=weights, length=77, preprocess=SIGLIP)
     plain = load_judge(tmp_path / "plain", 1, "cpu")
     assert torch.equal(plain.model.positional_embedding, model.positional_embedding)
     run(tmp_path / "plain", tmp_path / "longer")
-    run(tiny, tmp_path / "once", pretrained=weights)
+    run(tiny, tmp_path / "once", pretrained=weights, preprocess=SIGLIP)
     judge = load_judge(tmp_path / "longer", 1, "cpu")
     assert torch.equal(judge.model.positional_embedding, stretch_positions(model.positional_embedding))
     assert (tmp_path / "once" / "weights.safetensors").read_bytes() == (
@@ -222,16 +226,22 @@ def test_a_judge_replaces_another(tmp_path: Path) -> None:
 
 
 def test_bad_models(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="^--judge: unknown 'ViT-Z'"):
+    with pytest.raises(UserError, match="^--pretrained: ViT-Z would have random weights; give a tag of open_clip or a"):
         run("ViT-Z", tmp_path / "j")
+    with pytest.raises(UserError, match="^--judge: unknown 'ViT-Z'"):
+        run("ViT-Z", tmp_path / "j", pretrained="openai")
     with pytest.raises(UserError, match=f"{tmp_path}: not a judge's folder"):
         run(tmp_path, tmp_path / "j")
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     with pytest.raises(UserError, match="^--pretrained: 'gone.pt' is neither a file"):
         run(tmp_path / "tiny.json", tmp_path / "j", pretrained="gone.pt")
+    weights, known = clip_folder(tmp_path / "w", TINY) / "open_clip_model.safetensors", SIGLIP
+    weights = weights.rename(tmp_path / "alone.safetensors")
+    with pytest.raises(UserError, match="^--preprocess.mean, --preprocess.std, --preprocess.resize_mode: unknown for"):
+        run(tmp_path / "tiny.json", tmp_path / "j", pretrained=str(weights))
     (tmp_path / "odd.json").write_text(json.dumps(TINY | {"text_cfg": {"depth": 3}}))
     with pytest.raises(UserError, match="^--judge: cannot build a model of its config"):
-        run(tmp_path / "odd.json", tmp_path / "j")
+        run(tmp_path / "odd.json", tmp_path / "j", pretrained=str(weights), preprocess=known)
     run(tmp_path / "tiny.json", tmp_path / "j", length=77)
     with pytest.raises(UserError, match="is a judge with its own weights"):
         run(tmp_path / "j", tmp_path / "k", pretrained="openai")

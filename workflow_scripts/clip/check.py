@@ -31,10 +31,11 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
         )
     elif weights and not _is_path(weights):
         with findings.errors_of(f"{key}.pretrained"):
-            from workflow_scripts.clip.pretrained import find_pretrained, open_clip
+            from workflow_scripts.clip.sources import find_source
+            from workflow_scripts.clip.vision import open_clip
 
             if os.environ.get("HF_HUB_OFFLINE") == "1":
-                find_pretrained(config)
+                find_source(config)
             elif weights not in (tags := open_clip().list_pretrained_tags_by_model(name)):
                 findings.error(
                     f"{key}.pretrained",

@@ -2,21 +2,67 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import Section
 
 MODELS = ROOT / "workflow_scripts" / "clip" / "models"
+# Models with their own weights, as open_clip names them.
+HUB, FOLDER = "hf-hub:", "local-dir:"
+# In open_clip's folders: the settings, the weights in order of preference, and a tokenizer's files.
+SETTINGS = "open_clip_config.json"
+WEIGHTS = (
+    "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin",
+    "open_clip_pytorch_model.pth", "model.safetensors", "pytorch_model.bin",
+)  # fmt: skip
+TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
+# What decides how a weights file is used, if it lies beside it: a judge's files, and open_clip's.
+BESIDE = ("model.json", "vocabulary.json", SETTINGS)
+
+TOWERS = ("vision_cfg", "text_cfg")
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 def model_file(model: str) -> Path | None:
-    """Return the model config of a path, or of a name in ``models/``; None for a model of open_clip."""
+    """Return the model config of a path, or of a name in ``models/``; None for any other model."""
     path = Path(model) if model.endswith(".json") else MODELS / f"{model}.json"
     return path if path.is_file() else None
+
+
+def has_weights(model: str) -> bool:
+    """Return whether a model's name stands for its weights, too."""
+    return model.startswith((HUB, FOLDER))
+
+
+def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
+    """Return the open_clip model config of a file, also of a judge's ``model.json``, and its ``preprocess_cfg``."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give a model in open_clip's format") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}); correct or replace it") from error
+    cfg = content.get("model_cfg", content) if isinstance(content, dict) else None
+    if not (isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in TOWERS)):
+        raise UserError(
+            f"{path}: not an open_clip model config; it needs embed_dim and the mappings {', '.join(TOWERS)}"
+        )
+    return cfg, content.get("preprocess_cfg") or {}
+
+
+def folder_files(folder: Path) -> list[Path]:
+    """Return the files of an open_clip folder that decide an embedding: settings, weights, tokenizer."""
+    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()][:1]
+    return [*weights, *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
 
 
 class Tower(Section):
@@ -29,34 +75,75 @@ class Tower(Section):
     std: tuple[float, float, float] = Field((0.229, 0.224, 0.225), description="their standard deviation")
 
 
+class Preprocessing(Section):
+    """How images are prepared; needed for weights whose own preprocessing is unknown."""
+
+    mean: tuple[Finite, Finite, Finite] | None = Field(
+        None, description="mean of the pixels, from 0 to 1; OpenAI's and SigLIP's differ"
+    )
+    std: tuple[Positive, Positive, Positive] | None = Field(None, description="their standard deviation")
+    resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
+        None,
+        description="shortest: crop what is left and right, or above and below; longest: pad; squash: stretch",
+    )
+    interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if not known")
+
+
 class ModelConfig(Section):
     """A CLIP model: an architecture and its initial weights."""
 
     model: str = Field(
         "RN50",
-        description="open_clip model, a file in workflow_scripts/clip/models, or a path to a model config or to a"
-        " judge's model.json",
+        description="open_clip model, hf-hub:owner/name, local-dir:path (a folder in open_clip's format), a file in"
+        " workflow_scripts/clip/models, or a path to a model config or to a judge's model.json",
     )
     pretrained: str | None = Field(
         "openai",
         description="open_clip tag, or a path to weights; null (the default for a model file) starts from random"
-        " weights. For OpenAI's weights in any form but their own .pt the model's name ends in -quickgelu",
+        " weights, and for hf-hub: and local-dir: from the model's own. For OpenAI's weights in any form but their own"
+        " .pt the model's name ends in -quickgelu",
+    )
+    preprocess: Preprocessing | None = Field(
+        None, description="how images are prepared, for a weights file that does not say it"
     )
     tower: Tower | None = Field(None, description="image tower from other weights")
 
     @model_validator(mode="before")
     @classmethod
     def _untagged(cls, values: Any) -> Any:
-        """A model file has no pretrained tags."""
-        if isinstance(values, dict) and model_file(str(values.get("model", cls.model_fields["model"].default))):
-            return {"pretrained": None, **values}
+        """A model file, and a model with its own weights, has no pretrained tags."""
+        if isinstance(values, dict):
+            model = str(values.get("model", cls.model_fields["model"].default))
+            if has_weights(model) or model_file(model):
+                return {"pretrained": None, **values}
         return values
+
+    @model_validator(mode="after")
+    def _complete(self) -> ModelConfig:
+        if self.model.startswith(FOLDER):
+            read_settings(Path(self.model.removeprefix(FOLDER)) / SETTINGS)
+        elif file := model_file(self.model):
+            read_settings(file)
+        if self.model.startswith(HUB) and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model.removeprefix(HUB)):
+            raise ValueError(f"model {self.model!r}: expected {HUB}owner/name")
+        if has_weights(self.model) and self.pretrained is not None:
+            raise ValueError(f"pretrained must be null, because {self.model} has its own weights")
+        return self
+
+    @property
+    def random(self) -> bool:
+        """Whether some initial weights are random."""
+        return self.pretrained is None and not has_weights(self.model)
 
     def files(self) -> list[str]:
         """Return the files, outside installed packages, that decide the initial weights."""
         tower = [self.tower.weights, self.tower.rename] if self.tower else []
         paths = [model_file(self.model), *(Path(name) for name in (self.pretrained, *tower) if name)]
-        return [_relative(path) for path in paths if path is not None and path.is_file()]
+        if self.pretrained and Path(self.pretrained).is_file():
+            paths += [Path(self.pretrained).with_name(name) for name in BESIDE]
+        if self.model.startswith(FOLDER):
+            paths += folder_files(Path(self.model.removeprefix(FOLDER)))
+        return list(dict.fromkeys(_relative(path) for path in paths if path is not None and path.is_file()))
 
 
 def _relative(path: Path) -> str:

@@ -2,7 +2,8 @@
 
 ``build`` makes one from the config, ``save_judge`` and ``load_judge`` write and read its folder, and ``Judge`` encodes
 images and captions. A judge's folder holds ``weights.safetensors``, ``model.json`` (open_clip's ``model_cfg`` and
-``preprocess_cfg``, and the crop) and ``vocabulary.json`` (null for open_clip's tokenizers).
+``preprocess_cfg``, and the crop), ``vocabulary.json`` (null for open_clip's tokenizers) and, for a tokenizer of
+transformers, its files in ``tokenizer/``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,20 +28,23 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from workflow_scripts.clip import text_tower
-from workflow_scripts.clip.config import MODELS, ModelConfig, model_file
+from workflow_scripts.clip.config import MODELS, ModelConfig
 from workflow_scripts.clip.device import find_device, settle
 from workflow_scripts.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
-from workflow_scripts.clip.pixels import PREPROCESS, Item, Preprocess
-from workflow_scripts.clip.pretrained import find_pretrained, load_pretrained, start_tower
+from workflow_scripts.clip.pixels import Item, Preprocess
+from workflow_scripts.clip.pretrained import load_pretrained, start_tower
+from workflow_scripts.clip.sources import find_source
 from workflow_scripts.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.clip.weights import read_weights, start
 from workflow_scripts.core import digests
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import atomic, read_json, write_json
+from workflow_scripts.core.hub import hub
+from workflow_scripts.core.io import atomic, atomic_folder, read_json, write_json
 from workflow_scripts.core.progress import Progress
 
 WEIGHTS, MODEL, VOCABULARY, MANIFEST = "weights.safetensors", "model.json", "vocabulary.json", "manifest.json"
+TOKENIZER = "tokenizer"
 
 
 class TwoTowers(nn.Module):
@@ -70,33 +75,6 @@ def _tower(towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, 
     return towers[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
 
 
-def find_model(name: str) -> dict[str, Any]:
-    """Return the open_clip model config of a path (also a judge's ``model.json``), of ``models/``, or of open_clip."""
-    path = model_file(name)
-    if path is not None:
-        cfg = read_json(path)
-        if isinstance(cfg, dict):
-            cfg = cfg.get("model_cfg", cfg)
-        if not isinstance(cfg, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(cfg):
-            raise UserError(f"{path}: not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg")
-        return cfg
-    cfg = open_clip().get_model_config(name)
-    if cfg is None:
-        models = ", ".join(sorted(p.stem for p in MODELS.glob("*.json")))
-        raise UserError(
-            f"judge.model: unknown {name!r}; use one of {models}, a path to a model config (.json), or one of"
-            f" open_clip's {len(open_clip().list_models())} models (list them: python -m workflow_scripts.clip.model)"
-        )
-    return cfg
-
-
-def model_name(name: str) -> str:
-    """Return the name of a judge with ``judge.model: name``: for a file the one in it, or the file's."""
-    if not name.endswith(".json"):
-        return name
-    return read_json(name).get("name", Path(name).stem)
-
-
 def construct(model_cfg: dict[str, Any]) -> Any:
     """Return the model of a config in evaluation mode, with random weights from torch's generator."""
     cfg = deepcopy(model_cfg)
@@ -104,15 +82,22 @@ def construct(model_cfg: dict[str, Any]) -> Any:
         cfg["vision_cfg"]["timm_model_pretrained"] = False
     if "hf_model_name" in cfg["text_cfg"]:
         cfg["text_cfg"]["hf_model_pretrained"] = False
-    try:
-        if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
-            return TwoTowers(**cfg).eval()
-        library = open_clip()
-        custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
-        kind = library.CoCa if "multimodal_cfg" in cfg else library.CustomTextCLIP if custom else library.CLIP
-        return kind(**cfg).eval()
-    except (TypeError, RuntimeError, AssertionError) as error:
-        raise UserError(f"judge.model: cannot build a model of its config: {' '.join(str(error).split())}") from error
+    # transformers takes the settings of its towers from the Hub, and so does timm for some names.
+    image, text = str(cfg["vision_cfg"].get("timm_model_name")), cfg["text_cfg"].get("hf_model_name")
+    elsewhere = text or (image if ":" in image else None)
+    with hub(str(elsewhere)) if elsewhere else nullcontext():
+        try:
+            if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
+                return TwoTowers(**cfg).eval()
+            library = open_clip()
+            custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
+            kind = library.CoCa if "multimodal_cfg" in cfg else library.CustomTextCLIP if custom else library.CLIP
+            return kind(**cfg).eval()
+        except (OSError, UserError):
+            raise
+        except Exception as error:  # a config of any content raises almost anything
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            raise UserError(f"judge.model: cannot build a model of its config: {reason}") from error
 
 
 @dataclass
@@ -124,16 +109,16 @@ class Built:
     preprocess_cfg: dict[str, Any]
     vocabulary: list[str] | None
     unused: list[str]  # tensors of a tower's weights that the model has no place for
+    tokenizer_files: Path | None = None  # folder of a tokenizer of transformers; None: by its name on the Hub
+
+    def tokenizer(self) -> Tokenizer:
+        return get_tokenizer(self.model_cfg, self.vocabulary, self.tokenizer_files)
 
 
 def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     """Build the model of a config before training on ``captions``, which give a word tower its vocabulary."""
-    model_cfg = find_model(config.model)
-    weights, about = find_pretrained(config)
-    preprocess_cfg = PREPROCESS | {key: about[key] for key in PREPROCESS if about.get(key) is not None}
-    if "quick_gelu" in about:
-        # The weights, not the model's name, tell which activation they were trained with.
-        model_cfg["quick_gelu"] = about["quick_gelu"]
+    source = find_source(config)
+    model_cfg, weights, preprocess_cfg = source.model_cfg, source.weights, source.preprocess_cfg
     vocabulary = None
     if model_cfg["text_cfg"].get("tower") == "words":
         beside = weights.with_name(VOCABULARY) if weights else None
@@ -150,7 +135,7 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
         unused = start_tower(model, config.model, config.tower)
         preprocess_cfg |= {"mean": config.tower.mean, "std": config.tower.std}
     preprocess_cfg["size"] = model.visual.image_size
-    return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused)
+    return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused, source.tokenizer)
 
 
 def assemble(
@@ -159,13 +144,14 @@ def assemble(
     preprocess_cfg: dict[str, Any],
     vocabulary: list[str] | None,
     where: str,
+    tokenizer_files: Path | None = None,
 ) -> Built:
     """Build the model of a config from tensors; UserError names one that is missing, unused or of another shape."""
     model = construct(model_cfg)
     unused = start(model, state, where)
     if unused:
         raise UserError(f"{where}: has {', '.join(unused[:3])}, which the model lacks; use the weights of this model")
-    return Built(model, model_cfg, preprocess_cfg, vocabulary, [])
+    return Built(model, model_cfg, preprocess_cfg, vocabulary, [], tokenizer_files)
 
 
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
@@ -176,14 +162,19 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
     settings = {"name": name, "model_cfg": built.model_cfg, "preprocess_cfg": built.preprocess_cfg, "crop": crop}
     write_json(settings, folder / MODEL)
     write_json(built.vocabulary, folder / VOCABULARY)
+    if built.model_cfg["text_cfg"].get("hf_tokenizer_name"):
+        # A new one, because calling a tokenizer changes its files.
+        with atomic_folder(folder / TOKENIZER) as temporary:
+            built.tokenizer().save_pretrained(temporary)
     return judge_hash(folder)
 
 
 def judge_hash(folder: str | Path) -> str:
     """Return 16 hex digits over everything that decides an embedding."""
     digest = hashlib.blake2b(digest_size=8)
-    for name in (WEIGHTS, MODEL, VOCABULARY):
-        digest.update(hashlib.blake2b((Path(folder) / name).read_bytes()).digest())
+    names = [WEIGHTS, MODEL, VOCABULARY]
+    for path in [*(Path(folder) / name for name in names), *sorted((Path(folder) / TOKENIZER).glob("*"))]:
+        digest.update(hashlib.blake2b(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
@@ -297,8 +288,16 @@ def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
 
 def _read_judge(folder: Path) -> tuple[Built, str, float | None]:
     settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
-    built = assemble(settings["model_cfg"], read_weights(weights), settings["preprocess_cfg"], vocabulary, weights)
+    built = assemble(
+        settings["model_cfg"], read_weights(weights), settings["preprocess_cfg"], vocabulary, weights,
+        tokenizer_of(folder),
+    )  # fmt: skip
     return built, settings["name"], settings["crop"]
+
+
+def tokenizer_of(folder: Path) -> Path | None:
+    """Return the folder of a judge's tokenizer of transformers, if it has one."""
+    return folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None
 
 
 def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
@@ -308,8 +307,7 @@ def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
     digest = check_judge(folder)
     built, name, crop = _read_judge(folder)
     fold_norms(built.model)
-    tokenizer, preprocess = get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop)
-    judge = Judge(built.model, tokenizer, preprocess, find_device(device), threads)
+    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), find_device(device), threads)
     judge.name, judge.hash = name, digest
     return judge
 

@@ -1,11 +1,9 @@
-"""The weights that a judge starts from: open_clip's tags, OpenAI's files, other judges, and towers of other models."""
+"""Load the weights that a judge starts from: of open_clip and OpenAI, and towers of other models."""
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import textwrap
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,69 +12,16 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from workflow_scripts.clip.config import ModelConfig, Tower
+from workflow_scripts.clip.config import Tower
 from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.clip.weights import read_table, read_weights, rename, start
-from workflow_scripts.core.cli import log
+from workflow_scripts.clip.weights import is_torchscript, read_table, read_weights, rename, start
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-
-
-def find_pretrained(config: ModelConfig) -> tuple[Path | None, dict[str, Any]]:
-    """Return the file of ``pretrained`` and what is known of its training: quick_gelu, mean, std as in open_clip."""
-    if config.pretrained is None:
-        return None, {}
-    path = Path(config.pretrained)
-    if path.is_file():
-        return path, _known(config.model, path)
-    library = open_clip()
-    tag = library.get_pretrained_cfg(config.model, config.pretrained)
-    if not tag:
-        tags = ", ".join(library.list_pretrained_tags_by_model(config.model)) or "none"
-        raise UserError(
-            f"judge.pretrained: {config.pretrained!r} is neither a file nor a tag of {config.model}; its tags: {tags}"
-        )
-    log.info("pretrained: downloading %s %s", config.model, config.pretrained)
-    try:
-        return Path(library.download_pretrained(tag)), tag
-    except Exception as error:  # each hub has its own
-        raise UserError(
-            f"judge.pretrained: {config.pretrained!r} could not be downloaded ({_first_line(error)}); "
-            "try again, or give the path of a file"
-        ) from error
-
-
-def _known(model: str, path: Path) -> dict[str, Any]:
-    """Return the settings of a judge's weights, or of OpenAI's own file; nothing for other files."""
-    beside = path.with_name("model.json")
-    if path.name == "weights.safetensors" and beside.is_file():
-        settings = read_json(beside)
-        return {**settings["preprocess_cfg"], **{k: v for k, v in settings["model_cfg"].items() if k == "quick_gelu"}}
-    if not _is_torchscript(path):
-        return {}
-    tag = open_clip().get_pretrained_cfg(model, "openai") or {}
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    # A TorchScript file is a program: only the one that OpenAI published is opened.
-    if digest not in tag.get("url", ""):
-        raise UserError(
-            f"{path}: a TorchScript file other than the one that OpenAI published for {model} (sha256 {digest});"
-            " save its state dict as .safetensors and give that"
-        )
-    return tag
-
-
-def _is_torchscript(path: Path) -> bool:
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        return any(name.endswith("/constants.pkl") for name in archive.namelist())
 
 
 def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
-    """Load a file of ``find_pretrained`` into open_clip model ``name``; UserError if it does not fit or is broken."""
+    """Load a weights file into open_clip model ``name``; UserError if it does not fit or is broken."""
     try:
-        if _is_torchscript(path):
+        if is_torchscript(path):
             state = torch.jit.load(path, map_location="cpu").state_dict()
             for key in ("input_resolution", "context_length", "vocab_size"):
                 state.pop(key, None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ import torch
 
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.hub import hub
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
 PAD, UNKNOWN, END = 0, 1, 2
@@ -52,18 +56,32 @@ class WordTokenizer:
         return torch.from_numpy(result)
 
 
-def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None) -> Tokenizer:
-    """Return the tokenizer of an open_clip model config, or of the project's text tower."""
+def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, files: Path | None = None) -> Tokenizer:
+    """Return the tokenizer of an open_clip model config, or of the project's text tower.
+
+    Args:
+        files: folder of a tokenizer of transformers; None takes it from the Hub, by its name in the config.
+    """
     text_cfg = model_cfg["text_cfg"]
     length = text_cfg.get("context_length", DEFAULT_LENGTH)
     if "tower" in text_cfg:
         assert vocabulary is not None
         return WordTokenizer(vocabulary, length)
     kwargs = text_cfg.get("tokenizer_kwargs") or {}
-    if name := text_cfg.get("hf_tokenizer_name"):
-        mode = text_cfg.get("tokenizer_mode")
-        return open_clip().tokenizer.HFTokenizer(name, context_length=length, tokenizer_mode=mode, **kwargs)
-    return open_clip().SimpleTokenizer(context_length=length, **kwargs)
+    place = files or text_cfg.get("hf_tokenizer_name")
+    try:
+        if not place:
+            return open_clip().SimpleTokenizer(context_length=length, **kwargs)
+        with nullcontext() if Path(place).is_dir() else hub(f"tokenizer {place}"):
+            mode = text_cfg.get("tokenizer_mode")
+            return open_clip().tokenizer.HFTokenizer(str(place), context_length=length, tokenizer_mode=mode, **kwargs)
+    except UserError:
+        raise
+    except Exception as error:  # damaged files raise almost anything
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise UserError(
+            f"judge.model: {place or 'its config'}: no readable tokenizer ({reason}); get it again"
+        ) from error
 
 
 def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:

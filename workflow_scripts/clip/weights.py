@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,6 +50,14 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
     if not isinstance(content, Mapping) or not all(isinstance(v, torch.Tensor) for v in content.values()):
         raise UserError(f"{name}: must hold tensors by name (a state dict)")
     return dict(content)
+
+
+def is_torchscript(path: Path) -> bool:
+    """Return whether a file is a program, as OpenAI's weights are."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any(name.endswith("/constants.pkl") for name in archive.namelist())
 
 
 def _reason(error: Exception) -> str:

@@ -16,16 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.clip.embed import Embedder, open_embedder
-from workflow_scripts.clip.model import (
-    MANIFEST,
-    MODEL,
-    VOCABULARY,
-    build,
-    check_judge,
-    find_model,
-    model_name,
-    save_judge,
-)
+from workflow_scripts.clip.model import MANIFEST, build, check_judge, save_judge
+from workflow_scripts.clip.sources import find_source, model_name
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.cache import key
@@ -34,12 +26,11 @@ from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.io import atomic_folder, write_json
-from workflow_scripts.judge.config import JudgeConfig
 
 # The folders of a path, but not those of an address.
 FOLDERS = re.compile(r"(?<![\w:/.~-])(?:/[^/\s'\",:()]+)+/")
 # Keys of stage judge in its messages, and the keys of compun that replace them.
-JUDGE_KEYS = {"judge.model": "open_clip", "judge.pretrained": "pretrained"}
+JUDGE_KEYS = {"judge.model": "open_clip", "judge.pretrained": "pretrained", "judge.preprocess": "preprocess"}
 
 
 class CannotLoad(Exception):
@@ -79,12 +70,14 @@ def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: 
 def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     """Return the folder in ``cache`` of a judge that equals this model of open_clip; make it if necessary."""
     assert model.open_clip is not None
-    config = JudgeConfig.model_validate({"model": model.open_clip, "pretrained": model.pretrained, "epochs": 0})
-    weights = Path(model.pretrained or "")
-    # The files beside a judge's weights matter, too.
-    files = [weights, weights.with_name(MODEL), weights.with_name(VOCABULARY)] if weights.is_file() else []
-    parts: list[Any] = [model_name(model.open_clip), find_model(model.open_clip)]
-    parts += [fingerprint(*files) if files else model.pretrained]
+    config = model.judge_config()
+    source = find_source(config)
+    parts: list[Any] = [
+        model_name(model.open_clip),
+        source.model_cfg,
+        source.preprocess_cfg,
+        fingerprint(*source.files),
+    ]
     code = code_hash("workflow_scripts.clip.model:build", "workflow_scripts.clip.model:save_judge")
     parts += [open_clip().__version__, code]
     folder = cache / "models" / key(json.dumps(parts)).hex()
@@ -119,4 +112,4 @@ def without_folders(text: str, places: Sequence[Path] = ()) -> str:
 
 def own_keys(text: str) -> str:
     """Return a message of stage judge with the keys that users write in compun."""
-    return re.sub(r"(?<![\w.])judge\.(model|pretrained)\b", lambda match: JUDGE_KEYS[match[0]], text)
+    return re.sub(r"(?<![\w.])judge\.(model|pretrained|preprocess)\b", lambda match: JUDGE_KEYS[match[0]], text)

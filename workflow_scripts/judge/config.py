@@ -38,6 +38,15 @@ class JudgeConfig(ModelConfig):
     hosts: int = Field(1, ge=1, description="machines that train together, each with that many GPUs (docs/cluster.md)")
 
     @model_validator(mode="after")
+    def _trained(self) -> JudgeConfig:
+        if self.random and not self.epochs:
+            raise ValueError(
+                "epochs: 0 with pretrained: null is a judge with random weights; give pretrained, a model with its own"
+                " weights (hf-hub:, local-dir:), or epochs"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _divisible(self) -> JudgeConfig:
         if self.batch % self.processes:
             hosts = f" times hosts {self.hosts}" if self.hosts > 1 else ""

@@ -14,10 +14,11 @@ import torch
 import torch.nn.functional as F
 
 from workflow_scripts.clip.device import find_device, settle
-from workflow_scripts.clip.model import MANIFEST, Built, Judge, build, model_name, save_judge
+from workflow_scripts.clip.model import MANIFEST, Built, Judge, build, save_judge
 from workflow_scripts.clip.pixels import Box, Preprocess
 from workflow_scripts.clip.precision import autocast, check_precision
-from workflow_scripts.clip.tokens import cut_texts, find_cut, get_tokenizer, say_cut, tokenize
+from workflow_scripts.clip.sources import find_source, model_name
+from workflow_scripts.clip.tokens import cut_texts, find_cut, say_cut, tokenize
 from workflow_scripts.clip.weights import find_weights
 from workflow_scripts.core import cache, cli, tables
 from workflow_scripts.core.cli import log
@@ -117,9 +118,10 @@ def training_key(step: TrainJudge, material: Material, device: torch.device, pro
     """Return 32 hex digits over all that a training depends on: code, settings, kind of machine, data, weights."""
     digest = hashlib.blake2b(digest_size=16)
     config = step.settings
-    files = config.files() + ([str(find_weights(config.tower.weights))] if config.tower else [])
+    files = [*config.files(), *find_source(config).files]
+    files += [find_weights(config.tower.weights)] if config.tower else []
     watched = [item for items, _ in material.watched.values() for item in items]
-    for path, box in [*((Path(file), None) for file in files), *material.items, *watched]:
+    for path, box in [*((Path(file), None) for file in dict.fromkeys(map(str, files))), *material.items, *watched]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
     return cache.key(
         code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus", "hosts"}), step.seed, step.threads,
@@ -154,7 +156,7 @@ def learn(
 
     Folder ``work`` gets the checkpoint, which stays, and files that are removed at the end.
     """
-    tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
+    tokenizer = built.tokenizer()
     judge = Judge(built.model, tokenizer, Preprocess(built.preprocess_cfg, config.crop), device, threads)
     if config.epochs:
         choose_trainable(judge.model, config.trainable)
@@ -214,7 +216,7 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
 def write_judge(step: TrainJudge, built: Built, material: Material, rows: list[dict[str, Any]]) -> None:
     """Write the judge's folder: the model, the log of its training, and the manifest."""
     config, texts = step.settings, material.texts if step.settings.epochs else []
-    tokenizer = get_tokenizer(built.model_cfg, built.vocabulary)
+    tokenizer = built.tokenizer()
     truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
     say_cut(truncated, len(texts))
     shown = [text for _, of_split in material.watched.values() for text in of_split]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from workflow_scripts.clip.config import model_file
+from workflow_scripts.clip.config import model_file, read_settings
 from workflow_scripts.core.section import Section
 from workflow_scripts.judge.config import SmallJudgeConfig
 
@@ -85,8 +84,7 @@ class SpecsConfig(Section):
         if self.data and self.base.epochs:
             raise ValueError("base.epochs must be 0 with data; use a pretrained model")
         file = model_file(self.base.model)
-        cfg = json.loads(file.read_text(encoding="utf-8")) if file else {}
-        if "tower" in cfg.get("model_cfg", cfg).get("text_cfg", {}):
+        if file and "tower" in read_settings(file)[0]["text_cfg"]:
             raise ValueError(
                 f"base.model {self.base.model} has no positional embeddings; use an open_clip transformer (sketch_text)"
             )

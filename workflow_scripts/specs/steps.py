@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from workflow_scripts.clip.config import Preprocessing
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.pairs.config import Parsing
 from workflow_scripts.specs.config import KEEP, LENGTH, Resamples, TestImages, Training
@@ -51,13 +52,17 @@ class Stretch(Step):
     score reads it as any other. Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
     """
 
-    judge: str = Field(description="a judge's folder, an open_clip model, or a model config (.json)")
+    judge: str = Field(
+        description="a judge's folder, an open_clip model, hf-hub:owner/name, local-dir:path, or a model config (.json)"
+    )
     pretrained: str | None = Field(
-        None, description="open_clip tag or weights file, if --judge is not a judge's folder; without: random weights"
+        None, description="open_clip tag or weights file, if --judge does not have its own weights"
+    )
+    preprocess: Preprocessing | None = Field(
+        None, description="how images are prepared, for a weights file that does not say it"
     )
     length: int = Field(LENGTH, description="positions after stretching")
     keep: int = Field(KEEP, description="number of first positions that stay as they are")
-    seed: Seed
     output: Output = Field(description="folder of the stretched judge")
 
 

@@ -16,19 +16,21 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from workflow_scripts.clip.config import ModelConfig
+from workflow_scripts.clip.config import FOLDER, ModelConfig, Preprocessing, has_weights
 from workflow_scripts.clip.model import (
     MANIFEST,
     MODEL,
+    TOKENIZER,
     VOCABULARY,
     WEIGHTS,
     Built,
     assemble,
     build,
     check_judge,
-    model_name,
     save_judge,
+    tokenizer_of,
 )
+from workflow_scripts.clip.sources import model_name
 from workflow_scripts.clip.weights import read_weights
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
@@ -41,7 +43,7 @@ from workflow_scripts.specs.steps import Stretch
 POSITIONS = ("positional_embedding", "text.positional_embedding")
 CONTEXT_LENGTH = 77  # of an open_clip model whose config has none
 # A folder with only these files may be replaced by another judge.
-JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, MANIFEST, "log.csv", "loss.png"}
+JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv", "loss.png"}
 
 
 def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int = KEEP) -> torch.Tensor:
@@ -166,31 +168,37 @@ class Source:
     vocabulary: list[str] | None
     state: Mapping[str, torch.Tensor]
     about: dict[str, Any]
+    tokenizer_files: Path | None
 
 
-def build_model(model: str, pretrained: str | None, seed: int) -> Source:
+def build_model(model: str, pretrained: str | None, preprocess: Preprocessing | None) -> Source:
     """Return an open_clip model; errors name the options of the command."""
-    if pretrained is None:
-        log.warning("%s: random weights, because --pretrained is not given", model)
+    if pretrained is None and not has_weights(model):
+        raise UserError(f"--pretrained: {model} would have random weights; give a tag of open_clip or a weights file")
     try:
-        built = build(ModelConfig(model=model, pretrained=pretrained), [], seed)
+        # The seed does not matter, since all weights are loaded.
+        built = build(ModelConfig(model=model, pretrained=pretrained, preprocess=preprocess), [], 0)
     except UserError as error:
-        message = str(error).replace("judge.model:", "--judge:").replace("judge.pretrained:", "--pretrained:")
+        message = str(error).replace("judge.model:", "--judge:").replace("judge.pre", "--pre")
         raise UserError(message) from error
     about = {"pretrained": pretrained and Path(pretrained).name}
     state = built.model.state_dict()
-    return Source(model_name(model), None, built.model_cfg, built.preprocess_cfg, built.vocabulary, state, about)
+    return Source(
+        model_name(model), None, built.model_cfg, built.preprocess_cfg, built.vocabulary, state, about,
+        built.tokenizer_files,
+    )  # fmt: skip
 
 
-def read_source(judge: str, pretrained: str | None, length: int, seed: int) -> Source:
+def read_source(judge: str, pretrained: str | None, preprocess: Preprocessing | None, length: int) -> Source:
     """Return the CLIP of a judge's folder, or of a model's name and its pretrained weights."""
     folder = Path(judge)
     if not (folder / MODEL).is_file():
         if folder.is_dir():
             raise UserError(f"{folder}: not a judge's folder; it has no {MODEL}")
-        return build_model(judge, pretrained, seed)
-    if pretrained is not None:
-        raise UserError(f"--pretrained {pretrained}: {folder} is a judge with its own weights; omit this option")
+        return build_model(judge, pretrained, preprocess)
+    if pretrained is not None or preprocess is not None:
+        option = "--preprocess" if pretrained is None else f"--pretrained {pretrained}"
+        raise UserError(f"{option}: {folder} is a judge with its own weights; omit this option")
     digest = check_judge(folder)
     settings = read_json(folder / MODEL)
     if context_length(settings["model_cfg"]) == length:
@@ -198,14 +206,15 @@ def read_source(judge: str, pretrained: str | None, length: int, seed: int) -> S
     return Source(
         settings["name"], settings["crop"], settings["model_cfg"], settings["preprocess_cfg"],
         read_json(folder / VOCABULARY), read_weights(str(folder / WEIGHTS)), {"stretched_from": digest},
+        tokenizer_of(folder),
     )  # fmt: skip
 
 
 def main(step: Stretch) -> None:
-    check_output(step.output, step.judge, step.pretrained)
-    source = read_source(step.judge, step.pretrained, step.length, step.seed)
+    check_output(step.output, step.judge.removeprefix(FOLDER), step.pretrained)
+    source = read_source(step.judge, step.pretrained, step.preprocess, step.length)
     model_cfg, state = stretch(source.model_cfg, source.state, step.length, step.keep)
-    built = assemble(model_cfg, state, source.preprocess_cfg, source.vocabulary, step.judge)
+    built = assemble(model_cfg, state, source.preprocess_cfg, source.vocabulary, step.judge, source.tokenizer_files)
     before = context_length(source.model_cfg)
     name = f"{source.name.removesuffix(f'-{before}')}-{step.length}"  # a stretched judge's name has its length
     about = {**source.about, "positions_before": before, "positions_kept": step.keep}

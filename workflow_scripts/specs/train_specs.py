@@ -16,7 +16,7 @@ from workflow_scripts.clip.device import find_device, is_gpu, settle
 from workflow_scripts.clip.model import Judge, judge_hash, read_judge
 from workflow_scripts.clip.pixels import Preprocess
 from workflow_scripts.clip.precision import check_precision
-from workflow_scripts.clip.tokens import get_tokenizer, say_cut
+from workflow_scripts.clip.tokens import say_cut
 from workflow_scripts.core import cache, cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
@@ -81,7 +81,7 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
 def train_judge(step: TrainSpecs, settings: Training, device: torch.device, group: Group) -> None:
     """Run the step in one process of ``group``."""
     built, name, crop = read_judge(step.judge)
-    tokenizer, preprocess = get_tokenizer(built.model_cfg, built.vocabulary), Preprocess(built.preprocess_cfg, crop)
+    tokenizer, preprocess = built.tokenizer(), Preprocess(built.preprocess_cfg, crop)
     judge = Judge(built.model, tokenizer, preprocess, device, step.threads)
     training_mode(judge.model)
     synchronise_norms(judge.model, group, device, PROCESSES)

@@ -91,32 +91,26 @@ def of_judge(key: str, config: JudgeConfig) -> Iterator[Need]:
     """Yield pretrained weights, and what open_clip fetches from the Hub for a text tower of another library."""
 
     def weights() -> Path | str:
-        from workflow_scripts.clip.pretrained import find_pretrained  # torch is slow to import
+        from workflow_scripts.clip.sources import find_source  # torch is slow to import
 
-        return find_pretrained(config)[0] or "none"
+        return find_source(config).weights or "none"
 
     def text_tower() -> str:
-        from workflow_scripts.clip.model import construct, find_model
+        from workflow_scripts.clip.model import construct
+        from workflow_scripts.clip.sources import find_source
         from workflow_scripts.clip.tokens import get_tokenizer
 
-        model_cfg = find_model(config.model)
-        text_cfg = model_cfg["text_cfg"]
+        source = find_source(config)
+        text_cfg = source.model_cfg["text_cfg"]
         named = [text_cfg[name] for name in ("hf_model_name", "hf_tokenizer_name") if text_cfg.get(name)]
-        try:
-            if named:
-                get_tokenizer(model_cfg, None)
-            if "hf_model_name" in text_cfg:
-                construct(model_cfg)
-        except UserError:
-            raise
-        except Exception as error:  # the Hub raises many kinds of errors
-            raise UserError(
-                f"{named[0]}: could not be downloaded from the Hub ({' '.join(str(error).split())[:200]})"
-            ) from error
+        if named:
+            get_tokenizer(source.model_cfg, None, source.tokenizer)
+        if "hf_model_name" in text_cfg:
+            construct(source.model_cfg)
         return ", ".join(dict.fromkeys(named)) or "none"
 
-    if config.pretrained:
-        yield Need(f"{key}.pretrained", weights)
+    if not config.random:
+        yield Need(f"{key}.pretrained" if config.pretrained else f"{key}.model", weights)
     yield Need(f"{key}.model: its text tower", text_tower)
 
 
@@ -129,8 +123,7 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
         yield Need("compun.compounds.images", lambda: open_images(wanted.images, wanted.sha256, cache)[0])
     for model in config.compun.models:
         if model.open_clip:
-            judge = JudgeConfig.model_validate({"model": model.open_clip, "pretrained": model.pretrained, "epochs": 0})
-            yield from of_judge(f"compun.models: {model.title}", judge)
+            yield from of_judge(f"compun.models: {model.title}", model.judge_config())
         elif model.transformers:
 
             def folder(model=model) -> Path:

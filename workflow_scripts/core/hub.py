@@ -1,0 +1,93 @@
+"""The Hugging Face Hub: what its libraries read comes from their cache or, if the Hub answers, from there.
+
+Left to themselves, these libraries wait and try again for minutes where there is no internet.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from threading import Thread
+
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
+
+PATIENCE = 2.0  # seconds that a server may take to answer
+REMEDY = "run `make prefetch` with this config on a machine with internet"
+
+
+@cache
+def silence(address: str) -> str:
+    """Return why the server of ``address`` does not answer, or nothing if it does; asked once in a process."""
+    reason = [f"no answer within {PATIENCE:.0f} s"]
+
+    def ask() -> None:
+        try:
+            urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=PATIENCE).close()
+            reason[0] = ""
+        except urllib.error.HTTPError as error:
+            # A proxy answers in the name of a server that it cannot reach.
+            reason[0] = f"error {error.code}" if error.code in (502, 503, 504) else ""
+        except OSError as error:
+            reason[0] = " ".join(str(getattr(error, "reason", error)).split())
+
+    # The time to look up a name has no limit of its own, hence the thread.
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return reason[0]
+
+
+def check_answers(address: str, what: str) -> None:
+    """Raise UserError, at most ``PATIENCE`` later, unless the server of ``address`` answers."""
+    if fault := silence(address):
+        host = "/".join(address.split("/", 3)[:3])
+        raise UserError(f"{what}: not downloaded yet, and {host} cannot be reached ({fault}); {REMEDY}")
+
+
+@contextmanager
+def hub(what: str) -> Iterator[None]:
+    """Let libraries take ``what`` from their cache alone if the Hub does not answer; any failure is a UserError."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    fault = "HF_HUB_OFFLINE is set" if before else silence(constants.ENDPOINT)
+    constants.HF_HUB_OFFLINE = bool(fault)
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # these libraries raise many kinds
+        if fault:
+            place = constants.ENDPOINT if not before else "the Hub"
+            raise UserError(f"{what}: not downloaded yet, and {place} cannot be reached ({fault}); {REMEDY}") from error
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
+        raise UserError(f"{what}: could not be downloaded from the Hub ({reason}); check the name") from error
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> Path:
+    """Return the first of the files ``names`` that a model on the Hub has; a cached one without asking the Hub."""
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError, RemoteEntryNotFoundError
+
+    try:
+        for name in names:
+            if isinstance(cached := try_to_load_from_cache(model, name, revision=revision), str):
+                return Path(cached)
+    except HFValidationError as error:
+        raise UserError(f"{model!r}: not a name of a model on the Hub; expected owner/name") from error
+    with hub(f"{model}: {names[0]}"):
+        for name in names:
+            try:
+                log.info("%s: downloading %s from the Hub", model, name)
+                return Path(hf_hub_download(model, name, revision=revision))
+            except RemoteEntryNotFoundError:
+                continue
+    raise UserError(f"{model}: has no {' or '.join(names)} on the Hub; choose a model in open_clip's format")
