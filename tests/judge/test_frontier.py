@@ -15,7 +15,8 @@ from torch import nn
 
 from workflow_scripts.clip.activations import Activations
 from workflow_scripts.clip.frontier import image_cut, text_cut
-from workflow_scripts.clip.model import construct, find_model
+from workflow_scripts.clip.model import construct
+from workflow_scripts.clip.sources import find_model
 from workflow_scripts.clip.text_tower import lengths
 from workflow_scripts.core import disk
 from workflow_scripts.core.errors import UserError

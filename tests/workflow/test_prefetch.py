@@ -150,7 +150,7 @@ def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> No
     lines = first.stderr.splitlines()
     assert lines[-1] == f"error: {tmp_path}/mine.yaml: 1 missing: compun.models: somebody/blip"
     assert any(
-        line.startswith("compun.models: somebody/blip: somebody/blip: no such folder, and could not be downloaded from")
+        line.startswith("compun.models: somebody/blip: somebody/blip: could not be downloaded from the Hub (")
         for line in lines
     )
 

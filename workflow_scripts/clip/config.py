@@ -53,9 +53,7 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
         raise UserError(f"{path}: not valid JSON ({error}); correct or replace it") from error
     cfg = content.get("model_cfg", content) if isinstance(content, dict) else None
     if not (isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in TOWERS)):
-        raise UserError(
-            f"{path}: not an open_clip model config; it needs embed_dim and the mappings {', '.join(TOWERS)}"
-        )
+        raise UserError(f"{path}: not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg")
     return cfg, content.get("preprocess_cfg") or {}
 
 

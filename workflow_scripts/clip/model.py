@@ -165,7 +165,8 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
     if built.model_cfg["text_cfg"].get("hf_tokenizer_name"):
         # A new one, because calling a tokenizer changes its files.
         with atomic_folder(folder / TOKENIZER) as temporary:
-            built.tokenizer().save_pretrained(temporary)
+            tokenizer: Any = built.tokenizer()
+            tokenizer.save_pretrained(temporary)
     return judge_hash(folder)
 
 

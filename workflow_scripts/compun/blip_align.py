@@ -24,6 +24,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
+from workflow_scripts.core.hub import hub
 
 # Tokens that BLIP and ALIGN read of a text: as many as ALIGN was trained with, and twice BLIP's captions.
 CONTEXT = 64
@@ -155,15 +156,12 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
         from huggingface_hub import snapshot_download
 
         log.info("%s: looking for it on the Hub", model.title)
-        try:
+        with hub(model.transformers):
             for weights in (WEIGHTS, PICKLED):
                 patterns = [*FILES, weights]
                 folder = Path(snapshot_download(model.transformers, revision=model.revision, allow_patterns=patterns))
                 if any(folder.glob(weights)):
                     break
-        except Exception as error:  # the Hub fails in many ways
-            reason = f"no such folder, and could not be downloaded from the Hub ({_short(error)})"
-            raise UserError(f"{model.transformers}: {reason}") from error
     elif model.revision is not None:
         raise UserError(f"{model.title}: a folder has no revision; remove {model.revision!r}")
     patterns = [pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))]

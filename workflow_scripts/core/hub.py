@@ -51,7 +51,7 @@ def check_answers(address: str, what: str) -> None:
 
 
 @contextmanager
-def hub(what: str) -> Iterator[None]:
+def hub(what: str, remedy: str = REMEDY) -> Iterator[None]:
     """Let libraries take ``what`` from their cache alone if the Hub does not answer; any failure is a UserError."""
     from huggingface_hub import constants
 
@@ -64,15 +64,15 @@ def hub(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # these libraries raise many kinds
         if fault:
-            place = constants.ENDPOINT if not before else "the Hub"
-            raise UserError(f"{what}: not downloaded yet, and {place} cannot be reached ({fault}); {REMEDY}") from error
+            place = "the Hub" if before else constants.ENDPOINT
+            raise UserError(f"{what}: not downloaded yet, and {place} cannot be reached ({fault}); {remedy}") from error
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
-        raise UserError(f"{what}: could not be downloaded from the Hub ({reason}); check the name") from error
+        raise UserError(f"{what}: could not be downloaded from the Hub ({reason}); correct the name") from error
     finally:
         constants.HF_HUB_OFFLINE = before
 
 
-def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> Path:
+def hub_file(model: str, names: Sequence[str], revision: str | None = None, remedy: str = REMEDY) -> Path:
     """Return the first of the files ``names`` that a model on the Hub has; a cached one without asking the Hub."""
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError, RemoteEntryNotFoundError
@@ -83,7 +83,7 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> P
                 return Path(cached)
     except HFValidationError as error:
         raise UserError(f"{model!r}: not a name of a model on the Hub; expected owner/name") from error
-    with hub(f"{model}: {names[0]}"):
+    with hub(f"{model}: {names[0]}", remedy):
         for name in names:
             try:
                 log.info("%s: downloading %s from the Hub", model, name)

@@ -19,6 +19,7 @@ from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.hub import hub
 
 if TYPE_CHECKING:
     from workflow_scripts.generate.generators.diffusers import Settings
@@ -175,16 +176,9 @@ def fetch(settings: Settings) -> tuple[Path, str]:
         if settings.revision is not None:
             raise UserError(f"revision: {settings.revision}, but model {folder} is a folder; remove revision")
         return folder, _digest(folder)
-    try:
-        pipeline = _libraries()[0].DiffusionPipeline
+    pipeline = _libraries()[0].DiffusionPipeline
+    with hub(f"model {settings.model}"):
         fetched = Path(pipeline.download(settings.model, revision=settings.revision))
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(
-            f"model {settings.model}: no such folder, and could not be downloaded from the Hub ({_first_line(error)});"
-            " correct the name"
-        ) from error
     return fetched, fetched.name
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import hf_hub_download
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
@@ -20,8 +19,8 @@ from workflow_scripts.clip.model import assemble, construct
 from workflow_scripts.clip.pixels import PREPROCESS
 from workflow_scripts.clip.weights import read_weights
 from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.hub import hub_file
 from workflow_scripts.core.step import Output, Step
 from workflow_scripts.specs.config import KEEP
 from workflow_scripts.specs.stretch import check_output, write_judge
@@ -94,14 +93,8 @@ def find_released(name: str) -> Path:
         raise UserError(f"{name}: neither a file nor a model on huggingface.co; use a path or, for example, {known}")
     if not file:
         raise UserError(f"{name}: no file given; append one, as {name}/weights.pt (models with a default: {known})")
-    log.info("%s: downloading %s from huggingface.co, unless it is cached", repository, file)
-    try:
-        return Path(hf_hub_download(repository, file))
-    except Exception as error:  # two libraries raise a dozen kinds
-        raise UserError(
-            f"{name}: {file} could not be downloaded from the Hub ({type(error).__name__}); go online, or download it"
-            f" from https://huggingface.co/{repository} on another machine and give its path"
-        ) from error
+    remedy = f"download it from https://huggingface.co/{repository} on another machine and give its path"
+    return hub_file(repository, [file], remedy=remedy)
 
 
 def _config(state: Mapping[str, torch.Tensor], name: str) -> dict[str, Any]:

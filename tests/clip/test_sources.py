@@ -1,0 +1,231 @@
+"""Models of the Hub, of folders and of weights files: with their own weights and preprocessing, or an error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.clip.test_tokens import tokenizer_of
+from workflow_scripts.clip.config import ModelConfig
+from workflow_scripts.clip.model import TOKENIZER, build, construct, judge_hash, load_judge, save_judge
+from workflow_scripts.clip.sources import find_source, model_name
+from workflow_scripts.clip.tokens import get_tokenizer
+from workflow_scripts.clip.vision import open_clip
+from workflow_scripts.core import hub
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.judge.config import JudgeConfig
+
+from .conftest import OPENAI, SIGLIP, VIT, clip_folder
+
+COMMIT = "0123456789" * 4
+
+
+@pytest.fixture
+def noise(tmp_path: Path) -> Path:
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 70, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "noise.png")
+    return tmp_path / "noise.png"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the Hub's cache, with model ``somebody/tiny``, where there is no internet."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
+    model = tmp_path / "hub" / "models--somebody--tiny"
+    clip_folder(model / "snapshots" / COMMIT)
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(COMMIT)
+    hub.silence.cache_clear()
+    return model / "snapshots" / COMMIT
+
+
+def refused(**settings: Any) -> str:
+    """Return the error, one line, of building the judge of these settings."""
+    with pytest.raises(UserError) as raised:
+        build(ModelConfig.model_validate(settings), [], 0)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "preprocess", [SIGLIP, {**OPENAI, "interpolation": "bilinear"}, {"mean": 0.4, "std": 0.3, "resize_mode": "longest"}]
+)
+def test_a_folder_is_the_model_that_open_clip_makes_of_it(tmp_path: Path, noise: Path, preprocess: Any) -> None:
+    folder = clip_folder(tmp_path / "mine", preprocess=preprocess)
+    save_judge(build(ModelConfig(model=f"local-dir:{folder}"), [], 0), "mine", None, tmp_path / "judge")
+    judge = load_judge(tmp_path / "judge", 1, "cpu")
+    theirs, _, transform = open_clip().create_model_and_transforms(f"local-dir:{folder}")
+    with torch.inference_mode():
+        image = theirs.eval().encode_image(transform(Image.open(noise))[None], normalize=True).numpy()
+        text = theirs.encode_text(open_clip().get_tokenizer(f"local-dir:{folder}")(["a red bird"]), normalize=True)
+    np.testing.assert_allclose(judge.encode_images([(noise, None)], 1), image, atol=2e-3)
+    np.testing.assert_allclose(judge.encode_texts(["A red bird"], 1), text.numpy(), atol=1e-5)
+    assert model_name(f"local-dir:{folder}") == "mine"
+    assert str(tmp_path) not in (tmp_path / "judge" / "model.json").read_text()
+
+
+def test_a_folder_without_weights_or_settings(tmp_path: Path) -> None:
+    folder = clip_folder(tmp_path / "mine")
+    (folder / "open_clip_model.safetensors").unlink()
+    assert "mine: no weights in this folder; expected open_clip_model.safetensors or" in refused(
+        model=f"local-dir:{folder}"
+    )
+    (folder / "open_clip_config.json").unlink()
+    assert "mine/open_clip_config.json: No such file or directory; give" in refused(model=f"local-dir:{folder}")
+
+
+def test_a_judge_keeps_its_tokenizer(tmp_path: Path) -> None:
+    """Its folder is complete without the model's, and its hash is also of the tokenizer."""
+    cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": "somebody/else"}}
+    hashes = []
+    for kind in ("bert", "siglip"):
+        folder = clip_folder(tmp_path / kind, cfg)
+        tokenizer = tokenizer_of(kind, VIT["text_cfg"]["context_length"], folder)[0]
+        built = build(ModelConfig(model=f"local-dir:{folder}"), [], 0)
+        built.tokenizer()(["a bird"])
+        save_judge(built, "mine", None, tmp_path / f"judge_{kind}")
+        shutil.rmtree(folder)
+        judge = load_judge(tmp_path / f"judge_{kind}", 1, "cpu")
+        assert torch.equal(judge.tokenizer(["a bird bird"]), tokenizer(["a bird bird"]))
+        files = [*(tmp_path / f"judge_{kind}" / TOKENIZER).iterdir(), tmp_path / f"judge_{kind}" / "model.json"]
+        assert len(files) > 2 and not any(str(tmp_path).encode() in file.read_bytes() for file in files)
+        hashes.append(judge_hash(tmp_path / f"judge_{kind}"))
+    assert hashes[0] != hashes[1]
+
+
+def test_the_hub_is_not_asked_for_what_is_cached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "silence", None)
+    source = find_source(ModelConfig(model="hf-hub:somebody/tiny"))
+    assert source.weights == cache / "open_clip_model.safetensors" and source.preprocess_cfg["resize_mode"] == "squash"
+    built = build(ModelConfig(model="hf-hub:somebody/tiny"), [], 0)
+    torch.manual_seed(0)
+    whole = construct(VIT)
+    assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """Return the address of a server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("where", ["closed", "silent", "unroutable"])
+def test_without_internet_it_fails_at_once(
+    cache: Path, silent: str, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    from huggingface_hub import constants
+
+    address = {"closed": "http://127.0.0.1:1", "silent": silent, "unroutable": "http://192.0.2.1"}[where]
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    (cache / "open_clip_model.safetensors").unlink()
+    cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": "somebody/else"}}
+    for missing in ("somebody/tiny", "somebody/other"):
+        started = time.monotonic()
+        said = refused(model=f"hf-hub:{missing}")
+        assert time.monotonic() - started < 3
+        assert said.startswith(f"{missing}: open_clip_") and "run `make prefetch` with" in said and address in said
+    with pytest.raises(UserError, match="^tokenizer somebody/else: not downloaded yet, and .*make prefetch"):
+        get_tokenizer(cfg, None)
+    assert constants.HF_HUB_OFFLINE is False
+
+
+def test_weights_of_an_address_without_internet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tag = {"url": "http://127.0.0.1:1/none-of-these.pt", "hf_hub": "", "mean": OPENAI["mean"], "std": OPENAI["std"]}
+    monkeypatch.setattr(open_clip(), "get_pretrained_cfg", lambda *_: tag)
+    said = refused(model="RN50", pretrained="mine")
+    assert said.startswith(
+        "judge.pretrained: RN50 mine: not downloaded yet, and http://127.0.0.1:1 cannot be reached ("
+    )
+    assert "make prefetch" in said
+
+
+def test_preprocessing_that_is_unknown_is_asked_for(tmp_path: Path) -> None:
+    folder = clip_folder(tmp_path / "mine", preprocess={})
+    weights = shutil.copy(folder / "open_clip_model.safetensors", tmp_path / "mine.safetensors")
+    (tmp_path / "vit.json").write_text(json.dumps(VIT))
+    keys = "judge.preprocess.mean, judge.preprocess.std, judge.preprocess.resize_mode: unknown for"
+    alone = {"model": str(tmp_path / "vit.json"), "pretrained": str(weights)}
+    assert refused(**alone).startswith(f"{keys} {weights}; set them")
+    assert refused(model=f"local-dir:{folder}").startswith(f"{keys} local-dir:{folder}; set them")
+    some = refused(**alone, preprocess={"mean": [0.5] * 3, "std": [0.5] * 3})
+    assert some.startswith("judge.preprocess.resize_mode: unknown for")
+    built = build(ModelConfig.model_validate({**alone, "preprocess": SIGLIP}), [], 0)
+    assert {key: built.preprocess_cfg[key] for key in SIGLIP} == SIGLIP and built.preprocess_cfg["size"] == [32, 32]
+    # Random weights know no preprocessing.
+    assert build(ModelConfig(model=alone["model"]), [], 0).preprocess_cfg["resize_mode"] == "shortest"
+
+
+def test_a_weights_file_with_its_settings(tmp_path: Path) -> None:
+    folder = clip_folder(tmp_path / "mine")
+    settings, weights = folder / "open_clip_config.json", str(folder / "open_clip_model.safetensors")
+    (tmp_path / "vit.json").write_text(json.dumps(VIT))
+    for model in (settings, tmp_path / "vit.json"):
+        config = ModelConfig(model=str(model), pretrained=weights)
+        built = build(config, [], 0)
+        assert {key: built.preprocess_cfg[key] for key in SIGLIP} == SIGLIP
+        assert str(settings) in config.files()
+    said = refused(model=str(settings), pretrained=weights, preprocess={"mean": [0.4] * 3})
+    assert "judge.preprocess.mean: [0.4, 0.4, 0.4], but " in said and said.endswith("[0.5, 0.5, 0.5]; remove this key")
+    (tmp_path / "vit.json").write_text(json.dumps({**VIT, "quick_gelu": True}))
+    assert f"set judge.model to {settings}" in refused(model=str(tmp_path / "vit.json"), pretrained=weights)
+    for fault in ({"std": [0, 0, 0]}, {"resize_mode": "crop"}, {"mean": [0.5]}, {"mean": "x"}):
+        settings.write_text(json.dumps({"model_cfg": VIT, "preprocess_cfg": {**SIGLIP, **fault}}))
+        assert f"open_clip_config.json: preprocess_cfg.{next(iter(fault))}" in refused(model=f"local-dir:{folder}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"model": "sketch", "epochs": 0}, "epochs: 0 with pretrained: null is a judge with random weights"),
+        ({"model": "RN50", "pretrained": None, "epochs": 0}, "is a judge with random weights"),
+        ({"model": "hf-hub:a/b", "pretrained": "openai"}, "pretrained must be null, because hf-hub:a/b has its own"),
+        ({"model": "hf-hub:a b"}, "model 'hf-hub:a b': expected hf-hub:owner/name"),
+        ({"model": "hf-hub:../../x"}, "expected hf-hub:owner/name"),
+    ],
+)
+def test_judges_that_the_config_refuses(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        JudgeConfig.model_validate(settings)
+    assert JudgeConfig.model_validate({"model": "hf-hub:a/b", "epochs": 0}).pretrained is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"text_cfg": None}, "not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg"),
+        ({"vision_cfg": []}, "not an open_clip model config"),
+        ({"embed_dim": "x"}, "cannot build a model of its config"),
+        ({"vision_cfg": {"timm_model_name": "../../x", "image_size": 32}}, "cannot build a model of its config"),
+        ({"vision_cfg": {"tower": "../../x"}}, "unknown tower '../../x'"),
+        ({"text_cfg": {"hf_model_name": "../../x"}}, "../../x"),
+        ({"text_cfg": {"hf_model_name": "a b", "hf_tokenizer_name": "a b"}}, "a b"),
+    ],
+)
+def test_odd_model_configs(cache: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    (tmp_path / "odd.json").write_text(json.dumps({**VIT, **change}))
+    assert said in refused(model=str(tmp_path / "odd.json"))
+
+
+@pytest.mark.parametrize("name", ["../../x", "a b", "my model.json", "..", "a b/c", "-x", "x\0y"])
+def test_odd_names(name: str, cache: Path) -> None:
+    assert "judge.model: unknown" in refused(model=name)
+    assert "judge.model: unknown" in refused(model=name, pretrained="a b")
+    said = refused(model="local-dir:" + name)
+    assert "No such file" in said or "embedded null" in said
+    cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": name}}
+    with pytest.raises(UserError, match="tokenizer"):
+        get_tokenizer(cfg, None)
