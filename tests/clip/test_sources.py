@@ -16,12 +16,14 @@ import torch
 from PIL import Image
 
 from tests.clip.test_tokens import tokenizer_of
+from workflow_scripts.clip.check import check_model
 from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.clip.model import TOKENIZER, build, construct, judge_hash, load_judge, save_judge
 from workflow_scripts.clip.sources import find_source, model_name
 from workflow_scripts.clip.tokens import get_tokenizer
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core import hub
+from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
 
@@ -114,6 +116,24 @@ def test_the_hub_is_not_asked_for_what_is_cached(cache: Path, monkeypatch: pytes
     torch.manual_seed(0)
     whole = construct(VIT)
     assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight)
+
+
+def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: Path) -> None:
+    """Each error is one line and mentions what downloads the weights."""
+
+    def errors(**settings: Any) -> list[str]:
+        findings = Findings()
+        check_model("judge", JudgeConfig.model_validate(settings), findings)
+        return findings.errors
+
+    folder = clip_folder(tmp_path / "mine")
+    assert errors(model="hf-hub:somebody/tiny") == errors(model=f"local-dir:{folder}") == []
+    (cache / "open_clip_model.safetensors").unlink()
+    (folder / "open_clip_model.safetensors").unlink()
+    assert "mine: no weights in this folder" in errors(model=f"local-dir:{folder}")[0]
+    for settings in ({"model": "hf-hub:somebody/tiny"}, {"model": "hf-hub:no/body"}, {"model": "RN50"}):
+        (said, *_) = errors(**settings)
+        assert said.startswith("judge.") and "not downloaded yet" in said and "make prefetch" in said
 
 
 @pytest.fixture

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from workflow_scripts.clip.config import MODELS, ModelConfig, model_file
+from workflow_scripts.clip.config import (
+    FOLDER,
+    HUB,
+    HUB_WEIGHTS,
+    MODELS,
+    SETTINGS,
+    ModelConfig,
+    folder_weights,
+    has_weights,
+    model_file,
+)
 from workflow_scripts.core.checks import Findings
+from workflow_scripts.core.hub import check_hub_file
 
 # Endings of files of weights; what else has no folder in its name is a tag of open_clip.
 WEIGHTS = (".pt", ".pth", ".bin", ".safetensors", ".npz", ".ckpt")
@@ -19,11 +29,17 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
     Torch is imported only to look up a tag of open_clip, which is not known without it.
     """
     name, weights = config.model, config.pretrained
-    if name.startswith("local-dir:"):
-        findings.exists(f"{key}.model", name.removeprefix("local-dir:"), "folder")
+    if name.startswith(FOLDER):
+        if findings.exists(f"{key}.model", folder := name.removeprefix(FOLDER), "folder"):
+            with findings.errors_of(f"{key}.model"):
+                folder_weights(Path(folder))
+    elif name.startswith(HUB):
+        with findings.errors_of(f"{key}.model"):
+            for files in ([SETTINGS], HUB_WEIGHTS) if findings.here else ():
+                check_hub_file(name.removeprefix(HUB), files)
     elif name.endswith(".json"):
         findings.exists(f"{key}.model", name)
-    elif not name.startswith("hf-hub:") and model_file(name) is None and name not in open_clip_models():
+    elif model_file(name) is None and name not in open_clip_models():
         own = ", ".join(sorted(path.stem for path in MODELS.glob("*.json")))
         findings.error(
             f"{key}.model",
@@ -31,12 +47,14 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
         )
     elif weights and not _is_path(weights):
         with findings.errors_of(f"{key}.pretrained"):
-            from workflow_scripts.clip.sources import find_source
+            from workflow_scripts.clip.sources import check_tag
             from workflow_scripts.clip.vision import open_clip
 
-            if os.environ.get("HF_HUB_OFFLINE") == "1":
-                find_source(config)
-            elif weights not in (tags := open_clip().list_pretrained_tags_by_model(name)):
+            if tag := open_clip().get_pretrained_cfg(name, weights):
+                if findings.here:
+                    check_tag(f"{name} {weights}", tag)
+            else:
+                tags = open_clip().list_pretrained_tags_by_model(name)
                 findings.error(
                     f"{key}.pretrained",
                     f"{weights!r} is neither a file nor a tag of {name}; its tags: {', '.join(tags)}",
@@ -48,7 +66,8 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
             findings.exists(f"{key}.tower.weights", config.tower.weights)
         if config.tower.rename:
             findings.exists(f"{key}.tower.rename", config.tower.rename)
-    return f"{name}, {f'weights {weights}' if weights else 'random weights'}"
+    kind = "its own weights" if has_weights(name) else f"weights {weights}" if weights else "random weights"
+    return f"{name}, {kind}"
 
 
 def open_clip_models() -> set[str]:

@@ -22,6 +22,7 @@ WEIGHTS = (
     "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin",
     "open_clip_pytorch_model.pth", "model.safetensors", "pytorch_model.bin",
 )  # fmt: skip
+HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 # What decides how a weights file is used, if it lies beside it: a judge's files, and open_clip's.
 BESIDE = ("model.json", "vocabulary.json", SETTINGS)
@@ -57,10 +58,17 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
     return cfg, content.get("preprocess_cfg") or {}
 
 
+def folder_weights(folder: Path) -> Path:
+    """Return the weights in an open_clip folder; UserError if there are none."""
+    for name in WEIGHTS:
+        if (folder / name).is_file():
+            return folder / name
+    raise UserError(f"{folder}: no weights in this folder; expected {' or '.join(HUB_WEIGHTS)}")
+
+
 def folder_files(folder: Path) -> list[Path]:
     """Return the files of an open_clip folder that decide an embedding: settings, weights, tokenizer."""
-    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()][:1]
-    return [*weights, *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
+    return [folder_weights(folder), *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
 
 
 class Tower(Section):

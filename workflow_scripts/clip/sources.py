@@ -15,12 +15,13 @@ from workflow_scripts.clip.config import (
     BESIDE,
     FOLDER,
     HUB,
+    HUB_WEIGHTS,
     MODELS,
     SETTINGS,
-    WEIGHTS,
     ModelConfig,
     Preprocessing,
     folder_files,
+    folder_weights,
     has_weights,
     model_file,
     read_settings,
@@ -29,7 +30,7 @@ from workflow_scripts.clip.pixels import PREPROCESS
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.clip.weights import is_torchscript
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.hub import check_answers, hub_file
+from workflow_scripts.core.hub import check_answers, check_hub_file, hub_file
 from workflow_scripts.core.io import read_json
 
 # Weights trained with other values give other embeddings.
@@ -163,11 +164,8 @@ def _own_weights(name: str, settings: Path) -> Path:
     """Return the weights of a model that has its own; without them it would be random."""
     if name.startswith(HUB):
         # Of the same commit as the settings, whose folder has its name.
-        return hub_file(name.removeprefix(HUB), [WEIGHTS[0], WEIGHTS[2]], settings.parent.name)
-    for file in WEIGHTS:
-        if (settings.parent / file).is_file():
-            return settings.parent / file
-    raise UserError(f"judge.model: {name}: no weights in this folder; expected {WEIGHTS[0]} or {WEIGHTS[2]}")
+        return hub_file(name.removeprefix(HUB), HUB_WEIGHTS, settings.parent.name)
+    return folder_weights(settings.parent)
 
 
 def find_pretrained(model: str, pretrained: str, model_cfg: Mapping[str, Any]) -> tuple[Path, dict[str, Any]]:
@@ -185,19 +183,32 @@ def find_pretrained(model: str, pretrained: str, model_cfg: Mapping[str, Any]) -
 
 def _download(what: str, tag: Mapping[str, Any]) -> Path:
     """Return the weights of a tag of open_clip, downloaded if necessary."""
-    library = open_clip()
-    if place := tag.get("hf_hub"):
-        model, file = os.path.split(place)
-        file = file or library.constants.HF_WEIGHTS_NAME
-        return hub_file(model, [*library.pretrained._get_safe_alternatives(file), file])
-    url = tag["url"]
-    if not (Path("~/.cache/clip").expanduser() / os.path.basename(url)).is_file():
-        check_answers(url, what)
+    if place := _hub_files(tag):
+        return hub_file(*place)
+    check_tag(what, tag)
     try:
-        return Path(library.download_pretrained(tag))
+        return Path(open_clip().download_pretrained(tag))
     except Exception as error:  # damaged, refused, interrupted
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{what}: could not be downloaded ({reason}); try again, or give the path of a file") from error
+
+
+def check_tag(what: str, tag: Mapping[str, Any]) -> None:
+    """Raise UserError, without a download, if a tag's weights are not cached and their server does not answer."""
+    if place := _hub_files(tag):
+        check_hub_file(*place)
+    elif not (Path("~/.cache/clip").expanduser() / os.path.basename(tag["url"])).is_file():
+        check_answers(tag["url"], what)
+
+
+def _hub_files(tag: Mapping[str, Any]) -> tuple[str, list[str]] | None:
+    """Return the model on the Hub that has a tag's weights, and the names that they may have."""
+    if not tag.get("hf_hub"):
+        return None
+    library = open_clip()
+    model, file = os.path.split(tag["hf_hub"])
+    file = file or library.constants.HF_WEIGHTS_NAME
+    return model, [*library.pretrained._get_safe_alternatives(file), file]
 
 
 def _known(model: str, path: Path, model_cfg: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,17 @@ def silence(address: str) -> str:
 def check_answers(address: str, what: str) -> None:
     """Raise UserError, at most ``PATIENCE`` later, unless the server of ``address`` answers."""
     if fault := silence(address):
-        host = "/".join(address.split("/", 3)[:3])
-        raise UserError(f"{what}: not downloaded yet, and {host} cannot be reached ({fault}); {REMEDY}")
+        raise _unreachable(what, "/".join(address.split("/", 3)[:3]), fault)
+
+
+def _unreachable(what: str, place: str, fault: str, remedy: str = REMEDY) -> UserError:
+    return UserError(f"{what}: not downloaded yet, and {place} cannot be reached ({fault}); {remedy}")
+
+
+def _silence_of_hub() -> str:
+    from huggingface_hub import constants
+
+    return "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else silence(constants.ENDPOINT)
 
 
 @contextmanager
@@ -55,8 +64,7 @@ def hub(what: str, remedy: str = REMEDY) -> Iterator[None]:
     """Let libraries take ``what`` from their cache alone if the Hub does not answer; any failure is a UserError."""
     from huggingface_hub import constants
 
-    before = constants.HF_HUB_OFFLINE
-    fault = "HF_HUB_OFFLINE is set" if before else silence(constants.ENDPOINT)
+    before, fault = constants.HF_HUB_OFFLINE, _silence_of_hub()
     constants.HF_HUB_OFFLINE = bool(fault)
     try:
         yield
@@ -64,8 +72,7 @@ def hub(what: str, remedy: str = REMEDY) -> Iterator[None]:
         raise
     except Exception as error:  # these libraries raise many kinds
         if fault:
-            place = "the Hub" if before else constants.ENDPOINT
-            raise UserError(f"{what}: not downloaded yet, and {place} cannot be reached ({fault}); {remedy}") from error
+            raise _unreachable(what, constants.ENDPOINT, fault, remedy) from error
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
         raise UserError(f"{what}: could not be downloaded from the Hub ({reason}); correct the name") from error
     finally:
@@ -74,15 +81,11 @@ def hub(what: str, remedy: str = REMEDY) -> Iterator[None]:
 
 def hub_file(model: str, names: Sequence[str], revision: str | None = None, remedy: str = REMEDY) -> Path:
     """Return the first of the files ``names`` that a model on the Hub has; a cached one without asking the Hub."""
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError, RemoteEntryNotFoundError
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import RemoteEntryNotFoundError
 
-    try:
-        for name in names:
-            if isinstance(cached := try_to_load_from_cache(model, name, revision=revision), str):
-                return Path(cached)
-    except HFValidationError as error:
-        raise UserError(f"{model!r}: not a name of a model on the Hub; expected owner/name") from error
+    if cached := _cached(model, names, revision):
+        return cached
     with hub(f"{model}: {names[0]}", remedy):
         for name in names:
             try:
@@ -91,3 +94,22 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
             except RemoteEntryNotFoundError:
                 continue
     raise UserError(f"{model}: has no {' or '.join(names)} on the Hub; choose a model in open_clip's format")
+
+
+def check_hub_file(model: str, names: Sequence[str]) -> None:
+    """Raise UserError, without a download, if none of the files ``names`` is cached and the Hub does not answer."""
+    from huggingface_hub import constants
+
+    if not _cached(model, names, None) and (fault := _silence_of_hub()):
+        raise _unreachable(f"{model}: {names[0]}", constants.ENDPOINT, fault)
+
+
+def _cached(model: str, names: Sequence[str], revision: str | None) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        places = [try_to_load_from_cache(model, name, revision=revision) for name in names]
+    except HFValidationError as error:
+        raise UserError(f"{model!r}: not a name of a model on the Hub; expected owner/name") from error
+    return next((Path(place) for place in places if isinstance(place, str)), None)
