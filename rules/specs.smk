@@ -81,7 +81,9 @@ rule stretch:
     resources:
         mem_mb=growing(4000),
     params:
-        **step("specs.stretch", judge=stretched_model, pretrained=stretched_weights(), preprocess=stretched_preprocess()),
+        **step(
+            "specs.stretch", judge=stretched_model, pretrained=stretched_weights(), preprocess=stretched_preprocess()
+        ),
         contents=contents(*CONFIG.specs.base.files()),
     shell:
         "python -m {params.step} --log {log:q}"
