@@ -37,7 +37,7 @@ class Kept:
         persistence = self.workflow.persistence
         for job in self.workflow.dag.needrun_jobs():
             outputs = [(file, persistence.metadata(file)) for file in job.output if not file.is_storage]
-            if not outputs or not all(os.path.exists(file) and record for file, record in outputs):
+            if not all(os.path.exists(file) for file, _ in outputs):
                 continue
             if self.workflow.async_run(persistence.incomplete(job)):
                 continue
@@ -59,7 +59,8 @@ class Kept:
                         if self.place(path).exists():
                             os.replace(self.place(path), path)
                     persistence.cleanup_metadata(file)
-                    persistence._write_record(persistence._get_key(file), record)
+                    if record:
+                        persistence._write_record(persistence._get_key(file), record)
         self.discard()
 
     def discard(self) -> None:
@@ -80,10 +81,10 @@ def with_digests(path: Path) -> tuple[Path, Path]:
 def link(path: Path, place: Path) -> None:
     """Link a file, or a folder's files, to ``place``."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.copytree(path, place, symlinks=True, copy_function=os.link)
     else:
-        os.link(path, place)
+        os.link(path, place, follow_symlinks=False)
 
 
 def remove(path: Path) -> None:
