@@ -81,6 +81,13 @@ def test_a_retry_that_succeeds_is_no_error(screen: Screen) -> None:
     assert [line for line in screen.shown() if "error: score" in line] == []
 
 
+def test_of_a_group_only_the_step_that_failed_is_named(screen: Screen) -> None:
+    one, other = screen.start(1, "make_prompts"), screen.start(2, "export")
+    screen.fail(one | {"indent": True})
+    screen.fail(other | {"indent": True}, f"{STAMP} ERROR error: x")
+    assert screen.shown()[2:] == [f"error: score: export: x (log: {other['log'][0]})"]
+
+
 def test_an_interrupted_step_is_no_error(screen: Screen) -> None:
     screen.handler.emit(record("Terminating processes on user request, this might take some time.", logging.WARNING))
     screen.fail(screen.start(1, "train_judge"), f"{STAMP} ERROR {INTERRUPTED}")

@@ -42,6 +42,7 @@ class LogHandler(LogHandlerBase):
         self.total = 0
         self.names: dict[int, str] = {}  # of steps in the order of their start, by Snakemake's number
         self.failed: dict[int, str] = {}
+        self.unsure: dict[int, str] = {}
         self.others: list[str] = []  # Snakemake's own errors
         self.interrupted = False
 
@@ -59,8 +60,7 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.JOB_FINISHED:
             self.failed.pop(fields["job_id"], None)
         elif event == LogEvent.JOB_ERROR:
-            name = self.names.get(fields["jobid"], fields["rule_name"])
-            self.failed[fields["jobid"]] = step_error(name, fields, self.others)
+            self.fail(fields)
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
             self.others.append(message)
         elif "on user request" in message:
@@ -70,6 +70,18 @@ class LogHandler(LogHandlerBase):
         elif record.levelno == logging.WARNING:
             self.show(" ".join(message.split()))
 
+    def fail(self, fields: Mapping[str, Any]) -> None:
+        """Keep the error in a failed step's log, or how it ended."""
+        number, logs = fields["jobid"], [str(log) for log in fields["log"]]
+        name = self.names.get(number, fields["rule_name"])
+        for log in logs:
+            if (error := logged_error(Path(log))) is not None:
+                self.failed[number] = f"{name}: {error} (log: {log})" if error else ""
+                return
+        # Of a group of steps that are one job of a cluster, Snakemake reports each, whether it failed or not.
+        failed = self.unsure if fields.get("indent") else self.failed
+        failed[number] = f"{name}: {ending(fields, self.others)}{f' (log: {logs[0]})' if logs else ''}"
+
     def show(self, line: str) -> None:
         with suppress(OSError):  # nobody reads
             print(f"{CLEAR if sys.stderr.isatty() else ''}{line}", file=sys.stderr, flush=True)
@@ -77,10 +89,10 @@ class LogHandler(LogHandlerBase):
     def close(self) -> None:
         """Show the errors; Snakemake calls this when all is done."""
         if not self.interrupted:
-            for line in self.failed.values() or [own_error(text) for text in self.others[:1]]:
-                if line:
-                    self.show(f"error: {line}")
-        self.failed, self.others = {}, []
+            failed = [*self.failed.values()] or [*self.unsure.values()]
+            for line in filter(None, failed or [own_error(text) for text in self.others[:1]]):
+                self.show(f"error: {line}")
+        self.failed, self.unsure, self.others = {}, {}, []
         super().close()
 
 
@@ -93,14 +105,13 @@ def step_name(fields: Mapping[str, Any]) -> str:
     return f"{stage + ': ' if stage else ''}{name}{f' ({values})' if values else ''}"
 
 
-def step_error(name: str, fields: Mapping[str, Any], others: list[str]) -> str:
-    """Return the error in a failed step's log, or how it ended; "" if the user interrupted it."""
-    logs = [str(log) for log in fields["log"]]
-    for log in logs:
-        with suppress(OSError, UnicodeDecodeError):
-            if match := ERROR.search(Path(log).read_text(encoding="utf-8")):
-                return f"{name}: {match[1]} (log: {log})" if match[1] else ""
-    return f"{name}: {ending(fields, others)}{f' (log: {logs[0]})' if logs else ''}"
+def logged_error(log: Path) -> str | None:
+    """Return the error in a step's log, "" if the user interrupted the step, None if there is none."""
+    try:
+        match = ERROR.search(log.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+    return match and (match[1] or "")
 
 
 def ending(fields: Mapping[str, Any], others: list[str]) -> str:
