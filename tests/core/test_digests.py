@@ -89,7 +89,7 @@ def write(place: Path, kind: str) -> Path:
     """Write an artifact, and its record."""
     path = place / kind
     if kind == "folder":
-        for name in ("a.png", "b/c.png", "empty"):
+        for name in ("a.png", "b/c.png", "b/.d.png", "empty"):
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             (path / name).write_bytes(random.Random(name).randbytes(200 if name != "empty" else 0))
         (path / "link").symlink_to("b")

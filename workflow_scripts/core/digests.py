@@ -53,10 +53,10 @@ def sha256(file: str | Path) -> str:
 
 
 def _files(folder: str, below: str = "") -> Iterator[str]:
-    """Yield the path of each file below ``folder``; hidden ones belong to tools."""
+    """Yield the path of each file below ``folder`` that its step wrote."""
     with os.scandir(os.path.join(folder, below)) as entries:
         for entry in entries:
-            if not entry.name.startswith("."):
+            if entry.name not in (FOLDER, ".snakemake_timestamp"):
                 if entry.is_dir(follow_symlinks=False):
                     yield from _files(folder, f"{below}{entry.name}/")
                 else:
@@ -95,11 +95,17 @@ def read_record(path: Path) -> Record | None:
 
 
 def faults(path: Path, recorded: Record) -> list[str]:
-    """Return each file of an artifact that differs from its record: ``images/a.png: changed``."""
+    """Return each file of an artifact that differs from its record: ``images/a.png: changed``.
+
+    Hidden files that were added belong to tools.
+    """
+    if not os.path.lexists(path):
+        return [f"{path}: missing"]
     now = digests(path)
     kinds = {name: "changed" for name in recorded.files.keys() & now.keys() if recorded.files[name] != now[name]}
     kinds |= dict.fromkeys(recorded.files.keys() - now.keys(), "missing")
-    kinds |= dict.fromkeys(now.keys() - recorded.files.keys(), "added")
+    added = now.keys() - recorded.files.keys()
+    kinds |= {name: "added" for name in added if not any(part.startswith(".") for part in Path(name).parts)}
     return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
 
 

@@ -46,7 +46,7 @@ def differences(path: Path) -> tuple[int, list[str]]:
     except UserError as error:
         return 0, [str(error)]
     if recorded is None:
-        return 0, [f"{path}: {'not recorded' if os.path.lexists(path) else 'missing'}"]
+        return 0, [f"{path}: {'not recorded' if path.exists() else 'missing'}"]
     return len(recorded.files), digests.faults(path, recorded)
 
 
