@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.core.documents import decode
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 
@@ -70,10 +71,12 @@ def read_templates(name: str) -> list[str]:
     path = Path(name)
     if not path.is_file():
         raise UserError(f"--templates {name}: no such file; use imagenet, simple, photo or a text file")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [line.strip() for line in decode(path).splitlines() if line.strip()]
     bad = [line for line in lines if line.count("{}") != 1]
     if bad or not lines:
-        raise UserError(f"{path}: {bad[0] if bad else 'empty'}: write one template a line, with one {{}} for the name")
+        raise UserError(
+            f"{path}: {repr(bad[0][:60]) if bad else 'empty'}: write one template a line, with one {{}} for the name"
+        )
     return lines
 
 

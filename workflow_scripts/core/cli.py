@@ -53,6 +53,11 @@ def start_logging(log_file: Path | None = None) -> None:
 
 
 def one_line(error: BaseException) -> str:
+    """Return an error's message with escapes for what a terminal would not show, such as a name's line break."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _message(error))
+
+
+def _message(error: BaseException) -> str:
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, MemoryError):

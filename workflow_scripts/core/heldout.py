@@ -23,9 +23,9 @@ def split_pair(pair: str) -> tuple[str, str]:
 
 
 def read_heldout(path: str | Path) -> list[str]:
-    """The held-out pairs of a heldout.json, sorted. Raises UserError where it holds none."""
+    """Return the held-out pairs of a heldout.json, sorted; raises UserError if there are none."""
     content = read_json(path)
     pairs = content.get("pairs") if isinstance(content, dict) else None
-    if not pairs:
-        raise UserError(f"{path}: holds no pairs: make it again with sample_heldout")
+    if not isinstance(pairs, list) or not pairs or not all(isinstance(pair, str) for pair in pairs):
+        raise UserError(f"{path}: no list of pairs; make it again with sample_heldout")
     return sorted(pairs)

@@ -254,6 +254,6 @@ def safe_id(image_id: str) -> str:
     """Return ``image_id`` if it is a path that stays in its folder, maybe with ``/``; else raise UserError."""
     parts = image_id.split("/")
     bad = not image_id or any(p in ("", ".", "..") for p in parts) or "\\" in image_id or ":" in parts[0]
-    if bad or any(ord(c) < 32 or ord(c) == 127 for c in image_id):
+    if bad or any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in image_id):
         raise UserError(f"image_id {image_id!r}: not usable as a path inside a folder; rename it")
     return image_id

@@ -120,7 +120,7 @@ def _annotation(task: Any, annotation: Any) -> Record | str:
         answer = results[0][0] if [len(choices) for choices in results] == [1] else None
         values = (task["data"]["task_id"], f"label_studio_{user_id}", answer, annotation["lead_time"], 0)
         return dict(zip(FIELDS, values, strict=True))
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         return "not an annotation of a project that compclip wrote"
 
 

@@ -149,6 +149,7 @@ def read_coco(folder: Path, split: str, captions: int) -> Gallery:
     try:
         images = {image["id"]: str(image["file_name"]) for image in content["images"]}
         texts = [(str(a.get("id", n)), a["image_id"], str(a["caption"])) for n, a in enumerate(content["annotations"])]
+        hash(tuple(image for _, image, _ in texts))  # raises TypeError for a list
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{file}: not COCO's captions ({type(error).__name__}: {error}); expected images (id, file_name) and"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,12 +141,13 @@ def read_pairs(path: Path) -> tuple[list[str], list[list[str]]]:
     header, *rows = [row for _, row in csv_rows(path, decode(path))] or [[]]
     missing = [name for name in (IMAGE, TEXT) if name not in header]
     if missing:
+        names = ", ".join(map(repr, header))[:200] or "nothing"
         raise UserError(
             f"{path}: no column {' and no column '.join(missing)}; the first line must name the columns image and text,"
-            f" separated by commas, but names {', '.join(map(repr, header)) or 'nothing'}"
+            f" separated by commas, but names {names}"
         )
-    for name in header:
-        if name in ADDED or header.count(name) > 1:
+    for name, count in Counter(header).items():
+        if name in ADDED or count > 1:
             reason = "is a column of the output" if name in ADDED else "is a duplicate"
             raise UserError(f"{path}: column {name!r} {reason}; rename it")
     if not rows:

@@ -1,0 +1,213 @@
+"""Whatever a user's file contains, a reader returns or raises an error of one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet as pq
+import pytest
+
+from workflow_scripts.clip.prompts import read_templates
+from workflow_scripts.clip.prompts import read_texts as read_prompts
+from workflow_scripts.clip.weights import read_table as read_renames
+from workflow_scripts.compun import texts
+from workflow_scripts.compun.compounds import read_list
+from workflow_scripts.core import published
+from workflow_scripts.core.cli import one_line
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import read_heldout
+from workflow_scripts.dataset.archive import contents
+from workflow_scripts.dataset.load_dataset import check_captions
+from workflow_scripts.dataset.sources.published import read_classes
+from workflow_scripts.dataset.sources.table import read_captions
+from workflow_scripts.divergence.samples import read_samples
+from workflow_scripts.generate.generators.folder import files_of_manifest
+from workflow_scripts.human.answers import collect
+from workflow_scripts.human.known_scores import other_scores
+from workflow_scripts.specs.retrieval import read_coco
+from workflow_scripts.specs.score import read_pairs
+from workflow_scripts.specs.sources import check_images, read_entries
+from workflow_scripts.text.lexicon import load_lexicon
+from workflow_scripts.workflow.config import read_config
+
+VALUES = [None, True, -1, 10**50, 1e300, "", " ", "\0", "../x", "x" * 300, "\ud800", "é", [], [[]], {}, {"a": None}]
+ARRAYS = [
+    arrow.array([1, 2**63 - 1]), arrow.array([float("nan"), float("inf")]), arrow.array([1e300, None]),
+    arrow.array([b"\xff", b""]), arrow.array([[1], None]), arrow.array([{"a": 1}, None]), arrow.array([None, None]),
+    arrow.array([True, False]), arrow.array([0, 1], arrow.timestamp("s")), arrow.array(["a", "a"]).dictionary_encode(),
+    arrow.array(["\0", "../x"]), arrow.array([1, 2], arrow.decimal128(12, 2)),
+]  # fmt: skip
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+
+
+def coco(path: Path) -> Any:
+    (path.parent / "annotations").mkdir(exist_ok=True)
+    (path.parent / "val").mkdir(exist_ok=True)
+    path.rename(path.parent / "annotations" / "captions_val.json")
+    return read_coco(path.parent, "val", 5)
+
+
+# By name: the endings of its files, what it calls, and the fields of a good row or entry.
+READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
+    "captions": (TABLES, lambda p: check_captions(read_captions(p)[0], "x"), {"image_id": "a", "caption": "red"}),
+    "numbered captions": (TABLES, read_captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
+    "manifest": (TABLES, files_of_manifest, {"image_id": "a", "caption_id": 1, "path": "x.png", "draw": 0}),
+    "answers": (
+        (".jsonl", ".json", ".csv"),
+        lambda p: collect([p], {"t": "match"}),
+        {"task_id": "t", "worker": "w", "answer": "yes", "seconds": 3, "revision": 0},
+    ),
+    "site": (
+        (".csv",),
+        lambda p: collect([p], {"t": "match"}),
+        {"WorkerId": "w", "WorkTimeInSeconds": 3, "Input.task_id": "t", "Answer.taskAnswers": '[{"choice": "yes"}]'},
+    ),
+    "label studio": (
+        (".json",),
+        lambda p: collect([p], {"t": "match"}),
+        {
+            "annotations": [{"result": [{"from_name": "choice", "value": {"choices": ["yes"]}}], "completed_by": 3}],
+            "data": {"task_id": "t"},
+        },
+    ),
+    "other scores": (
+        TABLES,
+        other_scores,
+        {"generator": "g", "split": "test_seen", "image_id": "a", "caption_id": 0, "score": 0.5, "draw": 1},
+    ),
+    "compounds": ((*TABLES, ".txt"), read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
+    "texts": ((".json", ".csv"), lambda p: texts.read_given(p, ["a b"], texts.KINDS["captions"], 1), {"a b": ["c"]}),
+    "classes": ((".txt",), read_classes, {}),
+    "templates": ((".txt",), lambda p: read_templates(str(p)), {}),
+    "prompts": ((".json",), lambda p: read_prompts(p, "class"), {"a": ["b"]}),
+    "held-out pairs": ((".json",), read_heldout, {"pairs": ["red_wing"]}),
+    "renames": ((".yaml",), read_renames, {"a": "b"}),
+    "lexicon": ((".yaml",), load_lexicon, {"red": ["scarlet"]}),
+    "config": ((".yaml",), read_config, {"seed": 3, "dataset": {"limit": 3}, "runs": {"a": {"seed": 1}}}),
+    "samples": (
+        (".jsonl",),
+        read_samples,
+        {"id": 1, "atoms": ["a"], "compounds": [{"name": "b", "atoms": [0], "edges": []}]},
+    ),
+    "long captions": (
+        (".json", ".parquet", ".tar"),
+        lambda p: list(check_images(read_entries(p), p.parent)),
+        {"image": "a.png", "text": "b", "conversations": [{"from": "gpt", "value": "x"}]},
+    ),
+    "pairs to score": ((".csv",), read_pairs, {"image": "a.png", "text": "b"}),
+    "coco": (
+        (".json",),
+        coco,
+        {"images": [{"id": 1, "file_name": "x"}], "annotations": [{"image_id": 1, "caption": "y"}]},
+    ),
+    "archive": ((".zip", ".tgz"), contents, {}),
+    "published data": (
+        (".pkl",),
+        published.read_data,
+        {
+            "a": {
+                0: {
+                    "text": "b",
+                    "swapped_text": "c",
+                    "changes_made": {"noun": "n", "original_adj": "o", "new_adj": "m"},
+                }
+            }
+        },
+    ),
+    "published split": (
+        (".pkl",),
+        published.read_split,
+        {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pairs": ["red_wing"]},
+    ),
+    "predictions": ((".pkl",), published.read_predictions, {}),
+}
+
+
+def variants(value: Any) -> Iterator[Any]:
+    """Yield a value with each part replaced by strange ones, or removed."""
+    yield from VALUES
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield {key: other for key, other in value.items() if key != name}
+            for strange in variants(inner):
+                yield value | {name: strange}
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            for strange in variants(inner):
+                yield [*value[:place], strange, *value[place + 1 :]]
+
+
+def files(suffix: str, good: dict[str, Any]) -> Iterator[bytes]:
+    header = ",".join(good).encode()
+    yield from (
+        b"",
+        b"\0",
+        b"\n\n",
+        bytes(range(256)) * 9,
+        b"\xff\xfe" + "a,b".encode("utf-16-le"),
+        "é".encode("latin-1"),
+    )
+    yield from (header, header + b"\n", header + b"\r\n" + b"x," * 40, header.replace(b",", b";"), header + b'\n"')
+    yield from (header + b"\n" + b"x" * (1 << 20), b"[" * 999, b"{" * 999, b"[{}]", b"{}", b"null", b"3", b'"')
+    yield from (
+        b'{"a": 1, "a": 2}',
+        b"a: 1\na: 2",
+        b"? [1]\n: 2",
+        b"<<: 3",
+        b"&a [*a]",
+        b"!!python/object:os.system x",
+        b"2: 1e400",
+    )
+    for row in variants(good):
+        rows = [good, row, good]
+        if suffix == ".parquet":
+            continue
+        if suffix in (".json", ".yaml"):
+            # JSON is YAML.
+            yield from (json.dumps(content, ensure_ascii=True).encode() for content in (row, rows))
+        elif suffix == ".jsonl":
+            yield "\n".join(map(json.dumps, rows)).encode()
+        elif suffix == ".pkl":
+            yield from (pickle.dumps(content, protocol=2) for content in (row, [row, (row, row, row, row)]))
+        elif suffix in (".csv", ".tsv") and isinstance(row, dict):
+            buffer = io.StringIO()
+            writer = csv.writer(buffer, delimiter="\t" if suffix == ".tsv" else ",")
+            writer.writerows([good, *([*row.values()] for row in rows)])
+            yield buffer.getvalue().encode(errors="replace")
+
+    for name in good if suffix == ".parquet" else ():
+        for strange in ARRAYS:
+            columns = {key: arrow.array([str(value)] * 2) for key, value in good.items()} | {name: strange}
+            buffer = io.BytesIO()
+            pq.write_table(arrow.table(columns), buffer)
+            yield buffer.getvalue()
+
+
+@pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", READERS)
+def test_readers(name: str, every: int, tmp_path: Path) -> None:
+    suffixes, read, good = READERS[name]
+    surprises = []
+    for suffix in suffixes:
+        file = tmp_path / f"file{suffix}"
+        for raw in [*files(suffix, good)][::every] + [None]:
+            if raw is None:
+                file.unlink(missing_ok=True)
+                file.mkdir()
+            else:
+                file.write_bytes(raw)
+            try:
+                read(file)
+            except (UserError, OSError) as error:
+                if "\n" in one_line(error) or len(one_line(error)) > 1200 or not one_line(error).isprintable():
+                    surprises.append((suffix, raw, one_line(error)[:300]))
+            except Exception as error:
+                surprises.append((suffix, raw and raw[:200], repr(error)[:300]))
+    assert not surprises, (len(surprises), surprises[:5])
