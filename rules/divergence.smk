@@ -7,12 +7,12 @@ rule measure_splits:
     """Measure the atom and compound divergence of each test split from train."""
     input:
         captions="<dataset>/captions.parquet",
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         ranking="<dataset>/{composition}/ranking.parquet",
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",
         prompts="<dataset>/{composition}/prompts.parquet",
-        adjectives=all_adjective_lexicons,
+        adjectives=read_lexicons,
         nouns=noun_lexicon,
     output:
         divergence="<dataset>/{composition}/divergence.parquet",

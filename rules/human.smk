@@ -10,7 +10,7 @@ rule sample_tasks:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
         files="<dataset>/images",
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         ranking="<dataset>/{composition}/ranking.parquet",
         heldout="<dataset>/{composition}/heldout.json",
         swapped="<dataset>/{composition}/swapped.parquet",

@@ -6,7 +6,7 @@ rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
         captions="<dataset>/captions.parquet",
-        adjectives=adjective_lexicons,
+        adjectives=read_lexicons,
         nouns=noun_lexicon,
     output:
         pairs="<dataset>/pairs.parquet",
@@ -27,10 +27,22 @@ rule extract_pairs:
         "python -m {params.step} --processes {threads} --log {log:q}"
 
 
+use rule extract_pairs as extract_own_pairs with:
+    output:
+        pairs="<dataset>/{composition}/pairs.parquet",
+        summary="<dataset>/{composition}/pairs.json",
+    log:
+        "<logs>/pairs/{composition}/extract_pairs.log",
+    benchmark:
+        "<logs>/pairs/{composition}/extract_pairs.benchmark.tsv"
+    wildcard_constraints:
+        composition=one_of(name for name in CONFIG.compositions if name not in SHARED),
+
+
 rule rank_pairs:
     """Select a composition's adjectives and nouns, and rank their pairs by frequency."""
     input:
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
     output:

@@ -55,6 +55,7 @@ rule draw_examples:
     """Draw pages for print: seen captions beside their swapped ones, with each generator's images."""
     input:
         layout("{composition}").examples(GENERATORS),
+        pairs=pairs_table,
     output:
         document=report(
             "<results>/figures/<name>_{composition}_examples.pdf",

@@ -96,7 +96,7 @@ rule adjective_choice:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
         files="<dataset>/images",
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         ranking="<dataset>/{composition}/ranking.parquet",
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",

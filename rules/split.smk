@@ -6,7 +6,7 @@ rule divide_images:
     """Divide the images so that train and test diverge in their pairs, and hardly in their words."""
     input:
         captions="<dataset>/captions.parquet",
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         ranking="<dataset>/{composition}/ranking.parquet",
     output:
         division="<dataset>/{composition}/division.parquet",
@@ -31,7 +31,7 @@ rule sample_heldout:
     """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
-        pairs=branch(by_divergence(), then="<dataset>/pairs.parquet"),
+        pairs=branch(by_divergence(), then=pairs_table),
         division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
         adjectives=branch(CONFIG.split.published, then=adjective_lexicons),
         nouns=branch(CONFIG.split.published, then=noun_lexicon),
@@ -56,7 +56,7 @@ rule make_splits:
     """Divide the images into train, test_seen and test_unseen, or take a published or divergent division."""
     input:
         captions="<dataset>/captions.parquet",
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         ranking="<dataset>/{composition}/ranking.parquet",
         heldout="<dataset>/{composition}/heldout.json",
         division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
@@ -83,7 +83,7 @@ rule swap_adjectives:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
     input:
         captions="<dataset>/captions.parquet",
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",
         adjectives=adjective_lexicons,
@@ -111,7 +111,7 @@ rule make_prompts:
     input:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         ranking="<dataset>/{composition}/ranking.parquet",
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",
@@ -188,7 +188,7 @@ rule export:
 rule draw_splits:
     """Draw what the splits hold: the adjectives and nouns of each, and the swapped pairs."""
     input:
-        pairs="<dataset>/pairs.parquet",
+        pairs=pairs_table,
         ranking="<dataset>/{composition}/ranking.parquet",
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",

@@ -1,15 +1,27 @@
 # pairs: the lexicons.
 
 
+from pathlib import Path
+
+from workflow_scripts.core.layout import SHARED, Layout
+from workflow_scripts.pairs.reading import lexicons_of
+
+
 def adjective_lexicons(wildcards):
-    """The lexicon of one composition, or of all where the rule knows none."""
-    names = [wildcards.composition] if hasattr(wildcards, "composition") else CONFIG.compositions
+    """The lexicon of a composition."""
+    return of_project(f"lexicons/adjectives/{wildcards.composition}.yaml")
+
+
+def read_lexicons(wildcards):
+    """The lexicons with which captions are read: for a composition, or for those that share the data set's pairs."""
+    place = Path(workflow.basedir, "lexicons", "adjectives")
+    names = lexicons_of(wildcards.composition, place) if hasattr(wildcards, "composition") else SHARED
     return of_project(*(f"lexicons/adjectives/{name}.yaml" for name in names))
 
 
-def all_adjective_lexicons(wildcards):
-    """The lexicons with which all captions were parsed."""
-    return of_project(*(f"lexicons/adjectives/{name}.yaml" for name in CONFIG.compositions))
+def pairs_table(wildcards):
+    """The pairs of a composition."""
+    return str(Layout(Path(RESULTS), DATASET, wildcards.composition).read / "pairs.parquet")
 
 
 def noun_lexicon(wildcards):

@@ -36,7 +36,12 @@ def page_reads():
     """Return what the page reads, apart from its tables and figures: examples, counts and the stages' sections."""
     return [
         *(file for composition in CONFIG.compositions for file in layout(composition).examples(GENERATORS)),
-        *expand("<dataset>/{name}.json", name=["dataset", "pairs"]),
+        "<dataset>/dataset.json",
+        *dict.fromkeys(
+            str(layout(composition).read / f"pairs.{kind}")
+            for composition in CONFIG.compositions
+            for kind in ("json", "parquet")
+        ),
         *of_compositions("splits.json", "swapped.json", "prompts.json"),
         *of_compositions(*(f"generated/{name}/summary.json" for name in GENERATORS)),
         *all_fids(),

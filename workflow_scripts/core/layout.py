@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+# Compositions whose lexicons are read for every other, too: they share the data set's pairs.
+SHARED = ("color", "shape")
 # The judge that knows what was drawn.
 ORACLE = "oracle"
 
@@ -26,6 +28,11 @@ class Layout:
     def place(self) -> Path:
         return self.data / self.composition
 
+    @property
+    def read(self) -> Path:
+        """The folder of the composition's pairs."""
+        return self.data if self.composition in SHARED else self.place
+
     def of(self, composition: str) -> Layout:
         return replace(self, composition=composition)
 
@@ -41,8 +48,8 @@ class Layout:
         return self.place / "generated" / generator
 
     def examples(self, generators: Iterable[str]) -> list[str]:
-        """Return what choosing and drawing examples reads."""
-        files = [self.data / name for name in ("captions.parquet", "images.parquet", "images", "pairs.parquet")]
+        """Return what choosing and drawing examples reads, apart from the pairs."""
+        files = [self.data / name for name in ("captions.parquet", "images.parquet", "images")]
         files += [self.place / name for name in ("swapped.parquet", "prompts.parquet")]
         for generator in generators:
             folder = self.generated(generator)

@@ -8,6 +8,7 @@ from typing import Any
 
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.code import ROOT
+from workflow_scripts.pairs.reading import lexicons_of
 from workflow_scripts.text.language import installed_name
 from workflow_scripts.text.lexicon import load_lexicon, merge
 
@@ -15,7 +16,9 @@ from workflow_scripts.text.lexicon import load_lexicon, merge
 def check(config: Any, findings: Findings) -> None:
     folder = Path(os.path.relpath(ROOT / "lexicons"))
     with findings.errors_of("compositions"):
-        merge([load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in config.compositions])
+        for composition in config.compositions:
+            names = lexicons_of(composition, folder / "adjectives")
+            merge([load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names])
     if config.pairs.nouns:
         with findings.errors_of("pairs.nouns"):
             load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")

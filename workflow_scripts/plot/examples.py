@@ -255,7 +255,7 @@ def read_examples(layout: Layout, generators: Sequence[str], n: int, seed: int) 
     draw = rng(seed, "examples", layout.dataset, layout.composition)
     chosen = choose(swapped, classes, n, draw), choose(unseen, classes, n // SWAPPED_TO_UNSEEN, draw)
     shown = {row.image_id for rows in chosen for row in rows}
-    pairs = read_table(data / "pairs.parquet", PAIRS)
+    pairs = read_table(layout.read / "pairs.parquet", PAIRS)
     pairs = pairs[pairs["image_id"].isin(shown)]
     images = read_table(data / "images.parquet", IMAGES).dropna(subset="path")
     real = dict(zip(images["image_id"], images["path"], strict=True))

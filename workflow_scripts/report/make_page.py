@@ -62,7 +62,7 @@ def _first(names: Sequence[Any]) -> str:
 
 def summary_lines(layout: Layout, generators: Sequence[str], divided: bool) -> list[tuple[str, list[tuple[str, str]]]]:
     names = ["splits", "swapped", "prompts", *(["division"] if divided else [])]
-    files = [layout.data / "dataset.json", layout.data / "pairs.json", *(layout.place / f"{n}.json" for n in names)]
+    files = [layout.data / "dataset.json", layout.read / "pairs.json", *(layout.place / f"{n}.json" for n in names)]
     for generator in generators:
         files += [layout.generated(generator) / "summary.json", layout.scores(generator) / "summary.json"]
     return [(str(file.relative_to(layout.results)), flat(read_json(file))) for file in files]
@@ -77,7 +77,7 @@ def skipped_lines(
     manifests = {name: read_table(layout.generated(name) / "manifest.parquet", MANIFEST) for name in generators}
     lines = chain(
         skipped.in_dataset(read_json(layout.data / "dataset.json")),
-        skipped.in_pairs(captions, read_table(layout.data / "pairs.parquet", PAIRS), ranking),
+        skipped.in_pairs(captions, read_table(layout.read / "pairs.parquet", PAIRS), ranking),
         skipped.in_splits(captions, splits, swapped),
         skipped.in_prompts(read_json(place / "prompts.json")),
         skipped.in_generated(manifests),
