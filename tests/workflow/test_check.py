@@ -20,6 +20,7 @@ from workflow_scripts.workflow.check import check_config, report
 from workflow_scripts.workflow.config import load_config
 
 BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
+MODELS = [{"name": "mine", "open_clip": "RN51", "pretrained": "openai"}]
 # A faulty value, and what the line about it contains.
 FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"pairs": {"nouns": "brids"}}, ["pairs.nouns", "brids.yaml", "choose one of: birds"]),
@@ -34,6 +35,8 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"human": {"generators": ["nobody"]}}, ["human.generators", "nobody"]),
     ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
     ({"compun": {"captions": {"file": "no.json"}}}, ["compun.captions.file: no.json"]),
+    ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
+    ({"compun": {"models": MODELS}}, ["compun.models: mine", "unknown model 'RN51'"]),
     ({"score": {"fid": {"weights": "no.pth"}}}, ["score.fid.weights: no.pth"]),
     ({"cache": "README.md"}, ["cache: README.md: not writable (not a directory)"]),
 ]  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from workflow_scripts.clip.check import check_model
+from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.core.checks import Findings
 
 
@@ -20,10 +22,22 @@ def check(config: Any, findings: Findings) -> None:
             findings.exists(f"compun.{kind}.file", texts.file)
     for path in compun.human.answers if compun.human else ():
         findings.exists("compun.human.answers", path)
+    if compun.compounds:
+        _check_images(compun.compounds.images, findings)
     for model in compun.models:
-        if model.judge and not Path(model.judge).is_dir():
-            findings.exists(f"compun.models: {model.title}", model.judge, "folder")
+        key = f"compun.models: {model.title}"
+        if model.judge:
+            findings.exists(key, model.judge, "folder")
+        elif model.open_clip:
+            check_model(key, ModelConfig(model=model.open_clip, pretrained=model.pretrained), findings)
     models = ["two small CLIPs"] * (compun.compounds is None) + [model.title for model in compun.models]
     compounds = "your own or the benchmark's" if compun.compounds else "drawn"
     findings.plan.append(("compound nouns", f"{compounds}; models: {', '.join(models)}"))
     findings.device("compun.device", compun.device)
+
+
+def _check_images(images: str | list[str], findings: Findings) -> None:
+    """Check that one of the places of the images exists, if none is an address or the benchmark's own."""
+    places = [images] if isinstance(images, str) else images
+    if not any(place == "compun" or "://" in place or Path(place).exists() for place in places):
+        findings.exists("compun.compounds.images", places[0], "folder or archive")
