@@ -71,6 +71,21 @@ CASES = {
         {"black head": ADJACENT, "white wings": PREDICATIVE},
     ),
     "shared subject": ("its crown and nape are yellow", {"yellow nape": PREDICATIVE, "yellow crown": SHARED}),
+    "shared antecedent": ("a head and wings which are brown", {"brown wings": PREDICATIVE, "brown head": SHARED}),
+    "not the antecedent that has its own": (
+        "a white throat and breast and feathers that are brown",
+        {"white throat": ADJACENT, "white breast": SHARED, "brown feathers": PREDICATIVE},
+    ),
+    "shared with a noun that has another predicate": (
+        "a brown head and feet that is fluffy",
+        {"brown head": ADJACENT},
+    ),
+    "span": ("the crown down to nape are gray", {"gray nape": PREDICATIVE, "gray crown": SHARED}),
+    "pattern": ("black with white speckled feathers", {"black feathers": STACKED}),
+    "primaries": (
+        "gray primary feathers orange primaries and white bars",
+        {"gray primary feathers": ADJACENT, "orange primaries": ADJACENT, "white bars": ADJACENT},
+    ),
     "subject before a place": ("the feathers on its belly are white", {"white feathers": PREDICATIVE}),
     "participle": ("a curved and pointed beak", {"curved beak": ADJACENT, "pointed beak": ADJACENT}),
     "participle between": ("small black clawed feet", {"small feet": STACKED}),
@@ -133,6 +148,11 @@ def test_parse_against_surface_is_disputed(find):
     relations = {(o.adjective, o.noun): o.relation for o in find("this bird has a black crown brown primaries")}
     assert relations["black", "crown"] == relations["brown", "primary"] == "adjacent"
     assert relations.get(("black", "primary"), "disputed") == "disputed"
+
+
+def test_the_reading_of_a_shared_adjective_is_open_before_another_predicate(find):
+    relations = {(o.adjective, o.noun): o.relation for o in find("a brown head and feet that is fluffy")}
+    assert relations["brown", "foot"] == "disputed"
 
 
 def test_that_after_a_word_the_tagger_does_not_know(adjectives):

@@ -14,6 +14,7 @@ from workflow_scripts.pairs.words import (
     CARRIERS_OF,
     CLOSED_CARRIERS,
     EDGED,
+    PATTERNS,
     TONES,
     VAGUE_NOUNS,
     WHOLE_BIRDS,
@@ -34,7 +35,8 @@ class Link:
 def find(words: list[Word]) -> tuple[list[Link], set[int]]:
     """Return the pairs that the order of words shows, and the adjectives that it shows to have no noun.
 
-    Relations: adjacent, attributive (further left in a stack), predicative, and shared for coordinated nouns.
+    Relations: adjacent, attributive (further left in a stack), predicative, and shared for coordinated nouns; disputed
+    for a coordinated noun with a predicate of another kind (`white breast and belly that is fluffy`).
     """
     links: list[Link] = []
     run = _Run(words, links)
@@ -89,8 +91,12 @@ class _Run:
             while i + 1 < len(self.words) and self.words[i + 1].part is Part.NOUN:
                 i += 1
                 nouns.append(i)
-            self._nouns(nouns[0], _heads(self.words, nouns), _has_predicate(self.words, i))
+            self._nouns(nouns[0], _heads(self.words, nouns), _predicate_groups(self.words, i))
             self.conjunction = False
+        elif word.lower == "with" and self.pending and self._is_pattern(i):
+            # `black with white speckled feathers`: the feathers are black, the speckles white.
+            self.nowhere.append(i + 1)
+            return i + 2
         elif word.part is Part.AND:
             # A comma between nouns coordinates them only if an `and` follows: `a red shirt, people` are two things.
             self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
@@ -104,6 +110,13 @@ class _Run:
         tone = i > 1 and words[i - 1].lower == "of" and words[i - 2].canonical in TONES
         return tone and i + 1 < len(words) and words[i + 1].part is Part.AND
 
+    def _is_pattern(self, i: int) -> bool:
+        """Return whether `with` at ``i`` begins a pattern on the noun that follows."""
+        after = self.words[i + 1 : i + 4]
+        kinds = [Part.ADJECTIVE, Part.ADJECTIVE, Part.NOUN]
+        is_phrase = [word.part for word in after] == kinds and after[1].lower in PATTERNS
+        return is_phrase and after[0].group == self.words[self.pending[-1]].group != ""
+
     def _unit(self) -> int:
         """Return where the last adjectives that belong together begin: coordinated ones, or two of one lexicon."""
         words, pending = self.words, self.pending
@@ -114,8 +127,11 @@ class _Run:
             start -= 1
         return start
 
-    def _nouns(self, begin: int, heads: list[int], has_predicate: bool) -> None:
-        """Take a sequence of nouns from ``begin``: the first gets the adjectives, the others share them."""
+    def _nouns(self, begin: int, heads: list[int], predicate: set[str] | None) -> None:
+        """Take a sequence of nouns from ``begin``: the first gets the adjectives, the others share them.
+
+        ``predicate`` has the groups of the adjectives of the last noun's predicate; None if it has none.
+        """
         first, others = heads[0], heads[1:]
         has_modifier = not self.words[begin].group and self.words[first].group != ""  # `and amber belly`
         if self.pending:
@@ -129,10 +145,10 @@ class _Run:
                 self.pending, self.last = [], []
             else:
                 self.pending, self.last = outer, taken
-                self._share(others[:-1] if has_predicate else others)
+                self._share(others, predicate)
             self.joined &= set(self.pending)
         elif self.conjunction and self.last and not has_modifier:
-            self._share(heads[:-1] if has_predicate else heads)
+            self._share(heads, predicate)
         else:
             self.last = []
 
@@ -141,8 +157,14 @@ class _Run:
             direct = all(later in self.joined for later in adjectives[position + 1 :])
             self.links.append(Link(adjective, noun, "adjacent" if direct else "attributive"))
 
-    def _share(self, nouns: list[int]) -> None:
-        self.links.extend(Link(adjective, noun, "shared") for noun in nouns for adjective in self.last)
+    def _share(self, nouns: list[int], predicate: set[str] | None) -> None:
+        for position, noun in enumerate(nouns, 1):
+            is_last = position == len(nouns) and predicate is not None
+            for adjective in self.last:
+                if not is_last:
+                    self.links.append(Link(adjective, noun, "shared"))
+                elif predicate is not None and self.words[adjective].group not in predicate:
+                    self.links.append(Link(adjective, noun, "disputed"))
 
 
 def _heads(words: list[Word], nouns: list[int]) -> list[int]:
@@ -175,9 +197,18 @@ def _closes(words: list[Word], i: int) -> bool:
     return False
 
 
-def _has_predicate(words: list[Word], i: int) -> bool:
-    """Return whether the noun at ``i`` has a predicate of its own: `black head and wings that are white`."""
-    return i + 1 < len(words) and words[i + 1].part in (Part.BE, Part.THAT)
+def _predicate_groups(words: list[Word], i: int) -> set[str] | None:
+    """Return the lexicons of the noun's own predicate: that of `white` in `black head and wings that are white`.
+
+    None if it has no predicate; all lexicons if it begins another clause: `black head and wings are long`.
+    """
+    if i + 1 == len(words) or words[i + 1].part not in (Part.BE, Part.THAT):
+        return None
+    if words[i + 1].part is Part.BE:
+        return {word.group for word in words}
+    while i + 1 < len(words) and words[i + 1].part in (Part.BE, Part.THAT, Part.MODIFIER):
+        i += 1
+    return {words[adjective].group for adjective in _predicate(words, i)[0]}
 
 
 def _begins_clause(words: list[Word], i: int) -> bool:
@@ -243,6 +274,10 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
     if n < 0 or words[n].part is not Part.NOUN:
         return []
     plural = {"are": True, "were": True, "is": False, "was": False, "s": False}.get(words[be].lower)
+    top = _top_of_span(words, n)
+    if top is not None:
+        # `crown down to nape are gray`
+        return [n, top, *_coordinated(words, top, groups, that, plural is True)]
     governor = _governor(words, n)
     if governor is not None:
         # `spots on its wings are white`: the spots; `bird with spots on its head that is red`: the head.
@@ -259,6 +294,16 @@ def _start_of_phrase(words: list[Word], n: int) -> int:
     while n and words[n - 1].part is Part.START:
         n -= 1
     return n
+
+
+def _top_of_span(words: list[Word], n: int) -> int | None:
+    """Return the noun from which a span goes down to the noun at ``n``: `crown` in `crown down to the nape`."""
+    to = _start_of_phrase(words, n) - 1
+    if to < 2 or (words[to - 1].lower, words[to].lower) != ("down", "to"):
+        return None
+    top = to - 2
+    top -= words[top].part is Part.AND
+    return top if top >= 0 and words[top].part is Part.NOUN else None
 
 
 def _governor(words: list[Word], n: int) -> int | None:
@@ -281,7 +326,8 @@ def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: 
     """Return further subjects before the noun at ``n``: `crown nape and back are black`.
 
     A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Neither is the object of
-    another phrase, unless the verb's number requires another subject (``many``).
+    another phrase, unless the verb's number requires another subject (``many``), or a relative clause follows and none
+    of them has any adjective: `a head and wings which are brown`.
     """
     start = n
     while start and words[start - 1].part in (Part.ADJECTIVE, Part.MODIFIER, *((Part.START,) if many else ())):
@@ -292,6 +338,15 @@ def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: 
     while others[-1] and words[others[-1] - 1].part is Part.NOUN:
         others.append(others[-1] - 1)
     begin = _start_of_phrase(words, others[-1])
+    if any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]]):
+        return []
+    if that and not many:
+        return others if start == n and _is_bare(words, begin, others[-1]) else []
     is_object = begin > 0 and words[begin - 1].part in (Part.OTHER, Part.PLACE)
-    has_adjective = any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]])
-    return others if not has_adjective and (many or not is_object and not that) else []
+    return others if many or not is_object else []
+
+
+def _is_bare(words: list[Word], begin: int, noun: int) -> bool:
+    """Return whether a noun phrase is a noun and at most a determiner, and not itself coordinated."""
+    is_joined = begin > 0 and words[begin - 1].part in (Part.AND, Part.NOUN)
+    return not is_joined and all(word.part is Part.START for word in words[begin:noun])

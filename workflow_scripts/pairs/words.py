@@ -63,6 +63,10 @@ TRANSPARENT = word_set("colored coloured sized size shaped looking toned hued sh
 EDGED = word_set(
     "tipped edged rimmed ringed lined trimmed tinged bordered fringed outlined accented flecked tufted crested clawed"
 )
+# After `with` and a color, these are patterns of that color: `black with white speckled feathers`.
+PATTERNS = word_set(
+    "speckled spotted striped streaked barred mottled flecked dotted splotched tipped edged trimmed lined accented"
+)
 # Nouns that after another noun take its adjective: `breast feathers`, `wing tips`.
 CARRIERS = word_set(
     "feather feathering patch spot stripe eyering wingbar bar ring marking mark streak band line tip end edge"

@@ -53,6 +53,7 @@ COPULAS = word_set("is are was were")
 VERBS = COPULAS | word_set("be being been looks look appears appear seems seem")
 RELATIVES = word_set("that which")
 OWNERS = word_set("the its it's his her their s")
+DETERMINERS = OWNERS | word_set("a an this that these those")
 PREPOSITIONS = word_set(
     "of on in at under over above around to from near with below behind between by along across than for like inside"
 )
@@ -60,6 +61,8 @@ PREPOSITIONS = word_set(
 PREDICATES = VERBS | RELATIVES | word_set("has have had")
 # Nouns for marks on another noun, which take its adjective.
 MARKS = word_set("patch spot stripe feather eyering wingbar")
+# `black with white speckled feathers`: black feathers.
+PATTERNS = word_set("speckled spotted striped streaked barred mottled flecked dotted splotched")
 # Nouns that only tell which noun follows: `black primary wings`.
 ORDINALS = word_set("primary secondary")
 
@@ -181,9 +184,29 @@ def _bearers(text: str, items: list[Item], first: int) -> list[Item]:
         # `red headed and tailed bird` is left to the suspicions.
         joined = None if _is_participle(text, items[noun]) else _joined(items, noun, 1, "noun")
         noun = None if joined is None else _bearer(text, items, joined)
-        if noun is not None and {i.word for i in items[noun + 1 : noun + 3]} & PREDICATES:
+        if noun is not None and _has_predicate(items, noun):
             break
     return bearers
+
+
+def _has_predicate(items: list[Item], noun: int) -> bool:
+    """Return whether a coordinated noun has a predicate of its own: `black head and wings that are white`.
+
+    A relative clause without a listed adjective is none: `brown tarsus and feet that is flappy`.
+    """
+    after = [item.word for item in items[noun + 1 : noun + 3]]
+    if after and after[0] in RELATIVES:
+        is_listed = any(item.kind == "adjective" for item in items[noun + 3 : noun + 6])
+        return after[-1] not in VERBS or is_listed
+    return bool(PREDICATES.intersection(after))
+
+
+def _of_pattern(items: list[Item], noun: int) -> Item | None:
+    """Return the adjective of the ground of a pattern: black in `black with white speckled feathers`."""
+    if noun < 4 or items[noun - 1].word not in PATTERNS or items[noun - 3].word != "with":
+        return None
+    is_phrase = items[noun - 4].kind == items[noun - 2].kind == "adjective" and not _is_predicate(items, noun - 4)
+    return items[noun - 4] if is_phrase else None
 
 
 def _before_noun(text: str, items: list[Item]) -> Reading:
@@ -191,6 +214,8 @@ def _before_noun(text: str, items: list[Item]) -> Reading:
     pairs: Reading = []
     for index, item in enumerate(items):
         adjectives = _adjectives_before(items, index) if item.kind == "noun" else []
+        if item.kind == "noun" and (ground := _of_pattern(items, index)):
+            adjectives = [ground]
         if adjectives:
             bearers = _bearers(text, items, index)
             pairs.extend((adjective, bearer) for adjective in adjectives for bearer in bearers)
@@ -205,6 +230,25 @@ def _is_subject(items: list[Item], noun: int) -> bool:
     return i >= 0 and items[i].word in OWNERS and (i == 0 or items[i - 1].word not in PREPOSITIONS)
 
 
+def _other_subjects(items: list[Item], noun: int) -> list[int]:
+    """Return the nouns coordinated with a subject: `a crown and nape that are`, `the crown down to nape are`.
+
+    None if one of them has an adjective: `a black crown and nape that are gray` leaves open what the crown is.
+    """
+    others = []
+    while (other := _span_top(items, noun)) is not None or (other := _joined(items, noun, -1, "noun")) is not None:
+        others.append(noun := other)
+    has_determiner = noun == 0 or items[noun - 1].word in DETERMINERS | PREPOSITIONS | {"and", "has"}
+    return others if has_determiner else []
+
+
+def _span_top(items: list[Item], noun: int) -> int | None:
+    """Return the noun from which a span goes down to ``noun``: the crown in `the crown down to the nape`."""
+    i = noun - (noun > 0 and items[noun - 1].word in OWNERS)
+    before = [item.word for item in items[max(0, i - 2) : i]]
+    return i - 3 if before == ["down", "to"] and i > 2 and items[i - 3].kind == "noun" else None
+
+
 def _predicate_start(items: list[Item], noun: int) -> int | None:
     """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in `wings that are`."""
     i = noun + 1
@@ -215,7 +259,8 @@ def _predicate_start(items: list[Item], noun: int) -> int | None:
     if is_relative:
         before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
         return None if before & (PREPOSITIONS - {"with"}) else i + 1
-    return i + 1 if _is_subject(items, noun) else None
+    top = _span_top(items, noun)
+    return i + 1 if _is_subject(items, noun if top is None else top) else None
 
 
 def _as_predicate(items: list[Item]) -> Reading:
@@ -223,10 +268,11 @@ def _as_predicate(items: list[Item]) -> Reading:
     pairs: Reading = []
     for index, item in enumerate(items):
         i = _predicate_start(items, index) if item.kind == "noun" else None
+        others = [] if i is None else _other_subjects(items, index)
         while i is not None and i < len(items) and items[i].kind == "adjective":
             following = items[i + 1] if i + 1 < len(items) else None
             if following is None or not following.word[0].isalnum() or following.word in FUNCTION_WORDS:
-                pairs.append((items[i], item))
+                pairs += [(items[i], items[noun]) for noun in (index, *others)]
             i = i + 2 if following and following.word in JOINS else None
     return pairs
 
