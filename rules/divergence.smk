@@ -14,6 +14,7 @@ rule measure_splits:
         prompts="<dataset>/{composition}/prompts.parquet",
         adjectives=read_lexicons,
         nouns=noun_lexicon,
+        compounds=compound_lexicon,
     output:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",

@@ -8,6 +8,7 @@ rule extract_pairs:
         captions="<dataset>/captions.parquet",
         adjectives=read_lexicons,
         nouns=noun_lexicon,
+        compounds=compound_lexicon,
     output:
         pairs="<dataset>/pairs.parquet",
         summary="<dataset>/pairs.json",

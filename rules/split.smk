@@ -60,6 +60,9 @@ rule make_splits:
         ranking="<dataset>/{composition}/ranking.parquet",
         heldout="<dataset>/{composition}/heldout.json",
         division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
+        adjectives=adjective_lexicons,
+        nouns=noun_lexicon,
+        compounds=compound_lexicon,
     output:
         splits="<dataset>/{composition}/splits.parquet",
         csv="<dataset>/{composition}/splits.csv",
@@ -88,6 +91,7 @@ rule swap_adjectives:
         splits="<dataset>/{composition}/splits.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
+        compounds=compound_lexicon,
     output:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
@@ -143,8 +147,9 @@ rule audit:
         swapped="<dataset>/{composition}/swapped.parquet",
         adjectives=adjective_lexicons,
         nouns=noun_lexicon,
+        compounds=compound_lexicon,
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
-        unused=branch(by_divergence(), then="<dataset>/{composition}/splits.json"),
+        unused="<dataset>/{composition}/splits.json",
     output:
         audit="<dataset>/{composition}/audit.json",
     log:
@@ -169,6 +174,8 @@ rule export:
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",
+        # Only an audited split is exported.
+        audit="<dataset>/{composition}/audit.json",
     output:
         folder=directory("<dataset>/{composition}/export"),
     log:

@@ -27,3 +27,8 @@ def pairs_table(wildcards):
 def noun_lexicon(wildcards):
     """The noun lexicon, or nothing where any noun goes."""
     return of_project(f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml") if CONFIG.pairs.nouns else []
+
+
+def compound_lexicon(wildcards):
+    """The compound nouns that are one noun each, whatever the noun lexicon."""
+    return of_project("lexicons/compounds/common.yaml")

@@ -16,12 +16,12 @@ from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 
 FILES = {
     "adjectives": "color.yaml", "nouns": "nouns.yaml", "heldout": "heldout.json", "csv": "splits.csv",
-    "jsonl": "prompts.jsonl", "audit": "audit.json", "folder": "export",
+    "jsonl": "prompts.jsonl", "audit": "audit.json", "folder": "export", "unused": "splits.json",
 }  # fmt: skip
 SUMMARIES = {"divide_images": "division", "make_splits": "splits", "swap_adjectives": "swapped",
              "make_prompts": "prompts"}  # fmt: skip
 # Paths that a step takes only where a test gives them.
-OPTIONAL = {"division", "published", "reports", "unused", "log"}
+OPTIONAL = {"compounds", "division", "published", "reports", "log"}
 
 
 def lexicon(forms: dict[str, str]) -> str:
@@ -64,7 +64,7 @@ def run_all(folder: Path, **division: Any) -> Path:
     run("make_splits", folder, **divided)
     run("swap_adjectives", folder)
     run("make_prompts", folder)
-    run("audit", folder, **({"unused": folder / "splits.json"} if division else {}))
+    run("audit", folder)
     run("export", folder)
     return folder
 

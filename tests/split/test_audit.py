@@ -18,9 +18,11 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import write_json, write_table
 from workflow_scripts.core.tables import CAPTIONS, SPLIT, SWAPPED
-from workflow_scripts.split.audit import Reader, audit, plain_forms, stated, words_of
+from workflow_scripts.split.audit import audit
 from workflow_scripts.split.make_splits import make_splits
+from workflow_scripts.split.reading import Reader, plain_forms, reader_of, stated, words_of
 from workflow_scripts.split.swap_adjectives import swap_adjectives
+from workflow_scripts.text.lexicon import Lexicon
 
 NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
@@ -202,14 +204,38 @@ def test_without_a_noun_lexicon_plurals_are_known() -> None:
     }  # fmt: skip
 
 
-def test_the_step_writes_its_findings_and_fails(tmp_path: Path) -> None:
+def stated_in_train(folder: Path) -> None:
+    """Write the artifacts of a split whose train states the held-out red wing."""
     captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
-    write_table(captions, tmp_path / "captions.parquet", CAPTIONS)
+    write_table(captions, folder / "captions.parquet", CAPTIONS)
     splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})
-    write_table(splits, tmp_path / "splits.parquet", SPLIT)
-    write_table(pd.DataFrame([GOOD]).iloc[:0], tmp_path / "swapped.parquet", SWAPPED)
-    write_json({"pairs": ["red_wing"]}, tmp_path / "heldout.json")
-    (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")
-    with pytest.raises(UserError, match=r"^d/color: 1 audit violations \(first: guarantee held out, pair red_wing"):
+    write_table(splits, folder / "splits.parquet", SPLIT)
+    write_table(pd.DataFrame([GOOD]).iloc[:0], folder / "swapped.parquet", SWAPPED)
+    write_json({"pairs": ["red_wing"]}, folder / "heldout.json")
+    write_json({}, folder / "splits.json")
+    (folder / "color.yaml").write_text("red: []\nblue: []\n")
+
+
+def test_the_step_writes_its_findings_and_fails(tmp_path: Path) -> None:
+    stated_in_train(tmp_path)
+    with pytest.raises(UserError, match=r"^d/color: 1 audit violations, listed in .*red_wing.*text red wings.*rerun"):
         run("audit", tmp_path, nouns=None)
     assert json.loads((tmp_path / "audit.json").read_text())["violations"][0]["pair"] == "red_wing"
+
+
+def test_violations_of_a_drawn_split_can_be_counted(tmp_path: Path) -> None:
+    stated_in_train(tmp_path)
+    run("audit", tmp_path, nouns=None, violations="count")
+    assert json.loads((tmp_path / "audit.json").read_text())["counts"]["violations"] == 1
+
+
+@pytest.mark.parametrize(("text", "pairs"), [
+    ("one blue and one green water slide", set()),
+    ("a green water. slide", {"green water"}),
+    ("a red traffic light", {"red traffic light"}),
+])  # fmt: skip
+def test_without_a_noun_lexicon_nouns_in_a_row_are_a_compound(text: str, pairs: set[str]) -> None:
+    heldout = ["green_water", "green_slide", "red_light"]
+    compounds = Lexicon("compounds", {"traffic light": "traffic light"})
+    reader = reader_of(heldout, {c: c for c in ("green", "blue", "red")}, None, compounds)
+    assert {" ".join(pair) for pair in words_of(stated(text, reader.read(text)))} == pairs

@@ -41,6 +41,6 @@ def test_command_lines() -> None:
     given = ["--draw", '{"fraction":0.2,"window":[10,90]}', "--listed", '["a_b","c_d"]']
     heldout = parse(SampleHeldout, [*"--ranking r --heldout h".split(), *place, *given], "x")
     assert heldout.draw.window == (10, 90) and heldout.listed == ["a_b", "c_d"] and heldout.published is None
-    files = "--captions c --heldout h --splits s --swapped w --adjectives a --audit o".split()
-    audit = parse(Audit, [*files, *place[:4], "--published", '{"violations":"count"}', "--reports", '["x","y"]'], "x")
-    assert audit.published and audit.published.violations == "count" and len(audit.reports) == 2
+    files = "--captions c --heldout h --splits s --swapped w --adjectives a --unused u --audit o".split()
+    audit = parse(Audit, [*files, *place[:4], "--violations", "count", "--reports", '["x","y"]'], "x")
+    assert audit.violations == "count" and len(audit.reports) == 2

@@ -167,7 +167,8 @@ def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str])
     settings = step.settings.subgraphs or Subgraphs()
     place, distinct = pd.factorize(np.asarray(texts, dtype=object))
     nouns = load_lexicon(step.nouns) if step.nouns else None
-    extractor = Extractor(step.parsing.model, [load_lexicon(path) for path in step.adjectives], nouns)
+    adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
+    extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
     log.info("%d distinct texts; new ones are parsed by %d processes", len(distinct), step.processes)
     with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
         forest = read_forest(extractor, cache, distinct.tolist(), step.processes)

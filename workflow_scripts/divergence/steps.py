@@ -10,6 +10,7 @@ from pydantic import Field
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step
 from workflow_scripts.divergence.config import DivergenceConfig
 from workflow_scripts.pairs.config import Parsing
+from workflow_scripts.text.lexicon import COMPOUNDS
 
 
 class MeasureSplits(Step):
@@ -30,6 +31,7 @@ class MeasureSplits(Step):
     prompts: Input = Field(description="prompts.parquet")
     adjectives: list[Input] = Field([], description="adjective lexicons (YAML), for subgraphs")
     nouns: Input | None = Field(None, description="noun lexicon (YAML), for subgraphs; without it any noun counts")
+    compounds: Input = Field(COMPOUNDS, description="lexicon of compound nouns (YAML)")
     dataset: str = Field(description="name of the data set")
     composition: str = Field(description="name of the composition")
     settings: Annotated[DivergenceConfig, Key("divergence")] = DivergenceConfig()

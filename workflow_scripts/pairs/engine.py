@@ -16,7 +16,7 @@ from workflow_scripts.pairs.tree import Tree, tree
 from workflow_scripts.pairs.words import Vocabulary, spans
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import identity, load_language
-from workflow_scripts.text.lexicon import Lexicon
+from workflow_scripts.text.lexicon import COMPOUNDS, Lexicon, load_lexicon
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -29,10 +29,13 @@ ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 class Extractor:
     """Parses texts for ``text.parsing``, with the pipeline ``model``; without a noun lexicon any noun counts."""
 
-    def __init__(self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None) -> None:
+    def __init__(
+        self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon | None = None
+    ) -> None:
+        compounds = compounds or load_lexicon(COMPOUNDS)
         self.nlp = load_language(model, "pairs.model")
-        self.vocabulary = Vocabulary(self.nlp, adjectives, nouns)
-        lexicons = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns) if lexicon]
+        self.vocabulary = Vocabulary(self.nlp, adjectives, nouns, compounds)
+        lexicons = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns, compounds) if lexicon]
         self.context = key(
             code_hash(*(f"workflow_scripts.{name}" for name in DECISIVE)),
             identity(model),

@@ -83,7 +83,7 @@ def extract(path: Path, extractor: Extractor, cache: Cache, processes: int, outp
 def main(step: ExtractPairs) -> None:
     adjectives = [load_lexicon(path) for path in step.adjectives]
     nouns = load_lexicon(step.nouns) if step.nouns else None
-    extractor = Extractor(step.parsing.model, adjectives, nouns)
+    extractor = Extractor(step.parsing.model, adjectives, nouns, load_lexicon(step.compounds))
     with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
         try:
             summary = extract(step.captions, extractor, cache, step.processes, step.pairs)

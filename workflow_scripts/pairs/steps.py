@@ -8,6 +8,7 @@ from pydantic import Field
 
 from workflow_scripts.core.step import Cache, Input, Key, Output, Step
 from workflow_scripts.pairs.config import Parsing, Selection
+from workflow_scripts.text.lexicon import COMPOUNDS
 
 
 class ExtractPairs(Step):
@@ -20,6 +21,7 @@ class ExtractPairs(Step):
     captions: Input = Field(description="captions.parquet")
     adjectives: list[Input] = Field(min_length=1, description="adjective lexicons (YAML)")
     nouns: Input | None = Field(None, description="noun lexicon (YAML); without it any noun counts")
+    compounds: Input = Field(COMPOUNDS, description="lexicon of compound nouns (YAML)")
     parsing: Annotated[Parsing, Key("pairs")]
     processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
     cache: Cache

@@ -100,8 +100,8 @@ class _Run:
         elif word.part is Part.AND:
             # A comma between nouns coordinates them only if an `and` follows: `a red shirt, people` are two things.
             self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
-        elif word.part is not Part.MODIFIER:
-            self.end()
+        elif word.part is not Part.MODIFIER and not (word.lower == "one" and self.conjunction and self.pending):
+            self.end()  # but `one blue and one green car` goes on
         return i + 1
 
     def _is_tone(self, i: int) -> bool:

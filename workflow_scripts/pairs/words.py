@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workflow_scripts.text.language import ON_REQUEST
-from workflow_scripts.text.lexicon import Lexicon, merge, word_set
+from workflow_scripts.text.lexicon import Lexicon, merge, surface_forms, word_set
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -131,10 +131,12 @@ def _token_part(token: Token) -> Part:
 class Vocabulary:
     """The lexicons, ready to be matched against the tokens of pipeline ``nlp``.
 
-    Without a noun lexicon any noun counts, by its lemma.
+    Without a noun lexicon any noun counts, by its lemma. Compounds are nouns with any noun lexicon.
     """
 
-    def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None) -> None:
+    def __init__(
+        self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon
+    ) -> None:
         # A word in two lexicons is a user's error.
         merge([*adjectives, nouns] if nouns else adjectives)
         self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
@@ -145,7 +147,8 @@ class Vocabulary:
         self.labels: dict[tuple[str, str], str] = {}
         self.entries: dict[str, Entry] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
-        lexicons = [(lexicon, Part.ADJECTIVE) for lexicon in adjectives] + ([(nouns, Part.NOUN)] if nouns else [])
+        all_nouns = Lexicon("nouns", surface_forms(nouns.forms if nouns else {}, compounds))
+        lexicons = [*((lexicon, Part.ADJECTIVE) for lexicon in adjectives), (all_nouns, Part.NOUN)]
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
                 tokens = tuple(token.lower_ for token in nlp.make_doc(form))
@@ -172,14 +175,15 @@ class Vocabulary:
         i = 0
         while i < len(doc):
             token = doc[i]
-            length, group = 1, ""
+            length, group = self._hyphenated(doc, i), ""
             if match := self._match(lowers, i):
                 length, (part, canonical, group) = match
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in BACKWARDS:
                     part = Part.MODIFIER
             else:
-                part = self._part(doc, i)
-                canonical = self._fold(token, part)
+                part = Part.NOUN if length > 1 else self._part(doc, i)
+                last = doc[i + length - 1]
+                canonical = doc.text[token.idx : last.idx].lower() + self._fold(last, part)
             last = doc[i + length - 1]
             end = last.idx + len(last)
             possessed = bool(group) and part is Part.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
@@ -187,6 +191,14 @@ class Vocabulary:
             result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], plural, possessed))
             i += length
         return result
+
+    def _hyphenated(self, doc: Doc, i: int) -> int:
+        """Return the number of tokens of a noun like `x-ray`, which the pipeline divides; else 1."""
+        tokens = doc[i : i + 3]
+        if len(tokens) < 3 or tokens[1].text != "-" or tokens[0].whitespace_ or tokens[1].whitespace_:
+            return 1
+        is_noun = all(token.tag_.startswith("NN") and not self._listed(token) for token in (tokens[0], tokens[2]))
+        return 3 if is_noun else 1
 
     def _listed(self, token: Token | None) -> Part | None:
         """Return the part of a token that a lexicon lists, or None."""
@@ -203,6 +215,8 @@ class Vocabulary:
             return Part.ADJECTIVE
         if part is Part.NOUN and self._is_modifier(token, following):
             return Part.MODIFIER
+        if part is Part.NOUN and token.tag_ == "NNS" and any(child.dep_ == "nsubj" for child in token.children):
+            return Part.OTHER  # a verb: `a red kite flies`
         if part is Part.PLACE and self._is_under(token, before, following):
             return Part.MODIFIER
         return part

@@ -18,6 +18,10 @@ TestSeen = Annotated[
 PromptRule = Annotated[Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")]
 Draws = Annotated[int, Field(1, ge=1, description="images to be made for each prompt")]
 PerImage = Annotated[int | None, Field(None, ge=1, description="most prompts per image and split; null: all")]
+Violations = Annotated[
+    Literal["refuse", "count"],
+    Field("refuse", description="count: continue despite audit violations, which are listed in audit.json"),
+]
 TrainOn = Annotated[
     Literal["train", "half", "all"],
     Field("train", description="images used for training; half: train and the test images that are not judged"),
@@ -58,15 +62,7 @@ class Heldout(Draw):
         return listed or []
 
 
-class Tolerance(Section):
-    """What happens if the audit finds violations in a published split."""
-
-    violations: Literal["refuse", "count"] = Field(
-        "refuse", description="count: continue despite audit violations, which are listed in audit.json"
-    )
-
-
-class Published(Tolerance):
+class Published(Section):
     """A split that others have published, used instead of a drawn one; {composition} in a path is replaced."""
 
     split: str = Field(min_length=1, description="split.pkl: the held-out pairs, and the images of each split")
@@ -113,6 +109,7 @@ class SplitConfig(Section):
     divergence: Divergence = Field(default_factory=Divergence, description="of method divergence")
     heldout: Heldout = Field(default_factory=Heldout)
     published: Published | None = Field(None, description="null: drawn as configured here")
+    violations: Violations
     test_seen: TestSeen
     prompts: PromptRule
     draws: Draws

@@ -1,7 +1,7 @@
 """Divide the images, each with all its captions, into train, test_seen and test_unseen.
 
 Three ways: test_unseen is what holds a held-out pair, shared and disputed ones too, test_seen is drawn from the rest,
-and train is the remainder; or a published division is taken as it is, and the audit reports what is wrong with it; or a
+and train is the remainder (an image of which only the order of words states a held-out pair is in no split); or a published division is taken as it is, and the audit reports what is wrong with it; or a
 division by divergence is taken: of its test, what holds a held-out pair is test_unseen and the rest is test_seen.
 """
 
@@ -16,13 +16,16 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names, read_heldout
+from workflow_scripts.core.heldout import pair_names, read_heldout, split_pair
 from workflow_scripts.core.io import atomic, read_table, spreadsheet_safe, write_json, write_table
+from workflow_scripts.core.progress import track
 from workflow_scripts.core.published import PublishedSplit, read_split
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
 from workflow_scripts.split.published import take_splits
+from workflow_scripts.split.reading import Reader, reader_of, stated, words_of
 from workflow_scripts.split.steps import MakeSplits
+from workflow_scripts.text.lexicon import load_lexicon
 
 # Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
 MAX_SEEN_PERCENT = 12
@@ -80,6 +83,28 @@ def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
     return named[named["pair"].isin(list(heldout))].drop_duplicates()
 
 
+def contested_captions(
+    captions: pd.DataFrame, held: pd.DataFrame, heldout: Collection[str], reader: Reader
+) -> list[dict[str, Any]]:
+    """Return the captions that state a held-out pair by the order of words, of images in which none was extracted.
+
+    Whoever is right, these images must not train, and need not be a test: at most one of an image is listed.
+    """
+    pairs = set(map(split_pair, heldout))
+    rest = captions[~captions["image_id"].isin(held["image_id"])].sort_values(["image_id", "caption_id"])
+    stating = {
+        text: sorted(found)
+        for text in track(rest["text"].unique(), rest["text"].nunique(), "texts")
+        if (found := words_of(stated(text, reader.read(text))) & pairs)
+    }
+    rest = rest[rest["text"].isin(stating)].drop_duplicates("image_id")
+    return [
+        {"image_id": row.image_id, "caption_id": int(row.caption_id), "pair": "_".join(stating[row.text][0])}
+        | {"text": row.text}
+        for row in rest.itertuples()
+    ]
+
+
 def sizes_of(splits: pd.DataFrame) -> dict[str, Any]:
     """Return the number of images, and the size and fraction of each split."""
     sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
@@ -104,8 +129,9 @@ def make_splits(
     seed: int,
     dataset: str,
     composition: str,
+    contested: Collection[str] = (),
 ) -> Result:
-    """Return the splits, sorted by image_id, and counts for people.
+    """Return the splits, sorted by image_id, and counts for people; images of ``contested`` are in none.
 
     Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair goes to train
     (``moved_to_train``) and the next one of the seeded order takes its place.
@@ -114,7 +140,7 @@ def make_splits(
         UserError: train keeps less than a fifth of the images, or a test split would be empty.
     """
     where = f"{dataset}/{composition}"
-    images = sorted(set(image_ids))
+    images = sorted(set(image_ids).difference(contested))
     occurrences = of_ranked_words(pairs, ranking)
     held = holders(pairs, heldout)
     unseen = set(held["image_id"]) & set(images)
@@ -186,6 +212,7 @@ def divided_splits(
     seed: int,
     dataset: str,
     composition: str,
+    contested: Collection[str] = (),
 ) -> Result:
     """Return the splits of a division by divergence, sorted by image_id, and counts for people.
 
@@ -193,10 +220,10 @@ def divided_splits(
     should, more are drawn from train by ``draw_seen`` (``drawn_from_train``), which keeps every pair in train. Every
     pair of ranked words in test_seen is undisputed in train: an image of test without a held-out pair, but with one
     that train has only disputed or not at all (it is disputed here, or too rare to be ranked), is in no split
-    (``left_out``), like the ``unused`` ones.
+    (``left_out``), like the ``unused`` ones and those of ``contested``.
     """
     where = f"{dataset}/{composition}"
-    side = division.set_index("image_id")["side"].sort_index()
+    side = division.set_index("image_id")["side"].drop(list(contested)).sort_index()
     train, test = side.index[side == "train"], side.index[side == "test"]
     held = holders(pairs, heldout)
     unseen = test[test.isin(held["image_id"])]
@@ -240,11 +267,18 @@ def divided_splits(
 
 
 def main(step: MakeSplits) -> None:
-    captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id"])
+    captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
     images, heldout = captions["image_id"].unique(), read_heldout(step.heldout)
     pairs = read_table(step.pairs, PAIRS, columns=["image_id", "adjective", "noun", "relation"])
     ranking = read_table(step.ranking, RANKING)
-    common = pairs, ranking, heldout, step.test_seen, step.seed, step.dataset, step.composition
+    contested: list[dict[str, Any]] = []
+    if not step.published:
+        nouns = load_lexicon(step.nouns).forms if step.nouns else None
+        adjectives, compounds = load_lexicon(step.adjectives).forms, load_lexicon(step.compounds)
+        reader = reader_of(heldout, adjectives, nouns, compounds)
+        contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
+    out = [record["image_id"] for record in contested]
+    common = pairs, ranking, heldout, step.test_seen, step.seed, step.dataset, step.composition, out
     if step.published:
         splits, summary = published_splits(read_split(step.published), images, pairs, heldout, str(step.published))
     elif step.division:
@@ -254,6 +288,14 @@ def main(step: MakeSplits) -> None:
         splits, summary = divided_splits(division, *common)
     else:
         splits, summary = make_splits(images, *common)
+    summary["contested"] = contested
+    if contested:
+        first = contested[0]
+        summary["warnings"].append(
+            f"{len(contested)} images are in no split, because the order of words and the parse disagree whether a"
+            f" caption has a held-out pair (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are"
+            " many, add the nouns' other forms and compounds to a noun lexicon"
+        )
     captions_in = captions["image_id"].map(splits.set_index("image_id")["split"]).value_counts()
     summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
     write_table(splits, step.splits, SPLIT)

@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from workflow_scripts.core.step import Input, Key, Output, Seed, Step
-from workflow_scripts.split.config import Divergence, Draw, Draws, PerImage, PromptRule, TestSeen, Tolerance, TrainOn
+from workflow_scripts.split.config import Divergence, Draw, Draws, PerImage, PromptRule, TestSeen, TrainOn, Violations
+from workflow_scripts.text.lexicon import COMPOUNDS
 
 Captions = Annotated[Input, Field(description="captions.parquet")]
 Images = Annotated[Input, Field(description="images.parquet")]
@@ -18,6 +19,8 @@ Heldout = Annotated[Input, Field(description="heldout.json")]
 Splits = Annotated[Input, Field(description="splits.parquet")]
 Swapped = Annotated[Input, Field(description="swapped.parquet")]
 Adjectives = Annotated[Input, Field(description="the composition's lexicon (YAML)")]
+KnownNouns = Annotated[Input | None, Field(description="noun lexicon (YAML); without it only held-out nouns are known")]
+Compounds = Annotated[Input, Field(description="lexicon of compound nouns (YAML)")]
 
 
 class CompositionStep(Step):
@@ -78,6 +81,9 @@ class MakeSplits(CompositionStep):
     test_seen: Annotated[TestSeen, Key("split.test_seen")]
     published: Path | None = Field(None, description="take the images of this split.pkl instead of drawing")
     division: Input | None = Field(None, description="take the sides of this division.parquet instead of drawing")
+    adjectives: Adjectives
+    nouns: KnownNouns = None
+    compounds: Compounds = COMPOUNDS
     seed: Seed
     splits: Output = Field(description="splits.parquet")
     csv: Output = Field(description="the same as CSV")
@@ -93,6 +99,7 @@ class SwapAdjectives(CompositionStep):
     splits: Splits
     adjectives: Adjectives
     nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
+    compounds: Compounds = COMPOUNDS
     published: Path | None = Field(None, description="take the swapped captions of this data.pkl")
     seed: Seed
     swapped: Output = Field(description="swapped.parquet")
@@ -134,10 +141,11 @@ class Audit(CompositionStep):
     splits: Splits
     swapped: Swapped
     adjectives: Adjectives
-    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only held-out nouns are known")
+    nouns: KnownNouns = None
+    compounds: Compounds = COMPOUNDS
     reports: list[Input] = Field([], description="of a published split: summaries of the steps that read it (JSON)")
-    unused: Input | None = Field(None, description="of a division by divergence: splits.json, with the unused images")
-    published: Annotated[Tolerance | None, Key("split.published")] = None
+    unused: Input = Field(description="splits.json, with the images of no split")
+    violations: Annotated[Violations, Key("split.violations")] = "refuse"
     audit: Output = Field(description="audit.json")
 
 

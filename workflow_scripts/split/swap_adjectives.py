@@ -23,6 +23,7 @@ from workflow_scripts.core.published import read_data
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
 from workflow_scripts.split.published import take_swaps
+from workflow_scripts.split.reading import Reader, reader_of, swap_faults
 from workflow_scripts.split.steps import SwapAdjectives
 from workflow_scripts.split.wording import Caption, Mention, article, cased, contradiction, objection
 from workflow_scripts.text.lexicon import load_lexicon
@@ -174,6 +175,7 @@ def swap_adjectives(
     seed: int,
     dataset: str,
     composition: str,
+    reader: Reader | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the swapped captions, sorted by image and caption, and counts for people.
 
@@ -182,7 +184,9 @@ def swap_adjectives(
         pairs: occurrences of all adjectives; those of other captions are ignored.
         adjectives: surface forms of the composition's adjectives to canonical words.
         nouns: surface forms.
+        reader: a swap is not made if, by the order of words, it states another pair.
     """
+    held = set(map(split_pair, heldout))
     partners: dict[str, list[str]] = defaultdict(list)
     for adjective, noun in map(split_pair, sorted(heldout)):
         partners[noun].append(adjective)
@@ -192,6 +196,11 @@ def swap_adjectives(
     rows, offers = [], []
     for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
         candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
+        if reader:
+            clear = [c for c in candidates if not swap_faults(text, *apply(text, [c]), held, reader)]
+            if len(clear) < len(candidates):
+                reasons["order of words disagrees"] += len(candidates) - len(clear)
+            candidates = clear
         if candidates:
             rows.append((image, number, text))
             offers.append(candidates)
@@ -250,9 +259,10 @@ def main(step: SwapAdjectives) -> None:
         swapped, faults = take_swaps(published, all_captions, splits, pairs, adjectives, nouns)
         summary = counts_of(swapped, captions, heldout) | {"source": "published", "violations": faults}
     else:
+        reader = reader_of(heldout, adjectives, nouns, load_lexicon(step.compounds))
         known_nouns = nouns_of(captions, pairs).union(nouns or ())
         swapped, summary = swap_adjectives(
-            captions, pairs, heldout, adjectives, known_nouns, step.seed, step.dataset, step.composition
+            captions, pairs, heldout, adjectives, known_nouns, step.seed, step.dataset, step.composition, reader
         )
     write_table(swapped, step.swapped, SWAPPED)
     write_json(summary, step.summary)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_scripts.core.documents import decode, parse_yaml
 from workflow_scripts.core.errors import UserError
+
+
+# Compound nouns that are read as one noun whatever noun lexicon is used.
+COMPOUNDS = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "common.yaml"
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,23 @@ def load_lexicon(path: str | Path) -> Lexicon:
 def word_set(words: str) -> frozenset[str]:
     """Return the words of a list that is written as a sentence."""
     return frozenset(words.split())
+
+
+def plural(noun: str) -> str:
+    """Return the regular plural of a noun."""
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return noun + ("es" if re.search("(s|x|z|ch|sh)$", noun) else "s")
+
+
+def surface_forms(nouns: Mapping[str, str], compounds: Lexicon) -> dict[str, str]:
+    """Return the forms of nouns and of compounds to their canonical words.
+
+    A compound that ``nouns`` does not list is the noun that it ends with, if that is listed: with `slide` alone, a
+    `water slide` is a slide.
+    """
+    heads = {form: nouns.get(re.split("[ -]", form)[-1], word) for form, word in compounds.forms.items()}
+    return {**heads, **nouns}
 
 
 def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
