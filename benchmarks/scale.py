@@ -43,6 +43,7 @@ from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, IMAGES, MANIFEST,
 from workflow_scripts.dataset.sketch.captions import write_caption
 from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
 from workflow_scripts.dataset.sources.cub import read_captions
+from workflow_scripts.text.lexicon import COMPOUNDS
 from workflow_scripts.workflow.config import Config
 
 EACH = 10  # captions of an image
@@ -51,8 +52,15 @@ DATASET, COMPOSITION, GENERATOR = "scale", "color", "madeup"
 WIDTH = 512  # numbers of an embedding, as RN101's
 LOOK = 0.2  # seconds between two looks at a step's memory
 # Files of fields that are not tables, and inputs that these runs do not have.
-FILES = {"heldout": "heldout.json", "audit": "audit.json", "csv": "splits.csv", "jsonl": "prompts.jsonl"}
-ABSENT = ("division", "reports", "unused")
+FILES = {
+    "heldout": "heldout.json",
+    "audit": "audit.json",
+    "csv": "splits.csv",
+    "jsonl": "prompts.jsonl",
+    "unused": "make_splits.json",
+    "compounds": str(COMPOUNDS),
+}
+ABSENT = ("division", "reports")
 
 
 # measuring
@@ -183,7 +191,7 @@ def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[s
         "pairs.extract_pairs": words | {"adjectives": adjectives},
         "pairs.rank_pairs": words,
         "split.sample_heldout": {"adjectives": None, "nouns": None, "pairs": None},
-        "split.make_splits": {},
+        "split.make_splits": words,
         "split.swap_adjectives": words,
         "split.make_prompts": {},
         "split.audit": words,

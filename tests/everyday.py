@@ -78,7 +78,9 @@ def texts(number: int, seed: int = 0) -> list[str]:
 
 def captions(images: int, per_image: int = 1, seed: int = 0) -> pd.DataFrame:
     """Return captions.parquet's table: image_id, caption_id, class_id, text."""
-    rows = [(f"photo{i // per_image:05d}", i % per_image, text) for i, text in enumerate(texts(images * per_image, seed))]
+    rows = [
+        (f"photo{i // per_image:05d}", i % per_image, text) for i, text in enumerate(texts(images * per_image, seed))
+    ]
     table = pd.DataFrame(rows, columns=["image_id", "caption_id", "text"])
     table.insert(2, "class_id", pd.Series([None] * len(rows), dtype="str"))
     return table

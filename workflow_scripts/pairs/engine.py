@@ -35,7 +35,9 @@ class Extractor:
         compounds = compounds or load_lexicon(COMPOUNDS)
         self.nlp = load_language(model, "pairs.model")
         self.vocabulary = Vocabulary(self.nlp, adjectives, nouns, compounds)
-        lexicons = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns, compounds) if lexicon]
+        lexicons = [
+            [lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns, compounds) if lexicon
+        ]
         self.context = key(
             code_hash(*(f"workflow_scripts.{name}" for name in DECISIVE)),
             identity(model),

@@ -13,6 +13,7 @@ from workflow_scripts.pairs.words import (
     CARRIERS,
     CARRIERS_OF,
     CLOSED_CARRIERS,
+    COMPOUND,
     EDGED,
     PATTERNS,
     TONES,
@@ -178,7 +179,9 @@ def _heads(words: list[Word], nouns: list[int]) -> list[int]:
             if after.lower in VAGUE_NOUNS:
                 heads.append(n)
                 break
-        heads.append(n)
+        # After a compound, a noun that no lexicon lists is often a verb: `a red school bus stops`.
+        if not heads or words[n].group or words[heads[-1]].group != COMPOUND:
+            heads.append(n)
     return heads
 
 

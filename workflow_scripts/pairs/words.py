@@ -57,6 +57,8 @@ class Entry(NamedTuple):
     group: str
 
 
+# The group of compounds that the noun lexicon does not list.
+COMPOUND = "compound"
 # Transparent: `brown colored wings` are brown wings, a `small sized bird` is a small bird.
 TRANSPARENT = word_set("colored coloured sized size shaped looking toned hued shaded tinted appearing like ish")
 # After a color: the color of an edge or a tip, not of the whole.
@@ -86,6 +88,8 @@ SHADING_NOUNS = word_set(
     " mahogany midnight mustard navy neon ocean olive pitch powder rose royal ruby russet rust sand sea sky slate"
     " snow steel teal"
 )
+# Singulars that the tagger takes for plurals, and the lemmatizer for plurals of -man.
+MEN = word_set("stamen abdomen specimen omen regimen acumen")
 # Birds' eyebrows, which are tagged as adjectives.
 EYEBROWS = word_set("superciliary superciliaries supercilliary supercillary supercilary supercilium")
 # The whole bird: in `white belly bird` the belly is white.
@@ -134,9 +138,7 @@ class Vocabulary:
     Without a noun lexicon any noun counts, by its lemma. Compounds are nouns with any noun lexicon.
     """
 
-    def __init__(
-        self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon
-    ) -> None:
+    def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon) -> None:
         # A word in two lexicons is a user's error.
         merge([*adjectives, nouns] if nouns else adjectives)
         self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
@@ -147,16 +149,19 @@ class Vocabulary:
         self.labels: dict[tuple[str, str], str] = {}
         self.entries: dict[str, Entry] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
-        all_nouns = Lexicon("nouns", surface_forms(nouns.forms if nouns else {}, compounds))
-        lexicons = [*((lexicon, Part.ADJECTIVE) for lexicon in adjectives), (all_nouns, Part.NOUN)]
+        listed = nouns or Lexicon("nouns", {})
+        unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
+        lexicons = [(unlisted, Part.NOUN), *((lexicon, Part.ADJECTIVE) for lexicon in adjectives), (listed, Part.NOUN)]
+        entries: dict[tuple[str, ...], Entry] = {}
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
                 tokens = tuple(token.lower_ for token in nlp.make_doc(form))
-                entry = Entry(part, canonical, lexicon.name)
-                if len(tokens) == 1:
-                    self.entries[tokens[0]] = entry
-                else:
-                    self.phrases.setdefault(tokens[0], []).append((tokens, entry))
+                entries[tokens] = Entry(part, canonical, lexicon.name)
+        for tokens, entry in entries.items():
+            if len(tokens) == 1:
+                self.entries[tokens[0]] = entry
+            else:
+                self.phrases.setdefault(tokens[0], []).append((tokens, entry))
         for phrases in self.phrases.values():
             phrases.sort(key=lambda phrase: (-len(phrase[0]), phrase[0]))
 
@@ -273,7 +278,7 @@ class Vocabulary:
     def _lemma(self, token: Token) -> str:
         """Return a noun's lemma by the pipeline's lemmatizer, which is needed only for plurals."""
         lower = token.lower_
-        if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS"):
+        if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS") or lower in MEN:
             return lower
         if lower not in self.lemmas:
             token.pos_ = "NOUN"

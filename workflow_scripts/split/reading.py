@@ -67,9 +67,7 @@ class Reader:
         has_compounds: of nouns in a row only the last is one; the others modify it (`water slide`).
     """
 
-    def __init__(
-        self, adjectives: Mapping[str, str], nouns: Mapping[str, str], has_compounds: bool = False
-    ) -> None:
+    def __init__(self, adjectives: Mapping[str, str], nouns: Mapping[str, str], has_compounds: bool = False) -> None:
         self.has_compounds = has_compounds
         self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
         for kind, forms in (("noun", nouns), ("adjective", adjectives)):

@@ -10,7 +10,6 @@ from pathlib import Path
 from workflow_scripts.core.documents import decode, parse_yaml
 from workflow_scripts.core.errors import UserError
 
-
 # Compound nouns that are read as one noun whatever noun lexicon is used.
 COMPOUNDS = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "common.yaml"
 
