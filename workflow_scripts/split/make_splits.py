@@ -1,8 +1,11 @@
 """Divide the images, each with all its captions, into train, test_seen and test_unseen.
 
 Three ways: test_unseen is what holds a held-out pair, shared and disputed ones too, test_seen is drawn from the rest,
-and train is the remainder (an image of which only the order of words states a held-out pair is in no split); or a published division is taken as it is, and the audit reports what is wrong with it; or a
+and train is the remainder; or a published division is taken as it is, and the audit reports what is wrong with it; or a
 division by divergence is taken: of its test, what holds a held-out pair is test_unseen and the rest is test_seen.
+
+An image in which a held-out pair was not extracted, but is stated by the order of words, is in no split, unless the
+split is published.
 """
 
 from __future__ import annotations
@@ -292,9 +295,8 @@ def main(step: MakeSplits) -> None:
     if contested:
         first = contested[0]
         summary["warnings"].append(
-            f"{len(contested)} images are in no split, because the order of words and the parse disagree whether a"
-            f" caption has a held-out pair (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are"
-            " many, add the nouns' other forms and compounds to a noun lexicon"
+            f"{len(contested)} images are in no split: their word order states a held-out pair and the parse does not"
+            f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are many, use a noun lexicon"
         )
     captions_in = captions["image_id"].map(splits.set_index("image_id")["split"]).value_counts()
     summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
