@@ -28,8 +28,9 @@ class Screen:
         self.handler, self.folder, self.capsys = LogHandler(None, None), folder, capsys  # type: ignore[arg-type]
         self.handler.emit(record(event=LogEvent.RUN_INFO, stats={"total": 12, "all": 1}))
 
-    def start(self, number: int, rule: str, **wildcards: str) -> dict[str, Any]:
+    def start(self, number: int, rule: str, run: str = "", **wildcards: str) -> dict[str, Any]:
         log = f"{self.folder}/logs/score/{rule}.log"
+        rule = f"{run}_{rule}" if run else rule
         about = {"jobid": number, "rule_name": rule, "log": [log], "shellcmd": f"python {rule}"}
         self.handler.emit(record(event=LogEvent.JOB_INFO, wildcards=wildcards, **about))
         return about
@@ -57,10 +58,10 @@ def screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Screen:
 def test_the_error_of_a_step_is_last_and_has_its_log(screen: Screen) -> None:
     failed = screen.start(7, "score_images", composition="color", generator="mine")
     screen.fail(failed, f"{STAMP} ERROR violation: x\n{STAMP} ERROR error: a.png: bad; remove it (traceback: t.log)")
-    screen.start(8, "one_more")
+    screen.start(8, "one_more", run="birds")
     assert screen.shown() == [
         "[ 1 of 11] score: score images (color, mine)",
-        "[ 2 of 11] score: one more",
+        "[ 2 of 11] birds: score: one more",
         f"error: score: score images (color, mine): a.png: bad; remove it (log: {failed['log'][0]})",
     ]
 

@@ -15,6 +15,8 @@ from workflow_scripts.dataset.origins import Candidate
 
 # Bytes of a drawn image of 96 x 96 pixels, and of a caption in the tables.
 SKETCH, CAPTION = 4_000, 400
+# Bytes of all tables for a byte of the user's captions.
+TABLES = 5
 
 
 def has_images(config: Any) -> bool:
@@ -60,6 +62,7 @@ def _files(key: str, settings: Any, findings: Findings) -> list[str]:
         if path and (field, path) != ("classes", "number") and findings.exists(f"{key}.{field}", path):
             size = Path(path).stat().st_size if "://" not in path else 0
             about.append(f"{path} ({size_text(size)})")
+            findings.bytes += TABLES * size
             if "://" not in path and not size:
                 findings.error(f"{key}.{field}", f"{path}: empty file; give the file of captions")
     if settings.images is None:

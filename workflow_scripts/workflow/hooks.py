@@ -25,7 +25,8 @@ def begin(workflow: Any, values: dict[str, Any]) -> None:
     config = load_config(values)
     if UNDER_RUN not in os.environ:
         here = workflow.local_exec and not workflow.deployment_settings.deployment_method
-        errors = [error for each in (runs.values() or [config]) for error in check_config(each, here).errors]
+        of_runs = {f"runs.{name}: ": run for name, run in runs.items()} or {"": config}
+        errors = [f"{where}{error}" for where, run in of_runs.items() for error in check_config(run, here).errors]
         if errors:
             raise WorkflowError("\n".join(errors))
     _kept[:] = [Kept(workflow, {each.results for each in (config, *runs.values())})]

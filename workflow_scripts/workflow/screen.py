@@ -97,12 +97,15 @@ class LogHandler(LogHandlerBase):
 
 
 def step_name(fields: Mapping[str, Any]) -> str:
-    """Return the name of a step: ``score: score images (color, faithful)``."""
+    """Return the name of a step: ``score: score images (color, faithful)``; of several runs, after the run's."""
     log = " ".join(map(str, fields.get("log") or ()))
     stage = log.split("/logs/")[-1].split("/")[0] if "/logs/" in log else ""
     values = ", ".join(map(str, (fields.get("wildcards") or {}).values()))
-    name = fields["rule_name"].replace("_", " ")
-    return f"{stage + ': ' if stage else ''}{name}{f' ({values})' if values else ''}"
+    # The rules of a run have its name as a prefix; the log has the rule's own name.
+    rule = fields["rule_name"]
+    own = Path(log).name.split(".")[0]
+    run, name = (rule.removesuffix(f"_{own}"), own) if rule.endswith(f"_{own}") else ("", rule)
+    return f"{': '.join(filter(None, (run, stage, name.replace('_', ' '))))}{f' ({values})' if values else ''}"
 
 
 def logged_error(log: Path) -> str | None:
