@@ -10,6 +10,7 @@ rule train_judge:
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
         files=judge_files(),
+        accepted="<dataset>/{composition}/accepted.json",
     output:
         judge=directory("<dataset>/{composition}/judge"),
     log:

@@ -120,6 +120,7 @@ rule make_prompts:
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",
+        accepted="<dataset>/{composition}/accepted.json",
     output:
         prompts="<dataset>/{composition}/prompts.parquet",
         jsonl="<dataset>/{composition}/prompts.jsonl",
@@ -166,6 +167,26 @@ rule audit:
         "python -m {params.step} --log {log:q}"
 
 
+rule accept_split:
+    """Refuse a split in which the audit found violations, before anything is made of it."""
+    input:
+        audit="<dataset>/{composition}/audit.json",
+    output:
+        accepted="<dataset>/{composition}/accepted.json",
+    log:
+        "<logs>/split/{composition}/accept_split.log",
+    benchmark:
+        "<logs>/split/{composition}/accept_split.benchmark.tsv"
+    group:
+        "split"
+    conda:
+        "../envs/base.yaml"
+    params:
+        **step("split.accept_split", is_published=CONFIG.split.published is not None),
+    shell:
+        "python -m {params.step} --log {log:q}"
+
+
 rule export:
     """Write the published formats, and the train list for people who train generators."""
     input:
@@ -174,8 +195,7 @@ rule export:
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",
-        # Only an audited split is exported.
-        audit="<dataset>/{composition}/audit.json",
+        accepted="<dataset>/{composition}/accepted.json",
     output:
         folder=directory("<dataset>/{composition}/export"),
     log:

@@ -16,7 +16,8 @@ from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 
 FILES = {
     "adjectives": "color.yaml", "nouns": "nouns.yaml", "heldout": "heldout.json", "csv": "splits.csv",
-    "jsonl": "prompts.jsonl", "audit": "audit.json", "folder": "export", "unused": "splits.json",
+    "jsonl": "prompts.jsonl", "audit": "audit.json", "accepted": "accepted.json", "folder": "export",
+    "unused": "splits.json",
 }  # fmt: skip
 SUMMARIES = {"divide_images": "division", "make_splits": "splits", "swap_adjectives": "swapped",
              "make_prompts": "prompts"}  # fmt: skip
@@ -65,6 +66,7 @@ def run_all(folder: Path, **division: Any) -> Path:
     run("swap_adjectives", folder)
     run("make_prompts", folder)
     run("audit", folder)
+    run("accept_split", folder)
     run("export", folder)
     return folder
 

@@ -216,16 +216,19 @@ def stated_in_train(folder: Path) -> None:
     (folder / "color.yaml").write_text("red: []\nblue: []\n")
 
 
-def test_the_step_writes_its_findings_and_fails(tmp_path: Path) -> None:
+def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) -> None:
     stated_in_train(tmp_path)
+    run("audit", tmp_path, nouns=None)
     with pytest.raises(UserError, match=r"^d/color: 1 audit violations, listed in .*red_wing.*text red wings.*rerun"):
-        run("audit", tmp_path, nouns=None)
+        run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["violations"][0]["pair"] == "red_wing"
+    assert not (tmp_path / "accepted.json").exists()
 
 
 def test_violations_of_a_drawn_split_can_be_counted(tmp_path: Path) -> None:
     stated_in_train(tmp_path)
     run("audit", tmp_path, nouns=None, violations="count")
+    run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["counts"]["violations"] == 1
 
 

@@ -27,6 +27,7 @@ def take(folder: Path, violations: str = "refuse", data: bool = True) -> None:
     run("swap_adjectives", folder, published=folder / "export" / "data.pkl" if data else None)
     reports = [folder / f"{name}.json" for name in ("heldout", "splits", "swapped")]
     run("audit", folder, reports=reports, violations=violations)
+    run("accept_split", folder, is_published=True)
 
 
 def test_our_own_files_come_back(tmp_path: Path) -> None:

@@ -61,6 +61,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_chain(tmp_path_factory.mktemp("chain"))
 
 
+def test_nothing_is_made_of_a_split_before_it_is_accepted() -> None:
+    planned = jobs(ROOT / "config.yaml")
+    reading = {job.rule for job in planned if any(path.endswith("/color/accepted.json") for path in job.inputs)}
+    assert reading == {"export", "make_prompts", "train_judge"}
+    # The audit's own job does not fail: Snakemake deletes the outputs of one that does.
+    (accepting,) = {job.inputs for job in planned if job.rule == "accept_split" and "/color/" in job.outputs[0]}
+    assert [Path(path).name for path in accepting] == ["audit.json"]
+
+
 def test_the_chain_ends_in_the_table_and_the_page(made: Path) -> None:
     files = {name for name, _ in digests_of(made / "results")}
     assert {"table.csv", "comparisons.csv", "report.html", "sketch/color/audit.json"} <= files

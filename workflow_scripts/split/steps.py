@@ -133,7 +133,7 @@ class MakePrompts(CompositionStep):
 class Audit(CompositionStep):
     """Re-establish what the splits promise, from words and the lexicons' surface forms alone.
 
-    A violation ends the step with an error, once audit.json is written; suspicions are listed for people to read.
+    Violations and suspicions are listed; ``accept_split`` refuses a split with violations.
     """
 
     captions: Captions
@@ -147,6 +147,14 @@ class Audit(CompositionStep):
     unused: Input = Field(description="splits.json, with the images of no split")
     violations: Annotated[Violations, Key("split.violations")] = "refuse"
     audit: Output = Field(description="audit.json")
+
+
+class AcceptSplit(CompositionStep):
+    """Refuse a split in which the audit found violations, unless split.violations is count."""
+
+    audit: Input = Field(description="audit.json")
+    is_published: bool = Field(False, description="the split is others', so that its faults cannot be mended here")
+    accepted: Output = Field(description="written only for an accepted split (JSON)")
 
 
 class Export(Step):
