@@ -77,7 +77,7 @@ def test_a_wrong_path_names_the_closest(tmp_path: Path, monkeypatch: pytest.Monk
         f"data/caption.csv: no such file in {tmp_path}; did you mean data/captions.csv?"
     )
     assert no_such("dat/captions.csv").endswith("did you mean data?")
-    assert no_such("x/y.csv") == f"x/y.csv: no such file in {tmp_path}; correct the path"
+    assert no_such("x/y.csv") == f"x/y.csv: no such file in {tmp_path}; x does not exist either; correct the path"
     assert no_such("data") == "data: is a folder; give the path of a file"
     assert no_such("data/captions.csv", "folder").startswith("data/captions.csv: no such folder")
 

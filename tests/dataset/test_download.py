@@ -239,7 +239,7 @@ def test_local_files(tmp_path: Path) -> None:
     assert path.exists()
     for address, message in [
         (str(tmp_path / "none"), "no such file"),
-        (str(tmp_path), "no such file"),
+        (str(tmp_path), "is a folder"),
         ("file://data/x", "three slashes"),
         ("ftp://host/x", "unknown kind of address"),
     ]:

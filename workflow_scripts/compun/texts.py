@@ -240,8 +240,8 @@ def _read_mapping(path: Path) -> dict[str, Any] | None:
 
     try:
         content = json.loads(decode(path), object_pairs_hook=once)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not JSON ({error}); correct it") from None
     if isinstance(content, list):
         return None
     if not isinstance(content, dict):

@@ -6,7 +6,6 @@ content, because every run begins with it.
 
 from __future__ import annotations
 
-import difflib
 import os
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.pictures import SUFFIXES
 
@@ -59,13 +59,7 @@ class Findings:
         if not right and place.exists():
             self.error(key, f"{path}: not a {kind}; give the path of a {kind}")
         elif not right:
-            missing = next(p for p in (*reversed(place.parents), place) if not p.exists())
-            similar = difflib.get_close_matches(missing.name, os.listdir(missing.parent), n=1) if missing.name else []
-            if similar:
-                hint = f"did you mean {missing.parent / similar[0]}?"
-            else:
-                hint = "correct the path" if missing == place else f"{missing} does not exist either; correct the path"
-            self.error(key, f"{path}: no such {kind}; {hint}")
+            self.error(key, no_such(path, kind))
         elif not os.access(place, os.R_OK):
             right = False
             self.error(key, f"{path}: not readable; fix its permissions")

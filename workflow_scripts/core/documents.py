@@ -32,7 +32,8 @@ def no_such(path: str | Path, what: str = "file") -> str:
     except OSError:  # not readable
         existing = []
     closest = difflib.get_close_matches(missing.name, existing, 1)
-    hint = f"did you mean {missing.with_name(closest[0])}?" if closest else "correct the path"
+    other = "" if missing == path else f"{missing} does not exist either; "
+    hint = f"did you mean {missing.with_name(closest[0])}?" if closest else f"{other}correct the path"
     return f"{path}: no such {what}{origin}; {hint}"
 
 

@@ -23,6 +23,7 @@ from filelock import FileLock
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.digests import record, record_file
 from workflow_scripts.core.disk import check_space, size_text
+from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import room_for, write_json
 from workflow_scripts.core.progress import Progress
@@ -88,7 +89,7 @@ def fetch(
     if not is_remote(address):
         path = local_path(address)
         if not path.is_file():
-            raise UserError(f"{address}: no such file; correct the path")
+            raise UserError(no_such(path))
         check_sha256(path, sha256, address, remedy)
         return path
     if urlsplit(address).scheme not in ("http", "https"):

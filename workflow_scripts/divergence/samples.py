@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeGuard
 import numpy as np
 from scipy import sparse
 
+from workflow_scripts.core.documents import parse_json
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.progress import track
 from workflow_scripts.divergence.weights import heaviest, occurrence_weights
@@ -171,10 +172,10 @@ class _Reader:
 
     def _record(self, line: bytes) -> dict[str, Any]:
         try:
-            record = json.loads(line.decode("utf-8-sig"))
+            record = parse_json(line.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             self.fail(f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8")
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             self.fail(f"not JSON ({error}); each line must be one object" if line.strip() else "empty line; remove it")
         if not isinstance(record, dict):
             self.fail("expected an object with 'atoms' and 'compounds'")

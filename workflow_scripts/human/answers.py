@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.core.documents import decode
+from workflow_scripts.core.documents import decode, parse_json
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.records import read_records
 from workflow_scripts.human.tasks import ALL_KINDS
@@ -75,7 +74,7 @@ def _site_choice(row: Mapping[str, Any]) -> str | None:
     chosen = [v for v in SITE_VALUES if str(row.get(f"Answer.choice.{v}") or "").lower() == "true"]
     if not chosen and row.get("Answer.taskAnswers"):
         try:
-            (form,) = json.loads(row["Answer.taskAnswers"])
+            (form,) = parse_json(row["Answer.taskAnswers"])
             values = form["choice"]
             chosen = [values] if isinstance(values, str) else [v for v, on in values.items() if on is True]
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -100,8 +99,8 @@ def _site_rows(path: Path) -> Rows:
 def _exported_tasks(path: Path) -> list[Any] | None:
     """Return the tasks of a Label Studio export; None if the file is something else."""
     try:
-        content = json.loads(decode(path)) if path.is_file() else None
-    except (ValueError, RecursionError):
+        content = parse_json(decode(path)) if path.is_file() else None
+    except ValueError:
         return None
     keys = {key for row in content if isinstance(row, dict) for key in row} if isinstance(content, list) else set()
     if "annotation_id" in keys:

@@ -27,7 +27,7 @@ import pyarrow as arrow
 import pyarrow.parquet as pq
 
 from workflow_scripts.core import limits
-from workflow_scripts.core.documents import json_items
+from workflow_scripts.core.documents import json_items, no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
@@ -77,7 +77,7 @@ def folder_of(source: Path, images: Path | None) -> Path:
     if images is None or source_files(source)[0].suffix == ".tar":
         return folder
     if not images.is_dir():
-        raise UserError(f"{images}: no such folder of images")
+        raise UserError(no_such(images, "folder of images"))
     return images
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.published import read_data
@@ -74,7 +75,7 @@ def read_classes(path: Path) -> dict[str, str]:
     try:
         lines = path.read_bytes().decode("utf-8-sig").splitlines()
     except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file of classes; set dataset.published.classes to number or null") from error
+        raise UserError(f"{no_such(path)}; or set dataset.published.classes to number or null") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     classes: dict[str, str] = {}

@@ -28,6 +28,7 @@ from pydantic import Field
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.disk import check_space
+from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import safe_id
@@ -205,7 +206,7 @@ def find(places: dict[str | None, Path], home: str) -> Found:
     result = Found()
     for split, place in places.items():
         if not place.exists():
-            raise UserError(f"{place}: no such folder or manifest of images; correct the path")
+            raise UserError(no_such(place, "folder or manifest of images"))
         found = files_of_manifest(place) if place.is_file() else files_of_folder(place, home)
         # In a split's own place, files of other splits are skipped.
         files = {key: file for key, file in found.files.items() if split is None or key[0] in (None, split)}
