@@ -33,19 +33,17 @@ def test_the_defaults_are_open_clips() -> None:
 
 
 @pytest.mark.parametrize("by", ["bicubic", "bilinear"])
-@pytest.mark.parametrize("mode", ["shortest", "squash"])
-def test_resizing_is_torchvisions(mode: str, by: str) -> None:
+def test_resizing_is_torchvisions(by: str) -> None:
     open_clip()
     from torchvision.transforms.v2 import InterpolationMode
     from torchvision.transforms.v2 import functional as vision
 
-    for n, height, width in [(1, 90, 130), (3, 130, 90), (2, 64, 64), (1, 33, 57), (5, 300, 20), (2, 20, 301)]:
+    for n, height, width in [(1, 90, 130), (3, 130, 90), (2, 64, 64), (1, 33, 57), (5, 39, 20), (2, 20, 301)]:
         images = np.random.default_rng(0).integers(0, 256, (n, height, width, 3), dtype=np.uint8)
-        for size in (64, 7, *([(40, 64)] if mode == "squash" else [])):
-            ours = preprocess(size, resize_mode=mode, interpolation=by)
-            to = list(ours.size) if mode == "squash" else [ours.size[0]]
+        for size in (64, 7):
+            ours = preprocess(size, interpolation=by)
             theirs = vision.resize(
-                torch.from_numpy(images).permute(0, 3, 1, 2), to, InterpolationMode(by), antialias=True
+                torch.from_numpy(images).permute(0, 3, 1, 2), [size], InterpolationMode(by), antialias=True
             )
             theirs = vision.center_crop(theirs, list(ours.size)).permute(0, 2, 3, 1)
             np.testing.assert_array_equal(ours._fit(images), theirs.numpy())
@@ -74,6 +72,28 @@ def test_pixels_are_open_clips(tmp_path: Path, size: int | tuple[int, int], mode
     std = torch.tensor(ours.cfg["std"]).view(3, 1, 1)
     off = (ours.floats(read, torch.device("cpu"))[0] - theirs).abs() * 255 * std
     assert off.max() < 1.001 and (off > 0.01).float().mean() < 0.03
+
+
+@pytest.mark.parametrize("by", ["bicubic", "bilinear"])
+@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
+def test_every_size_is_fitted_as_by_open_clip(mode: str, by: str) -> None:
+    """To the byte, except for the fast path, whose rounding differs; noise has the largest differences."""
+    library, draw = open_clip().transform, np.random.default_rng(0)
+    for size in (32, 31, (24, 40)):
+        ours = preprocess(size, resize_mode=mode, interpolation=by)
+        transform = library.image_transform_v2(library.PreprocessCfg(**ours.cfg), is_train=False)
+        for height, width in draw.integers(8, 200, (20, 2)).tolist():
+            image = draw.integers(0, 256, (height, width, 3), dtype=np.uint8)
+            theirs = library.Compose(transform.transforms[:-2])(Image.fromarray(image))
+            off = np.abs(ours._fit(image[None])[0].astype(int) - np.asarray(theirs))
+            fast = mode == "shortest" and size in (32, 31)
+            assert off.max() <= (2 if fast else 0) and off.mean() < 0.05, (size, height, width)
+
+
+def test_a_line_cannot_be_fitted(tmp_path: Path) -> None:
+    Image.new("RGB", (300, 1)).save(tmp_path / "line.png")
+    with pytest.raises(UserError, match=r"line\.png: 300 x 1 pixels cannot be resized \(.*\); replace or remove it"):
+        preprocess(16, resize_mode="longest").read([(tmp_path / "line.png", None)])
 
 
 def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import socket
@@ -26,6 +27,8 @@ from workflow_scripts.core import hub
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.workflow.config import load_config
+from workflow_scripts.workflow.prefetch import needs
 
 from .conftest import OPENAI, SIGLIP, VIT, clip_folder
 
@@ -134,6 +137,40 @@ def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: P
     for settings in ({"model": "hf-hub:somebody/tiny"}, {"model": "hf-hub:no/body"}, {"model": "RN50"}):
         (said, *_) = errors(**settings)
         assert said.startswith("judge.") and "not downloaded yet" in said and "make prefetch" in said
+
+
+def test_a_flipped_bit_in_cached_weights_is_found(cache: Path) -> None:
+    """In the Hub's cache large files are links to files named by their SHA-256."""
+    weights = cache / "open_clip_model.safetensors"
+    content = bytearray(weights.read_bytes())
+    blob = cache / hashlib.sha256(content).hexdigest()
+    weights.rename(blob)
+    weights.symlink_to(blob)
+    assert find_source(ModelConfig(model="hf-hub:somebody/tiny")).weights == weights
+    content[len(content) // 2] ^= 1
+    blob.write_bytes(content)
+    said = refused(model="hf-hub:somebody/tiny")
+    assert said.startswith(f"{weights}: damaged, its SHA-256 is not") and f"delete {blob} and run" in said
+
+
+def test_everything_is_fetched_in_advance(cache: Path) -> None:
+    """For judge, specs and compun."""
+    model = {"model": "hf-hub:somebody/tiny", "epochs": 0}
+    asked = {"compounds": {}, "models": [{"open_clip": "hf-hub:somebody/tiny"}, {"open_clip": "hf-hub:no/body"}]}
+    config = load_config({"judge": model, "specs": {"base": model}, "compun": asked})
+    got, lacking = {}, []
+    for need in needs(config):
+        if ".model" in need.key and need.key != "pairs.model":
+            try:
+                got[need.key] = need.get()
+            except UserError as error:
+                lacking.append(need.key)
+                assert str(error).startswith("no/body: open_clip_config.json: not downloaded yet")
+    weights = cache / "open_clip_model.safetensors"
+    assert [key for key, place in got.items() if place == weights] == [
+        "judge.model", "specs.base.model", "compun.models: hf-hub:somebody/tiny.model"
+    ]  # fmt: skip
+    assert len(lacking) == 2
 
 
 @pytest.fixture

@@ -68,7 +68,8 @@ def folder_weights(folder: Path) -> Path:
 
 def folder_files(folder: Path) -> list[Path]:
     """Return the files of an open_clip folder that decide an embedding: settings, weights, tokenizer."""
-    return [folder_weights(folder), *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
+    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()][:1]
+    return [*weights, *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
 
 
 class Tower(Section):

@@ -92,7 +92,9 @@ class Preprocess:
     """open_clip's evaluation preprocessing in two halves: files to pixels, once, and pixels to floats, each time.
 
     open_clip resizes each image by Pillow. torch does the same with many at once, ten times as fast for small ones; a
-    few bytes differ by 1 (one in 50,000 of sketches, one in 70 of noise).
+    few bytes differ by 1, seldom by 2 (one in 50,000 of sketches, one in 70 of noise). It is used for ``shortest`` to a
+    square alone: where the sides are scaled differently, or a tall image shrinks, torch resizes them in another order
+    than Pillow, and bytes of noise would differ by up to 22.
 
     Args:
         cfg: open_clip's ``preprocess_cfg``.
@@ -123,7 +125,14 @@ class Preprocess:
                 if buffer.shape[1:] != shape:
                     buffer = np.empty((FITTED_AT_ONCE, *shape), np.uint8)
                 # An image decoded into the buffer lies in its place or after it: none is overwritten before its turn.
-                batch[rows] = self._fit(np.stack([images[row] for row in rows], out=buffer[: len(rows)]))
+                try:
+                    batch[rows] = self._fit(np.stack([images[row] for row in rows], out=buffer[: len(rows)]))
+                except ValueError as error:  # one side would have no pixels left
+                    image = chosen[rows[0]][0]
+                    name = image.name if isinstance(image, Content) else image
+                    raise UserError(
+                        f"{name}: {shape[1]} x {shape[0]} pixels cannot be resized ({error}); replace or remove it"
+                    ) from error
         return result
 
     def _decode(self, image: Path | Content, box: Box | None, buffer: np.ndarray) -> np.ndarray:
@@ -150,17 +159,15 @@ class Preprocess:
         """Resize and crop images of one size, (n, height, width, 3), to ``size``."""
         height, width = images.shape[1:3]
         by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip has these two
-        if self.cfg["resize_mode"] == "squash":
-            to = self.size
-        elif self.cfg["resize_mode"] == "shortest" and self.size[0] == self.size[1]:
-            long = int(self.size[0] * max(height, width) / min(height, width))
-            to = (self.size[0], long) if height <= width else (long, self.size[0])
-        else:
+        same_order = height < 2 * width or width <= self.size[1]
+        if self.cfg["resize_mode"] != "shortest" or self.size[0] != self.size[1] or not same_order:
             # open_clip's steps except for the last two, which make a tensor and normalize it.
             transform = open_clip().transform
             steps = transform.image_transform_v2(transform.PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
             fitted = (reduce(lambda image, step: step(image), steps, Image.fromarray(image)) for image in images)
             return np.stack([np.asarray(image) for image in fitted])
+        long = int(self.size[0] * max(height, width) / min(height, width))
+        to = (self.size[0], long) if height <= width else (long, self.size[0])
         pixels = resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by)
         top, left = round((to[0] - self.size[0]) / 2), round((to[1] - self.size[1]) / 2)
         return pixels[..., top : top + self.size[0], left : left + self.size[1]].permute(0, 2, 3, 1).numpy()

@@ -5,6 +5,8 @@ Left to themselves, these libraries wait and try again for minutes where there i
 
 from __future__ import annotations
 
+import hashlib
+import re
 import textwrap
 import urllib.error
 import urllib.request
@@ -85,6 +87,7 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
     if cached := _cached(model, names, revision):
+        _check_blob(cached)
         return cached
     with hub(f"{model}: {names[0]}", remedy):
         for name in names:
@@ -94,6 +97,15 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
             except RemoteEntryNotFoundError:
                 continue
     raise UserError(f"{model}: has no {' or '.join(names)} on the Hub; choose a model in open_clip's format")
+
+
+def _check_blob(file: Path) -> None:
+    """Raise UserError if a cached file is damaged: the Hub's large files are links to one named by its SHA-256."""
+    blob = file.resolve()
+    if re.fullmatch("[0-9a-f]{64}", blob.name):
+        with blob.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() != blob.name:
+                raise UserError(f"{file}: damaged, its SHA-256 is not {blob.name}; delete {blob} and {REMEDY}")
 
 
 def check_hub_file(model: str, names: Sequence[str]) -> None:
