@@ -38,6 +38,9 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
     ({"compun": {"models": MODELS}}, ["compun.models: mine", "unknown model 'RN51'"]),
     ({"score": {"fid": {"weights": "no.pth"}}}, ["score.fid.weights: no.pth"]),
+    ({"judge": {"model": "sketch", "pretrained": "x" * 300 + ".pt"}}, ["judge.pretrained: xxx", "File name too long"]),
+    ({"judge": {"model": "x" * 300}}, ["judge.model: unknown model 'xxx"]),
+    ({"judge": {"model": "sketch", "pretrained": "a\nb.pt"}}, ["judge.pretrained: a\\nb.pt: no such file"]),
     ({"cache": "README.md"}, ["cache: README.md: not writable (not a directory)"]),
 ]  # fmt: skip
 SMALL_JUDGE = {"judge": {"model": "sketch"}}

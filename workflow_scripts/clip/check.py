@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -78,4 +79,4 @@ def open_clip_models() -> set[str]:
 
 
 def _is_path(weights: str) -> bool:
-    return "/" in weights or weights.endswith(WEIGHTS) or Path(weights).exists()
+    return "/" in weights or weights.endswith(WEIGHTS) or os.path.exists(weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -36,7 +37,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 def model_file(model: str) -> Path | None:
     """Return the model config of a path, or of a name in ``models/``; None for any other model."""
     path = Path(model) if model.endswith(".json") else MODELS / f"{model}.json"
-    return path if path.is_file() else None
+    return path if os.path.isfile(path) else None  # Path.is_file fails if a name is too long
 
 
 def has_weights(model: str) -> bool:
@@ -146,11 +147,11 @@ class ModelConfig(Section):
         """Return the files, outside installed packages, that decide the initial weights."""
         tower = [self.tower.weights, self.tower.rename] if self.tower else []
         paths = [model_file(self.model), *(Path(name) for name in (self.pretrained, *tower) if name)]
-        if self.pretrained and Path(self.pretrained).is_file():
+        if self.pretrained and os.path.isfile(self.pretrained):
             paths += [Path(self.pretrained).with_name(name) for name in BESIDE]
         if self.model.startswith(FOLDER):
             paths += folder_files(Path(self.model.removeprefix(FOLDER)))
-        return list(dict.fromkeys(_relative(path) for path in paths if path is not None and path.is_file()))
+        return list(dict.fromkeys(_relative(path) for path in paths if path is not None and os.path.isfile(path)))
 
 
 def _relative(path: Path) -> str:

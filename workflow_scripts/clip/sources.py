@@ -171,7 +171,7 @@ def _own_weights(name: str, settings: Path) -> Path:
 def find_pretrained(model: str, pretrained: str, model_cfg: Mapping[str, Any]) -> tuple[Path, dict[str, Any]]:
     """Return the file of ``pretrained`` and what is known of its training: quick_gelu, mean, std as in open_clip."""
     path = Path(pretrained)
-    if path.is_file():
+    if os.path.isfile(path):
         return path, _known(model, path, model_cfg)
     library = open_clip()
     tag = library.get_pretrained_cfg(model, pretrained)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from workflow_scripts.clip.check import check_model
-from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.core.checks import Findings
 
 
@@ -29,7 +27,7 @@ def check(config: Any, findings: Findings) -> None:
         if model.judge:
             findings.exists(key, model.judge, "folder")
         elif model.open_clip:
-            check_model(key, ModelConfig(model=model.open_clip, pretrained=model.pretrained), findings)
+            check_model(key, model.judge_config(), findings)
     models = ["two small CLIPs"] * (compun.compounds is None) + [model.title for model in compun.models]
     compounds = "your own or the benchmark's" if compun.compounds else "drawn"
     findings.plan.append(("compound nouns", f"{compounds}; models: {', '.join(models)}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pydantic import Field, model_validator
@@ -50,9 +51,9 @@ class NamedModel(Section):
             return self.name
         named = (self.judge or self.open_clip or self.transformers, self.pretrained)
         parts = [part.removeprefix(FOLDER) for part in named if part]
-        return " ".join(Path(part).name if Path(part).exists() else part for part in parts)
+        return " ".join(Path(part).name if os.path.exists(part) else part for part in parts)
 
     def places(self) -> list[Path]:
         """Return the local files and folders that it names."""
         names = (self.judge, self.open_clip, self.pretrained, self.transformers)
-        return [path for path in (Path(name.removeprefix(FOLDER)) for name in names if name) if path.exists()]
+        return [path for path in (Path(name.removeprefix(FOLDER)) for name in names if name) if os.path.exists(path)]

@@ -34,7 +34,7 @@ class Findings:
     here: bool = True  # whether steps run on this machine, in this environment
 
     def error(self, key: str, message: str) -> None:
-        self.errors.append(f"{key}: {message}")
+        self.errors.append(f"{key}: {message}".replace("\n", "\\n"))  # a line each
 
     def warn(self, key: str, message: str) -> None:
         self.warnings.append(f"{key}: {message}")
@@ -55,7 +55,11 @@ class Findings:
         if "://" in str(path):
             return True
         place = Path(path)
-        right = {"file": place.is_file, "folder": place.is_dir}.get(kind, place.exists)()
+        try:
+            right = {"file": place.is_file, "folder": place.is_dir}.get(kind, place.exists)()
+        except OSError as error:  # a name that is too long
+            self.error(key, f"{str(path)[:80]}: {error.strerror}; correct the path")
+            return False
         if not right and place.exists():
             self.error(key, f"{path}: not a {kind}; give the path of a {kind}")
         elif not right:

