@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from workflow_scripts.clip.check import check_model
@@ -37,5 +38,5 @@ def check(config: Any, findings: Findings) -> None:
 def _check_images(images: str | list[str], findings: Findings) -> None:
     """Check that one of the places of the images exists, if none is an address or the benchmark's own."""
     places = [images] if isinstance(images, str) else images
-    if not any(place == "compun" or "://" in place or Path(place).exists() for place in places):
+    if not any(place == "compun" or "://" in place or os.path.exists(place) for place in places):
         findings.exists("compun.compounds.images", places[0], "folder or archive")
