@@ -9,6 +9,8 @@ rule train_judge:
         images="<dataset>/images.parquet",
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
+        # Only for the order: what the splits can measure is printed before training.
+        widths=ancient("<dataset>/{composition}/widths.json"),
         files=judge_files(),
         accepted="<dataset>/{composition}/accepted.json",
     output:

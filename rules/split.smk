@@ -31,10 +31,10 @@ rule sample_heldout:
     """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
-        pairs=branch(by_divergence(), then=pairs_table),
+        pairs=branch(by_divergence() or CONFIG.split.heldout.pairs, then=pairs_table),
         division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
-        adjectives=branch(CONFIG.split.published, then=adjective_lexicons),
-        nouns=branch(CONFIG.split.published, then=noun_lexicon),
+        adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=adjective_lexicons),
+        nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=noun_lexicon),
     output:
         heldout="<dataset>/{composition}/heldout.json",
     log:
@@ -135,6 +135,27 @@ rule make_prompts:
         "../envs/base.yaml"
     params:
         **step("split.make_prompts"),
+    shell:
+        "python -m {params.step} --log {log:q}"
+
+
+rule estimate_widths:
+    """Estimate, before training, how wide the intervals of each test split will be, and warn."""
+    input:
+        prompts="<dataset>/{composition}/prompts.parquet",
+        heldout="<dataset>/{composition}/heldout.json",
+    output:
+        widths="<dataset>/{composition}/widths.json",
+    log:
+        "<logs>/split/{composition}/estimate_widths.log",
+    benchmark:
+        "<logs>/split/{composition}/estimate_widths.benchmark.tsv"
+    group:
+        "split"
+    conda:
+        "../envs/base.yaml"
+    params:
+        **step("split.estimate_widths"),
     shell:
         "python -m {params.step} --log {log:q}"
 

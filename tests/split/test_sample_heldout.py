@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.split.stage import inputs, run
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, split_pair
-from workflow_scripts.core.tables import RANKING
+from workflow_scripts.core.io import read_json, read_table, write_table
+from workflow_scripts.core.tables import PAIRS, RANKING, SPLIT
 from workflow_scripts.split.config import Draw
 from workflow_scripts.split.sample_heldout import check_listed, n_heldout, sample_heldout
+from workflow_scripts.text.lexicon import Lexicon
 
 
 def ranking(n: int) -> pd.DataFrame:
     rows = [(f"a{i}", f"n{i}", n + 1 - i, n + 1 - i, i, 100 * (i - 0.5) / n) for i in range(1, n + 1)]
     return pd.DataFrame(rows, columns=list(RANKING.columns))
+
+
+LEXICONS = tuple(
+    Lexicon(name, {f"{name[0]}{i}": f"{name[0]}{i}" for i in range(30)}) for name in ("adjectives", "nouns")
+)
+# Two pairs occur that are not ranked.
+COUNTS = pd.DataFrame({"count": [3, 2], "images": [2, 1]}, index=["a1_n2", "a2_n1"])
 
 
 def test_half_rounds_up() -> None:
@@ -59,7 +70,8 @@ def test_every_pair_of_the_window_can_be_drawn() -> None:
     [
         (4, Draw(), "10% of 4 ranked pairs is less than one pair"),
         (20, Draw(fraction=0.6), "12 pairs must be held out, but only 10 of 20"),
-        (20, ["a3_n33"], "'a3_n33' is not among the 20 ranked pairs of d/color; did you mean a3_n3"),
+        (20, ["a3_n33"], "d/color: 'a3_n33': lexicon nouns has no 'n33'; did you mean a3_n3"),
+        (20, ["a3_n4"], "'a3_n4' occurs in no caption of d/color; remove it"),
         (20, ["a3_n3", "a3_n3"], "duplicate entry 'a3_n3'; remove one"),
         (2, ["a1_n1", "a2_n2"], "all 2 ranked pairs are held out"),
     ],
@@ -69,9 +81,43 @@ def test_what_cannot_be_held_out(n: int, choice: Draw | list[str], message: str)
         if isinstance(choice, Draw):
             sample_heldout(ranking(n), choice, 0, "d", "color")
         else:
-            check_listed(ranking(n), choice, "d", "color")
+            check_listed(ranking(n), COUNTS, choice, *LEXICONS, "d/color")
 
 
-def test_listed_pairs_are_sorted_and_names_go_both_ways() -> None:
-    assert check_listed(ranking(20), ["a7_n7", "a3_n3"], "d", "color") == ["a3_n3", "a7_n7"]
+def test_listed_pairs_are_sorted_ranked_or_not_and_names_go_both_ways() -> None:
+    listed = ["a7_n7", "a2_n1", "a3_n3"]
+    assert check_listed(ranking(20), COUNTS, listed, *LEXICONS, "d/color") == sorted(listed)
     assert split_pair("black_eye ring") == ("black", "eye ring")
+
+
+def test_an_unranked_pair_is_held_out_with_a_notice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = inputs(tmp_path / "d")
+    file = folder / "ranking.parquet"
+    table = read_table(file, RANKING)
+    unranked, ranked = pair_names(table).iloc[[-1, 0]]
+    write_table(table.iloc[:-1], file, RANKING)
+    with caplog.at_level("INFO"):
+        run("sample_heldout", folder, listed=[ranked, unranked])
+    summary = read_json(folder / "heldout.json")
+    assert summary["not_ranked"] == [unranked] and summary["occurrences"][unranked] == table["count"].iloc[-1]
+    assert f"1 held-out pairs are not ranked: {unranked} ({table['count'].iloc[-1]} occurrences)" in caplog.text
+    for step in ("make_splits", "swap_adjectives", "make_prompts", "audit"):
+        run(step, folder)
+    pairs = read_table(folder / "pairs.parquet", PAIRS)
+    split = pairs["image_id"].map(read_table(folder / "splits.parquet", SPLIT).set_index("image_id")["split"])
+    assert set(split[pair_names(pairs) == unranked]) == {"test_unseen"}
+    assert read_json(folder / "audit.json")["counts"]["violations"] == 0
+
+
+@given(st.integers(5, 100), st.integers(1, 8), st.integers(0, 10**6))
+def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
+    """The drawn pairs are of the half of the window whose nouns occur most with other adjectives."""
+    table = ranking(n).assign(noun=[f"n{i % nouns}" for i in range(n)])
+    draw = Draw(prefer="swappable")
+    drawn = sample_heldout(table, draw, seed, "d", "color")
+    assert drawn == sample_heldout(table.sample(frac=1, random_state=1), draw, seed, "d", "color")
+    window = table[table["percentile"].between(25, 75)]
+    total = table.groupby("noun")["count"].sum()
+    supply = dict(zip(pair_names(window), window["noun"].map(total) - window["count"], strict=True))
+    better = [pair for pair in supply if supply[pair] > min(supply[pair] for pair in drawn)]
+    assert set(drawn) <= set(supply) and len(better) < max(len(drawn), (len(supply) + 1) // 2)

@@ -33,6 +33,11 @@ class Draw(Section):
 
     fraction: float = Field(0.1, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
     window: tuple[float, float] = Field((25.0, 75.0), description="percentiles of the ranking to draw between")
+    prefer: Literal["any", "swappable"] = Field(
+        "any",
+        description="swappable: draw from the half of the window whose nouns occur most often with other adjectives,"
+        " because their captions can be swapped; any as published",
+    )
 
     @model_validator(mode="after")
     def _check_window(self) -> Draw:
@@ -46,7 +51,9 @@ class Heldout(Draw):
     """Which pairs are held out."""
 
     pairs: list[str] | dict[str, list[str]] | None = Field(
-        None, description="adjective_noun strings (for several compositions, a list for each): overrides the draw"
+        None,
+        description="adjective_noun strings (for several compositions, a list for each), ranked or not: overrides the"
+        " draw",
     )
 
     @model_validator(mode="after")

@@ -177,7 +177,7 @@ def make_splits(
         raise UserError(f"{where}: {len(images)} images are too few for test_seen; add captions or set split.test_seen")
     if fraction < LOW_TRAIN:
         kept = f"train keeps {fraction:.1%} of the images, under {LOW_TRAIN:.0%}"
-        warnings.append(f"{kept}; the dearest held-out pairs, by images: {costly}")
+        warnings.append(f"{kept}; the most costly held-out pairs, by images: {costly}")
     warnings += too_few_seen(len(seen), target)
     return splits, summary
 

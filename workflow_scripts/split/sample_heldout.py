@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
+from workflow_scripts.core.heldout import pair_names, split_pair
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.published import read_split
 from workflow_scripts.core.seeds import rng
@@ -20,7 +21,9 @@ from workflow_scripts.core.tables import DIVISION, PAIRS, RANKING
 from workflow_scripts.split.config import Draw
 from workflow_scripts.split.published import take_pairs
 from workflow_scripts.split.steps import SampleHeldout
-from workflow_scripts.text.lexicon import load_lexicon
+from workflow_scripts.text.lexicon import Lexicon, load_lexicon
+
+MAX_NAMED = 10  # unranked pairs named in the log
 
 
 def n_heldout(ranked: int, fraction: float) -> int:
@@ -39,7 +42,11 @@ def sample_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, c
         )
     low, high = draw.window
     ordered = ranking.sort_values("rank")
-    eligible = pair_names(ordered[ordered["percentile"].between(low, high)]).to_numpy()
+    window = ordered[ordered["percentile"].between(low, high)]
+    if draw.prefer == "swappable":
+        swappable = others(ordered).loc[window.index].nlargest(max(n, math.ceil(len(window) / 2)))
+        window = window[window.index.isin(swappable.index)]
+    eligible = pair_names(window).to_numpy()
     if len(eligible) < n:
         raise UserError(
             f"{where}: {n} pairs must be held out, but only {len(eligible)} of {len(ranking)} ranked pairs are between"
@@ -49,24 +56,55 @@ def sample_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, c
     return sorted(str(eligible[i]) for i in drawn)
 
 
-def check_listed(ranking: pd.DataFrame, listed: Sequence[str], dataset: str, composition: str) -> list[str]:
-    """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out."""
-    ranked = pair_names(ranking).tolist()
+def others(ranking: pd.DataFrame) -> pd.Series:
+    """Return how often the noun of each pair occurs with other ranked adjectives, which a swap can replace."""
+    return ranking.groupby("noun")["count"].transform("sum") - ranking["count"]
+
+
+def check_listed(
+    ranking: pd.DataFrame,
+    counts: pd.DataFrame,
+    listed: Sequence[str],
+    adjectives: Lexicon,
+    nouns: Lexicon | None,
+    where: str,
+) -> list[str]:
+    """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
+
+    A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
+    and the audit could not find it.
+
+    Args:
+        counts: as ``counts_of`` returns them.
+        nouns: None if any noun may be ranked.
+    """
+    key = "config: split.heldout.pairs"
+    ranked = set(pair_names(ranking))
     for pair in listed:
-        if pair not in set(ranked):
-            near = difflib.get_close_matches(pair, ranked, n=4, cutoff=0.5)
-            hint = f"did you mean {', '.join(near)}?" if near else "write it as adjective_noun"
-            raise UserError(
-                f"config: split.heldout.pairs: {pair!r} is not among the {len(ranked)} ranked pairs of"
-                f" {dataset}/{composition}; {hint} (with several compositions, give each its own list)"
-            )
         if listed.count(pair) > 1:
-            raise UserError(f"config: split.heldout.pairs: duplicate entry {pair!r}; remove one")
-    if len(listed) == len(ranked):
-        raise UserError(
-            f"config: split.heldout.pairs: all {len(ranked)} ranked pairs are held out, so none is seen; remove some"
-        )
+            raise UserError(f"{key}: duplicate entry {pair!r}; remove one")
+        if pair in ranked:
+            continue
+        adjective, noun = split_pair(pair)
+        for word, lexicon in ((adjective, adjectives), (noun, nouns)):
+            if lexicon and word not in lexicon.words:
+                near = difflib.get_close_matches(pair, ranked, n=4, cutoff=0.5)
+                hint = f"did you mean {', '.join(near)}?" if near else "write pairs as adjective_noun"
+                raise UserError(
+                    f"{key}: {where}: {pair!r}: lexicon {lexicon.name} has no {word!r}; {hint}"
+                    " (with several compositions, give each its own list)"
+                )
+        if pair not in counts.index:
+            raise UserError(f"{key}: {pair!r} occurs in no caption of {where}; remove it")
+    if ranked <= set(listed):
+        raise UserError(f"{key}: all {len(ranked)} ranked pairs are held out, so none is seen; remove some")
     return sorted(listed)
+
+
+def counts_of(occurrences: pd.DataFrame) -> pd.DataFrame:
+    """Return count and images of each pair, disputed occurrences apart. occurrences: columns of ``tables.PAIRS``."""
+    sure = occurrences[occurrences["relation"] != "disputed"]
+    return sure.groupby(pair_names(sure))["image_id"].agg(count="size", images="nunique")
 
 
 def missing_pairs(
@@ -85,25 +123,33 @@ def missing_pairs(
     return missing
 
 
-def choose_pairs(step: SampleHeldout, ranking: pd.DataFrame) -> tuple[str, list[str], dict[str, Any]]:
-    """Return the source of the held-out pairs, the pairs, and what the summary adds for published ones."""
+def choose_pairs(step: SampleHeldout, ranking: pd.DataFrame, occurrences: pd.DataFrame | None) -> dict[str, Any]:
+    """Return the pairs and their source, for the summary, and what it adds for listed or published ones.
+
+    Args:
+        occurrences: columns of ``tables.PAIRS``; only listed pairs and a division need them.
+    """
+    ranked = set(pair_names(ranking))
     if step.published:
         published = read_split(step.published).pairs
         if not step.adjectives:
             raise UserError("--published: needs --adjectives, the composition's lexicon")
         nouns = load_lexicon(step.nouns).forms if step.nouns else None
         pairs, faults = take_pairs(published, load_lexicon(step.adjectives).forms, nouns, step.published)
-        unranked = sorted(set(pairs) - set(pair_names(ranking)))
-        return "published", pairs, {"published": len(set(published)), "not_ranked": unranked, "violations": faults}
+        counts = {"published": len(set(published)), "not_ranked": sorted(set(pairs) - ranked)}
+        return {"source": "published", "pairs": pairs, **counts, "violations": faults}
     if step.division:
-        if not step.pairs:
+        if occurrences is None:
             raise UserError("--division: needs --pairs, the pairs.parquet of the same captions")
-        occurrences = read_table(step.pairs, PAIRS, columns=["image_id", "adjective", "noun"])
-        division = read_table(step.division, DIVISION)
-        return "divergence", missing_pairs(occurrences, ranking, division, step.dataset, step.composition), {}
+        pairs = missing_pairs(occurrences, ranking, read_table(step.division, DIVISION), step.dataset, step.composition)
+        return {"source": "divergence", "pairs": pairs}
     if step.listed:
-        return "config", check_listed(ranking, step.listed, step.dataset, step.composition), {}
-    return "drawn", sample_heldout(ranking, step.draw, step.seed, step.dataset, step.composition), {}
+        if occurrences is None or not step.adjectives:
+            raise UserError("--listed: needs --pairs, and --adjectives, the composition's lexicon")
+        lexicons = load_lexicon(step.adjectives), load_lexicon(step.nouns) if step.nouns else None
+        pairs = check_listed(ranking, counts_of(occurrences), step.listed, *lexicons, step.where)
+        return {"source": "config", "pairs": pairs, "not_ranked": sorted(set(pairs) - ranked)}
+    return {"source": "drawn", "pairs": sample_heldout(ranking, step.draw, step.seed, step.dataset, step.composition)}
 
 
 def main(step: SampleHeldout) -> None:
@@ -111,27 +157,35 @@ def main(step: SampleHeldout) -> None:
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
         if "_" in word:
             raise UserError(f"{step.ranking}: {word!r} contains _, which separates adjective and noun; rename it")
-    source, pairs, of_published = choose_pairs(step, ranking)
-    # A published pair may be unranked here.
-    counts = ranking.set_index(pair_names(ranking))[["count", "images"]].reindex(pairs, fill_value=0)
+    columns = ["image_id", "adjective", "noun", "relation"]
+    occurrences = read_table(step.pairs, PAIRS, columns=columns) if step.pairs else None
+    chosen = choose_pairs(step, ranking, occurrences)
+    pairs = chosen["pairs"]
+    # The ranking has the same counts, but a listed or published pair may be unranked.
+    counts = ranking.set_index(pair_names(ranking)) if occurrences is None else counts_of(occurrences)
+    counts = counts[["count", "images"]].reindex(pairs, fill_value=0)
     write_json(
         {
             "pairs": pairs,
-            "source": source,
+            "source": chosen["source"],
             "window": list(step.draw.window),
             "fraction": step.draw.fraction,
+            "prefer": step.draw.prefer,
             "seed": step.seed,
             "ranked": len(ranking),
             "eligible": int(ranking["percentile"].between(*step.draw.window).sum()),
             "occurrences": {pair: int(counts.at[pair, "count"]) for pair in pairs},
             "images": {pair: int(counts.at[pair, "images"]) for pair in pairs},
-            **of_published,
+            **chosen,
         },
         step.heldout,
     )
-    unranked = f", {len(of_published['not_ranked'])} of them unranked" if of_published else ""
-    text = "%s: %d pairs are held out (%s)%s; %d are ranked"
-    log.info(text, step.where, len(pairs), source, unranked, len(ranking))
+    text = "%s: %d pairs are held out (%s); %d are ranked"
+    log.info(text, step.where, len(pairs), chosen["source"], len(ranking))
+    if unranked := chosen.get("not_ranked"):
+        text = "%s: notice: %d held-out pairs are not ranked: %s"
+        shown = ", ".join(f"{pair} ({counts.at[pair, 'count']} occurrences)" for pair in unranked[:MAX_NAMED])
+        log.info(text, step.where, len(unranked), shown + (", …" if len(unranked) > MAX_NAMED else ""))
 
 
 if __name__ == "__main__":

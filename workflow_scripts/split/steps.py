@@ -60,10 +60,10 @@ class SampleHeldout(CompositionStep):
     draw: Annotated[Draw, Key("split.heldout")] = Draw()
     listed: list[str] = Field([], description="hold out these pairs (adjective_noun) instead of drawing")
     published: Path | None = Field(None, description="hold out the pairs of this split.pkl instead of drawing")
-    adjectives: Input | None = Field(None, description="with published: the composition's lexicon (YAML)")
-    nouns: Input | None = Field(None, description="with published: the noun lexicon (YAML), if there is one")
+    adjectives: Input | None = Field(None, description="with listed or published: the composition's lexicon (YAML)")
+    nouns: Input | None = Field(None, description="with listed or published: the noun lexicon (YAML), if there is one")
     division: Input | None = Field(None, description="division.parquet: hold out the pairs missing from its train")
-    pairs: Input | None = Field(None, description="with division: pairs.parquet")
+    pairs: Input | None = Field(None, description="with listed or division: pairs.parquet")
     seed: Seed
     heldout: Output = Field(description="heldout.json")
 
@@ -128,6 +128,14 @@ class MakePrompts(CompositionStep):
     prompts: Output = Field(description="prompts.parquet")
     jsonl: Output = Field(description="the same as JSON lines")
     summary: Output = Field(description="prompts.json: counts")
+
+
+class EstimateWidths(CompositionStep):
+    """Estimate, before anything is trained, how wide the interval of a score will be on each test split, and warn."""
+
+    prompts: Input = Field(description="prompts.parquet")
+    heldout: Heldout
+    widths: Output = Field(description="widths.json: prompts, images, pairs and half the expected width of each split")
 
 
 class Audit(CompositionStep):

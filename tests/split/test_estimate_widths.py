@@ -1,0 +1,119 @@
+"""The expected widths of intervals, and the warnings of splits that cannot measure anything."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from tests.split.stage import inputs, run
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.io import read_json
+from workflow_scripts.core.tables import PROMPTS
+from workflow_scripts.split.estimate_widths import (
+    ADVICE,
+    IMAGE_CORRELATION,
+    PAIR_SD,
+    effective_pairs,
+    estimate_all,
+    half_width,
+)
+
+
+def prompts(images: dict[str, int], each: int = 2, split: str = "test_unseen") -> pd.DataFrame:
+    """The prompts of a split: for each pair the number of its images, with ``each`` prompts."""
+    rows = [
+        (f"{pair}_{i}", number, 0, split, "a red wing", None if split == "test_seen" else pair, f"{pair}_{i}_{number}")
+        for pair, n in images.items() for i in range(n) for number in range(each)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=list(PROMPTS.columns))
+
+
+@pytest.mark.parametrize(("pairs", "images", "each"), [(40, 20, 3), (12, 4, 6), (6, 200, 1)])
+def test_equals_a_simulation(pairs: int, images: int, each: int) -> None:
+    """Interval of the pairs' means, simulated with these variances: its root mean square is the expected width."""
+    random = np.random.default_rng(0)
+    shape = (2000, pairs, images)
+    scores = random.normal(0, PAIR_SD, shape[:2])[..., None] + random.normal(0, math.sqrt(IMAGE_CORRELATION) / 2, shape)
+    scores += random.normal(0, math.sqrt((1 - IMAGE_CORRELATION) / each) / 2, shape)
+    means = scores.mean(axis=2)
+    s = means.std(axis=1, ddof=1) / math.sqrt(pairs)
+    assert means.mean(axis=1).std() == pytest.approx(math.sqrt((s**2).mean()), rel=0.05)
+    simulated = stats.t.ppf(0.975, pairs - 1) * math.sqrt((s**2).mean())
+    assert half_width(pairs * images * each, pairs * images, pairs) == pytest.approx(simulated, rel=0.12)
+
+
+def test_without_pairs_and_where_no_interval_exists() -> None:
+    assert half_width(400, 400) == pytest.approx(1.96 * math.sqrt(0.25 / 400), rel=1e-3)
+    assert half_width(400, 400, 1) is None and half_width(1, 1) is None and half_width(0, 0) is None
+    assert half_width(400, 400, 1.1) == 1.0
+
+
+def test_the_document_compares_with_measured_widths() -> None:
+    """Expected widths are half to twice the measured ones, and the constants are the measured ones."""
+    text = (ROOT / "docs" / "widths.md").read_text()
+    rows = re.findall(r"^\| (?:color|shape), test_\w+ \|(.*)\|$", text, re.MULTILINE)
+    table = [[float(cell.replace(",", "")) for cell in row.split("|")] for row in rows]
+    assert len(table) == 4
+    for n, images, pairs, effective, _, over_pairs, _, _, expected in table:
+        assert half_width(int(n), int(images), effective) == pytest.approx(expected, abs=0.003)
+        assert 0.5 < expected / (stats.t.ppf(0.975, pairs - 1) * over_pairs) < 2
+    assert math.sqrt(np.mean([row[6] ** 2 for row in table])) == pytest.approx(PAIR_SD, abs=0.005)
+    assert min(row[7] for row in table) < IMAGE_CORRELATION < max(row[7] for row in table)
+
+
+def test_effective_number_of_pairs() -> None:
+    assert effective_pairs(pd.Series([5, 5, 5])) == pytest.approx(3)
+    assert effective_pairs(pd.Series([98, 1, 1])) == pytest.approx(1.04, abs=0.01)
+
+
+EVEN = {f"a{i}_n": 10 for i in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("table", "heldout", "source", "warnings"),
+    [
+        (prompts(EVEN), 12, "drawn", []),
+        (prompts(dict(list(EVEN.items())[:5]), each=20), 5, "drawn", ["few images (50): move", "few pairs (5), ± 18"]),
+        (prompts(EVEN, split="test_swapped"), 29, "drawn", []),
+        (prompts({"a_n": 60, "b_n": 60}, split="test_swapped"), 9, "drawn", ["few pairs (2 of 9 held out), ± "]),
+        (prompts({"a_n": 90} | EVEN), 13, "drawn", ["few pairs (13, as uneven as 5)", "a_n has 43% of the"]),
+        (prompts({"a_n": 9}), 1, "config", ["few prompts (18): list", "few pairs (1), ± unknown points: list more"]),
+        (prompts({}), 3, "divergence", ["few prompts (0): raise split.divergence.test"]),
+    ],
+)  # fmt: skip
+def test_warnings_name_what_helps(table: pd.DataFrame, heldout: int, source: str, warnings: list[str]) -> None:
+    others = [prompts(EVEN, split=split) for split in ("test_seen", "test_unseen", "test_swapped")]
+    split = table["split"].iloc[0] if len(table) else "test_unseen"
+    table = pd.concat([table, *(other for other in others if other["split"].iloc[0] != split)])
+    found = estimate_all(table, heldout, source)["warnings"]
+    assert len(found) == len(warnings), found
+    for warning, start in zip(found, warnings, strict=True):
+        assert warning.startswith(f"{split}: {start}"), found
+    if warnings and source == "drawn":
+        assert all("split.heldout" in warning for warning in found)
+    assert any("prefer to swappable" in w for w in found) == (split == "test_swapped" and bool(warnings))
+
+
+def test_every_setting_that_is_advised_exists() -> None:
+    config = (ROOT / "docs" / "config.md").read_text()
+    for advice in ADVICE.values():
+        for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(advice)):
+            section, _, name = key.rpartition(".")
+            assert f"`{section}`" in config and f"| `{name}` |" in config, key
+
+
+def test_the_step_prints_and_writes_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = inputs(tmp_path / "d")
+    for step in ("sample_heldout", "make_splits", "swap_adjectives", "make_prompts"):
+        run(step, folder)
+    with caplog.at_level("INFO"):
+        run("estimate_widths", folder, widths=folder / "widths.json")
+    widths = read_json(folder / "widths.json")
+    assert re.search(r"d/color: expected 95 % intervals, in points: test_seen ± [\d.]+, test_unseen ±", caplog.text)
+    assert all(f"warning: d/color: {warning}" in caplog.text for warning in widths["warnings"])
