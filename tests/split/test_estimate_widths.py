@@ -82,7 +82,7 @@ EVEN = {f"a{i}_n": 10 for i in range(12)}
         (prompts(dict(list(EVEN.items())[:5]), each=20), 5, "drawn", ["few images (50): move", "few pairs (5), ± 18"]),
         (prompts(EVEN, split="test_swapped"), 29, "drawn", []),
         (prompts({"a_n": 60, "b_n": 60}, split="test_swapped"), 9, "drawn", ["few pairs (2 of 9 held out), ± "]),
-        (prompts({"a_n": 90} | EVEN), 13, "drawn", ["few pairs (13, as uneven as 5)", "a_n has 43% of the"]),
+        (prompts({"a_n": 90} | EVEN), 13, "drawn", ["few pairs (13, worth 4.7 equally", "a_n has 43% of the"]),
         (prompts({"a_n": 9}), 1, "config", ["few prompts (18): list", "few pairs (1), ± unknown points: list more"]),
         (prompts({}), 3, "divergence", ["few prompts (0): raise split.divergence.test"]),
     ],
@@ -91,13 +91,16 @@ def test_warnings_name_what_helps(table: pd.DataFrame, heldout: int, source: str
     others = [prompts(EVEN, split=split) for split in ("test_seen", "test_unseen", "test_swapped")]
     split = table["split"].iloc[0] if len(table) else "test_unseen"
     table = pd.concat([table, *(other for other in others if other["split"].iloc[0] != split)])
-    found = estimate_all(table, heldout, source)["warnings"]
+    summary = {"pairs": list(range(heldout)), "source": source, "prefer": "any"}
+    found = estimate_all(table, summary)["warnings"]
     assert len(found) == len(warnings), found
     for warning, start in zip(found, warnings, strict=True):
         assert warning.startswith(f"{split}: {start}"), found
     if warnings and source == "drawn":
         assert all("split.heldout" in warning for warning in found)
     assert any("prefer to swappable" in w for w in found) == (split == "test_swapped" and bool(warnings))
+    preferred = estimate_all(table, summary | {"prefer": "swappable"})["warnings"]
+    assert len(preferred) == len(found) and not any("swappable" in warning for warning in preferred)
 
 
 def test_every_setting_that_is_advised_exists() -> None:

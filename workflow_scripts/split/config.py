@@ -35,8 +35,8 @@ class Draw(Section):
     window: tuple[float, float] = Field((25.0, 75.0), description="percentiles of the ranking to draw between")
     prefer: Literal["any", "swappable"] = Field(
         "any",
-        description="swappable: draw from the half of the window whose nouns occur most often with other adjectives,"
-        " because their captions can be swapped; any as published",
+        description="swappable: first pairs whose nouns occur often with other adjectives, which a swap can replace,"
+        " but not so often that they would dominate; any as published",
     )
 
     @model_validator(mode="after")

@@ -32,6 +32,8 @@ PAIR_SD = 0.15
 IMAGE_CORRELATION = 0.25
 # Below these a split measures little: 10 pairs allow about ± 11 points, 100 images about ± 10.
 FEW_PAIRS, FEW_IMAGES, FEW_PROMPTS = 10, 100, 100
+# A pair with more than this part of the prompts dominates, unless all are as frequent: K is below so much of the pairs.
+DOMINANT, UNEVEN = 0.25, 0.75
 
 # What gives more pairs, more images of each, and more even pairs, by the source of the held-out pairs.
 ADVICE: Mapping[str, tuple[str, str, str]] = {
@@ -92,14 +94,14 @@ def estimate(prompts: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def faults(split: str, found: Mapping[str, Any], heldout: int, source: str) -> list[str]:
+def faults(split: str, found: Mapping[str, Any], heldout: Mapping[str, Any]) -> list[str]:
     """Return what hinders a split from measuring anything, each with the settings that help.
 
     Args:
         found: as ``estimate`` returns it.
-        heldout: number of held-out pairs.
+        heldout: content of heldout.json.
     """
-    more_pairs, more_images, more_even = ADVICE[source]
+    more_pairs, more_images, more_even = ADVICE[heldout["source"]]
     if split == "test_seen":
         more_images = "raise split.test_seen or add captions"
     faults = []
@@ -109,30 +111,29 @@ def faults(split: str, found: Mapping[str, Any], heldout: int, source: str) -> l
         faults.append(f"few images ({found['images']}): {more_images}")
     if "pairs" not in found:
         return faults
-    pairs, effective = found["pairs"], found["effective_pairs"]
-    if split == "test_swapped" and pairs < heldout and source == "drawn":
-        more_pairs = f"{SWAPPABLE}, {more_pairs}"
+    pairs, effective, chosen = found["pairs"], found["effective_pairs"], len(heldout["pairs"])
+    uneven = effective < UNEVEN * pairs
     if effective < FEW_PAIRS:
-        of = f" of {heldout} held out" if pairs < heldout else ""
-        uneven = f", as uneven as {effective:.0f}" if effective < 0.7 * pairs else ""
-        faults.append(f"few pairs ({pairs}{of}{uneven}), {points(found['half_width'])} points: {more_pairs}")
-    # More than twice its part, and more than a quarter of all.
-    if found["largest_fraction"] > max(0.25, 2 / pairs):
+        numbers = f"{pairs} of {chosen} held out" if pairs < chosen else f"{pairs}"
+        numbers += f", worth {effective:.1f} equally frequent ones" if pairs - effective > 1 else ""
+        is_drawn = heldout["source"] == "drawn" and heldout["prefer"] == "any"
+        if split == "test_swapped" and is_drawn and (pairs < chosen or uneven):
+            more_pairs = f"{SWAPPABLE}, {more_pairs}"
+        faults.append(f"few pairs ({numbers}), {points(found['half_width'])} points: {more_pairs}")
+    if found["largest_fraction"] > DOMINANT and uneven:
         faults.append(f"{found['largest']} has {found['largest_fraction']:.0%} of the prompts: {more_even}")
     return faults
 
 
-def estimate_all(prompts: pd.DataFrame, heldout: int, source: str) -> dict[str, Any]:
-    """Return the estimates of all test splits, and warnings."""
+def estimate_all(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the estimates of all test splits, and warnings. heldout: content of heldout.json."""
     splits = {split: estimate(prompts[prompts["split"] == split]) for split in TESTS}
     return {
         "level": LEVEL,
         "pair_sd": PAIR_SD,
         "image_correlation": IMAGE_CORRELATION,
         "splits": splits,
-        "warnings": [
-            f"{split}: {fault}" for split, found in splits.items() for fault in faults(split, found, heldout, source)
-        ],
+        "warnings": [f"{split}: {fault}" for split, found in splits.items() for fault in faults(split, found, heldout)],
     }
 
 
@@ -142,8 +143,7 @@ def points(half: float | None) -> str:
 
 
 def main(step: EstimateWidths) -> None:
-    heldout = read_json(step.heldout)
-    widths = estimate_all(read_table(step.prompts, PROMPTS), len(heldout["pairs"]), heldout["source"])
+    widths = estimate_all(read_table(step.prompts, PROMPTS), read_json(step.heldout))
     write_json(widths, step.widths)
     shown = ", ".join(f"{split} {points(found['half_width'])}" for split, found in widths["splits"].items())
     log.info("%s: expected 95 %% intervals, in points: %s", step.where, shown)
