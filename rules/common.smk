@@ -46,7 +46,7 @@ if CONFIG.container:
 
 wildcard_constraints:
     composition="|".join(CONFIG.compositions),
-    generator="|".join(GENERATORS),
+    generator="|".join(GENERATORS) or "$.",
 
 
 def step(name, *code, **given):

@@ -79,8 +79,8 @@ rule draw_examples:
 rule make_page:
     """Write the page that shows everything: one file, with examples."""
     input:
-        table="<results>/table.csv",
-        comparisons="<results>/comparisons.csv",
+        table=page_tables("table"),
+        comparisons=page_tables("comparisons"),
         figures=shown_figures,
         shown=page_reads(),
         templates=page_templates("report", "divergence", "score", "split", *SECTIONS),

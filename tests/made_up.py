@@ -157,7 +157,12 @@ def _summaries(data: Path, place: Path) -> None:
     summary = {"source": "table", "images": 60, "images_without_file": {"count": 1, "names": ["x"]}}
     write_json(summary, data / "dataset.json")
     write_json({"captions": 240, "without_pairs": 60}, data / "pairs.json")
-    write_json({"pairs": list(HELD), "window": [25, 75], "fraction": 0.1, "seed": 0}, place / "heldout.json")
+    heldout = {"pairs": list(HELD), "occurrences": {"green_wing": 30, "white_bill": 2}, "not_ranked": ["white_bill"]}
+    write_json({**heldout, "window": [25, 75], "fraction": 0.1, "seed": 0}, place / "heldout.json")
+    expected = {"prompts": 24, "images": 12, "half_width": 0.2}
+    widths = {split: expected | ({} if split == "test_seen" else {"pairs": 2}) for split in tables.TESTS}
+    warnings = ["test_swapped: few pairs (2), ± 20.0 points: set <b>"]
+    write_json({"splits": widths, "warnings": warnings}, place / "widths.json")
     for name in ("splits", "swapped"):
         write_json({"seed": 0, "warnings": []}, place / f"{name}.json")
     counts = {"images_in_split": 12, "images_not_judged": 6, "images_without_prompt": 1}

@@ -18,8 +18,8 @@ def source_settings(wildcards):
 
 
 def captions_alone():
-    """Whether the source has captions but no images."""
-    return getattr(getattr(CONFIG.dataset, CONFIG.dataset.source), "images", ...) is None
+    """Whether nothing is scored: the source has captions but no images, or there are no generators."""
+    return not GENERATORS or getattr(getattr(CONFIG.dataset, CONFIG.dataset.source), "images", ...) is None
 
 
 def source_table_names():

@@ -17,6 +17,8 @@ SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 def all_generators():
     """Return the generators that table and page show: all, those that the oracle scores, those with a distance."""
+    if captions_alone():
+        return {"generators": []}
     return {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
 
 
@@ -34,8 +36,7 @@ def all_scores(wildcards):
 
 def page_reads():
     """Return what the page reads, apart from its tables and figures: examples, counts and the stages' sections."""
-    return [
-        *(file for composition in CONFIG.compositions for file in layout(composition).examples(GENERATORS)),
+    of_splits = [
         "<dataset>/dataset.json",
         *dict.fromkeys(
             str(layout(composition).read / f"pairs.{kind}")
@@ -43,14 +44,25 @@ def page_reads():
             for kind in ("json", "parquet")
         ),
         *of_compositions("splits.json", "swapped.json", "prompts.json"),
-        *of_compositions(*(f"generated/{name}/summary.json" for name in GENERATORS)),
-        *all_fids(),
         *split_page_reads(),
         *divergence_page_reads(),
-        *score_page_reads(),
         *specs_page_reads(),
         *compun_page_reads(),
     ]
+    if captions_alone():
+        return of_splits
+    return [
+        *of_splits,
+        *(file for composition in CONFIG.compositions for file in layout(composition).examples(GENERATORS)),
+        *of_compositions(*(f"generated/{name}/summary.json" for name in GENERATORS)),
+        *all_fids(),
+        *score_page_reads(),
+    ]
+
+
+def page_tables(name):
+    """Return a table of scores that the page reads, if there are scores."""
+    return [] if captions_alone() else f"{RESULTS}/{name}.csv"
 
 
 def of_compositions(*names):
@@ -101,23 +113,22 @@ def captions_figures():
 
 def shown_figures(wildcards):
     """Return all figures of the page, apart from those of stages with a section of their own."""
-    return captions_figures() + of_all_compositions(figures(SCORE_FIGURES).values())
+    return captions_figures() + ([] if captions_alone() else of_all_compositions(figures(SCORE_FIGURES).values()))
 
 
 def split_outputs():
-    """Return what a run of captions alone makes."""
-    return of_compositions(
-        "splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export", "divergence.parquet"
-    )
+    """Return what every run makes, also of captions alone."""
+    names = ("splits.csv", "swapped.parquet", "prompts.jsonl", "widths.json", "audit.json", "export")
+    return of_compositions(*names, "divergence.parquet") + [f"{RESULTS}/report.html"]
 
 
 def final_outputs(wildcards):
-    """Return what a run makes: the table and the page or, of captions alone, the splits."""
+    """Return what a run makes: the table and the page or, of captions alone, the splits and the page."""
     if captions_alone():
         return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
     names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json"]
     tables = expand(f"{RESULTS}/{{name}}", name=names)
     scored = of_compositions("adjective_choice.json") + all_fids()
     examples = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
-    made = split_outputs() + scored + tables + examples + [f"{RESULTS}/report.html"]
+    made = split_outputs() + scored + tables + examples
     return made + specs_outputs() + compun_outputs() + human_outputs()

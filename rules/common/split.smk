@@ -48,5 +48,6 @@ def distribution_figures():
 
 def split_page_reads():
     """Return what the section of the splits reads."""
-    names = ["splits.parquet", "prompts.parquet", "ranking.parquet", "heldout.json", "audit.json"]
+    names = ["splits.parquet", "swapped.parquet", "prompts.parquet", "ranking.parquet"]
+    names += ["heldout.json", "widths.json", "audit.json"]
     return ["<dataset>/captions.parquet", *of_compositions(*names)]

@@ -72,16 +72,23 @@ def draw_figures(results: Path) -> None:
 
 
 def write_page(
-    results: Path, examples: int = 12, fid: Sequence[str] = (), method: str = "pairs", sections: Sequence[str] = ()
+    results: Path,
+    examples: int = 12,
+    fid: Sequence[str] = (),
+    method: str = "pairs",
+    sections: Sequence[str] = (),
+    generators: Sequence[str] = GENERATORS,
+    configured: Sequence[str] = GENERATORS,
 ) -> str:
     """Write the page of made-up results and return it."""
     if not (results / "figures" / "tiny_color_test_swapped_subgraphs_atoms.svg").is_file():
         draw_figures(results)
     page = results / "report.html"
     step = MakePage(
-        results=results, dataset=DATASET, compositions=[COMPOSITION], generators=list(GENERATORS), oracle=["faithful"],
+        results=results, dataset=DATASET, compositions=[COMPOSITION], generators=list(generators), oracle=["faithful"],
         fid=list(fid), sections=list(sections), examples=examples, seed=0, split={"method": method},
         judge={"train_on": "half", "model": "</pre><script>"}, page=page,
+        generate={"generators": [{"name": name, "kind": name} for name in configured]},
     )  # fmt: skip
     make_page.main(step)
     return page.read_text(encoding="utf-8")

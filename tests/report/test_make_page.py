@@ -114,9 +114,11 @@ def test_audit_and_its_suspicions(page: Page) -> None:
 
 
 def test_swaps_are_marked_and_hits_named_without_color(page: Page) -> None:
-    legend = 1
-    swapped = len(page.by_class("example")) - (len(page.by_class("unseen")) - legend)
-    assert len(page.by_class("swapped")) - legend == len(page.by_class("seen")) - legend == swapped > 0
+    legend, listed, ranked = 1, len(page.by_class("swap")), 2
+    swapped = len(page.by_class("example")) - (len(page.by_class("unseen")) - legend - ranked)
+    assert (
+        len(page.by_class("swapped")) - legend == len(page.by_class("seen")) - legend == swapped + listed > listed > 0
+    )
     hits = [attrs for attrs in page.by_class("picture") if "hit" in (attrs["class"] or "")]
     assert len(hits) == page.text.count("✓ hit")
 
@@ -189,3 +191,41 @@ def test_without_divergences(copied: Path) -> None:
         alternatives = [attrs.get("alt") or "" for _, attrs in page.tags]
         assert sum(text.startswith(("Atoms of", "Compounds of")) for text in alternatives) == figures
         assert ("Divergence was not measured" in page.text) == (not figures)
+
+
+def test_splits_show_what_they_can_measure(page: Page) -> None:
+    """Ranking, held-out pairs, expected intervals with warnings, and swapped captions are on every page."""
+    rows = {row[0]: row[1:] for row in page.rows if len(row) == 6}
+    assert [rows[split][3:] for split in ("train", "seen", "unseen", "swapped")] == [
+        ["–", "–"], ["–", "± 20.0"], ["2", "± 20.0"], ["2", "± 20.0"]
+    ]  # fmt: skip
+    assert "Test_swapped: few pairs (2), ± 20.0 points: set <b>." in page.text
+    assert "Not ranked, but held out as listed: white bill" in page.text and "green wing 30" in page.text
+    ranking = [row for row in page.rows if len(row) == 4 and row[0].isdigit()]
+    assert [int(row[0]) for row in ranking] == list(range(1, len(ranking) + 1)) and ranking[0][1]
+
+
+@pytest.mark.parametrize("configured", [["sd", "folder"], []])
+def test_without_scores_the_page_shows_the_splits(results: Path, tmp_path: Path, configured: list[str]) -> None:
+    """A run of captions alone has no judge, no generated images, no scores and no figures of them."""
+    copied = Path(shutil.copytree(results, tmp_path / "results"))
+    for name in ("generated", "scores", "scores_oracle", "judge", "adjective_choice.json"):
+        path = copied / "tiny" / "color" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name in ("scores", "gaps", "drops", "comparisons", "loss"):
+        (copied / "figures" / f"tiny_color_{name}.svg").unlink()
+    shutil.rmtree(copied / "tiny" / "images")
+    (copied / "table.csv").unlink()
+    raw = write_page(copied, generators=(), configured=configured)
+    page = Page(raw)
+    assert "Compositional splits of tiny" in page.text
+    reason = "No generators are configured (generate.generators), so the judge (</pre><script>) is ignored."
+    if configured:
+        reason = "has no images, so the judge (</pre><script>) and the generators (sd, folder) are ignored; to score"
+    assert reason in page.text
+    for text in ("Ranking of", "Audit: 0 violations", "swapped captions, drawn by seed", "How far test is from train"):
+        assert text in page.text
+    # Of each image one.
+    assert len(page.by_class("swap")) == 12 and "<details open><summary>12 of 27 swapped captions" in raw
+    for text in ("R-precision", "Blind control", "Candidates", "Examples"):
+        assert text not in page.text

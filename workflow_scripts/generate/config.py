@@ -67,7 +67,8 @@ class GenerateConfig(Section):
     """The images to be judged."""
 
     generators: list[Generator] = Field(
-        default_factory=lambda: [Generator(name="photographs", kind="photographs")], min_length=1
+        default_factory=lambda: [Generator(name="photographs", kind="photographs")],
+        description="none: only the captions are split",
     )
     layout: Layout = Field(default_factory=Layout)
 

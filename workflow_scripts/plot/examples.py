@@ -211,18 +211,26 @@ def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple
     return seen, swapped
 
 
+def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
+    """Return the segments of a seen caption and of its swapped one, the changed pairs marked.
+
+    Args:
+        row: of ``tables.SWAPPED``.
+        pairs: ``tables.PAIRS``.
+    """
+    nouns: dict[int, list[tuple[int, int]]] = {}
+    for pair in _of_caption(pairs, row).itertuples():
+        if any((pair.adjective_start, pair.noun) == (c["start"], c["noun"]) for c in row.changes):
+            nouns.setdefault(pair.adjective_start, []).append((pair.noun_start, pair.noun_end))
+    seen, swapped = swapped_spans(row, nouns)
+    return {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
+
+
 def swapped_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
     """Return swapped captions, each with its original. chosen: rows of ``tables.SWAPPED``; pairs: ``tables.PAIRS``."""
-    examples = []
-    for row in chosen:
-        nouns: dict[int, list[tuple[int, int]]] = {}
-        for pair in _of_caption(pairs, row).itertuples():
-            if any((pair.adjective_start, pair.noun) == (c["start"], c["noun"]) for c in row.changes):
-                nouns.setdefault(pair.adjective_start, []).append((pair.noun_start, pair.noun_end))
-        seen, swapped = swapped_spans(row, nouns)
-        captions = {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
-        examples.append(gallery.example(row.image_id, int(row.caption_id), row.pair, captions))
-    return examples
+    return [
+        gallery.example(row.image_id, int(row.caption_id), row.pair, swapped_segments(row, pairs)) for row in chosen
+    ]
 
 
 def unseen_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:

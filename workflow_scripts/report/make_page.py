@@ -1,15 +1,18 @@
-"""Write report.html: scores, differences, judge, splits, figures, examples and what was skipped, in one file."""
+"""Write report.html: scores, differences, judge, splits, figures, examples and what was skipped, in one file.
+
+A run of captions alone, or without generators, has no scores and no judge: its page shows the splits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from itertools import chain
 from typing import Any
 
 import pandas as pd
 
 from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.tables import CAPTIONS, MANIFEST, PAIRS, RANKING, SPLIT, SWAPPED
@@ -24,7 +27,8 @@ from workflow_scripts.report.steps import MakePage
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
-FIGURES = ("scores", "gaps", "comparisons", "loss", "swapped_pairs", *WORD_KINDS.values())
+SCORE_FIGURES = ("scores", "gaps", "comparisons", "loss")
+SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
 DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in WORD_KINDS.values())
 
 
@@ -68,45 +72,71 @@ def summary_lines(layout: Layout, generators: Sequence[str], divided: bool) -> l
     return [(str(file.relative_to(layout.results)), flat(read_json(file))) for file in files]
 
 
-def skipped_lines(
-    layout: Layout, generators: Sequence[str], captions: pd.DataFrame, ranking: pd.DataFrame, judge: dict[str, Any]
-) -> list[Skipped]:
-    """Return what of the data is not in the scores of one composition."""
+def skipped_lines(layout: Layout, captions: pd.DataFrame, ranking: pd.DataFrame) -> Iterator[Skipped]:
+    """Yield what of the data is in no split or not prompted for."""
     place = layout.place
     splits, swapped = read_table(place / "splits.parquet", SPLIT), read_table(place / "swapped.parquet", SWAPPED)
+    yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
+    yield from skipped.in_pairs(captions, read_table(layout.read / "pairs.parquet", PAIRS), ranking)
+    yield from skipped.in_splits(captions, splits, swapped)
+    yield from skipped.in_prompts(read_json(place / "prompts.json"))
+
+
+def skipped_scores(layout: Layout, generators: Sequence[str], judge: dict[str, Any]) -> Iterator[Skipped]:
+    """Yield what was prompted for and is not in the scores."""
     manifests = {name: read_table(layout.generated(name) / "manifest.parquet", MANIFEST) for name in generators}
-    lines = chain(
-        skipped.in_dataset(read_json(layout.data / "dataset.json")),
-        skipped.in_pairs(captions, read_table(layout.read / "pairs.parquet", PAIRS), ranking),
-        skipped.in_splits(captions, splits, swapped),
-        skipped.in_prompts(read_json(place / "prompts.json")),
-        skipped.in_generated(manifests),
-        skipped.in_scores([read_json(layout.scores(name) / "summary.json") for name in generators]),
-        skipped.by_judge(judge),
+    yield from skipped.in_generated(manifests)
+    yield from skipped.in_scores([read_json(layout.scores(name) / "summary.json") for name in generators])
+    yield from skipped.by_judge(judge)
+
+
+def ignored_line(step: MakePage) -> str:
+    """Return one line on why there are no scores, which names the judge and the generators."""
+    judge, names = step.judge.get("model"), [generator["name"] for generator in step.generate.get("generators", ())]
+    if not names:
+        return f"No generators are configured (generate.generators), so the judge ({judge}) is ignored."
+    ignored = f"the judge ({judge}) and the generators ({', '.join(names)}) are ignored"
+    return (
+        f"The data set has no images, so {ignored}; to score images, name their folder in dataset.{step.source}.images."
     )
-    return [line for line in lines if line.count]
 
 
-def composition_context(layout: Layout, step: MakePage) -> dict[str, Any]:
+def splits_context(layout: Layout, step: MakePage) -> dict[str, Any]:
+    """Return what the page shows of a composition without scores."""
     divided = step.split.get("method") == "divergence"
     captions = read_table(layout.data / "captions.parquet", CAPTIONS)
     ranking = read_table(layout.place / "ranking.parquet", RANKING)
-    judge = read_json(layout.place / "judge" / "manifest.json")
-    summaries = [read_json(layout.scores(name) / "summary.json") for name in step.generators]
-    swapped, unseen = read_examples(layout, step.generators, step.examples, step.seed)
+    lines = skipped_lines(layout, captions, ranking)
     return {
         "name": layout.composition,
-        "scores": scores_context(layout, summaries, step.oracle, step.fid),
-        "class_line": class_line(captions),
-        "sections": [divergence_section(layout, divided=divided), judge_section(layout), split_section(layout)],
-        "figures": show_figures(map(layout.figure, FIGURES)),
+        "sections": [
+            split_section(layout, step.seed, alone=not step.generators),
+            divergence_section(layout, divided=divided),
+        ],
+        "figures": show_figures(map(layout.figure, SPLIT_FIGURES)),
         "distributions": show_figures(map(layout.figure, DISTRIBUTIONS)),
         # A swatch shows a color as it is, also on a dark page.
         "swatches": any(map(swatch, ranking["adjective"])),
+        "skipped": [line for line in lines if line.count],
+        "summaries": summary_lines(layout, step.generators, divided),
+        "class_line": class_line(captions),
+    }
+
+
+def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
+    """Return what the page shows of a composition with scores."""
+    context = splits_context(layout, step)
+    judge = read_json(layout.place / "judge" / "manifest.json")
+    summaries = [read_json(layout.scores(name) / "summary.json") for name in step.generators]
+    swapped, unseen = read_examples(layout, step.generators, step.examples, step.seed)
+    splits, divergence = context["sections"]
+    return context | {
+        "scores": scores_context(layout, summaries, step.oracle, step.fid),
+        "sections": [divergence, judge_section(layout), splits],
+        "figures": show_figures(map(layout.figure, SCORE_FIGURES)) + context["figures"],
         "swapped": [swapped[n : n + PER_PAGE] for n in range(0, len(swapped), PER_PAGE)],
         "unseen": unseen,
-        "skipped": skipped_lines(layout, step.generators, captions, ranking, judge),
-        "summaries": summary_lines(layout, step.generators, divided),
+        "skipped": context["skipped"] + [n for n in skipped_scores(layout, step.generators, judge) if n.count],
         "judge_hash": judge["judge_hash"],
     }
 
@@ -114,14 +144,19 @@ def composition_context(layout: Layout, step: MakePage) -> dict[str, Any]:
 def main(step: MakePage) -> None:
     layout = Layout(step.results, step.dataset)
     sections = [import_module(f"workflow_scripts.{stage}.section").section(layout) for stage in step.sections]
+    of_composition = scores_and_splits if step.generators else splits_context
     context = {
         "dataset": step.dataset,
-        "compositions": [composition_context(layout.of(name), step) for name in step.compositions],
+        "scored": bool(step.generators),
+        "ignored": ignored_line(step),
+        "compositions": [of_composition(layout.of(name), step) for name in step.compositions],
         "sections": [section for section in sections if section],
         "score_columns": [title for title, _, _ in SCORE_COLUMNS],
         "seed": step.seed,
     }
     write_page(step.page, "report.html.j2", context, step.settings)
+    if not step.generators:
+        log.info(ignored_line(step))
 
 
 if __name__ == "__main__":

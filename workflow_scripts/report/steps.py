@@ -85,12 +85,13 @@ class MakePage(OfResults):
     """Write report.html: everything in one file, with examples, which fetches nothing and runs no script."""
 
     compositions: Compositions
-    generators: Generators
+    generators: list[str] = Field([], description="names of the generators, in the order of the rows; none: no scores")
     oracle: Oracle
     fid: Fid
     sections: list[str] = Field([], description="further stages with a section")
     examples: Examples
     seed: Seed
+    source: Annotated[str, Key("dataset.source")] = Field("table", description="source of the data set")
     pairs: Annotated[Shown, Key("pairs")] = Shows
     split: Annotated[Shown, Key("split")] = Shows
     divergence: Annotated[Shown, Key("divergence")] = Shows

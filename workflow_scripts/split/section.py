@@ -1,4 +1,4 @@
-"""What the page shows of the splits of one composition: their sizes, the held-out pairs, the audit."""
+"""What the page shows of the splits of one composition: sizes, held-out pairs, ranking, audit, swapped captions."""
 
 from __future__ import annotations
 
@@ -7,21 +7,35 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.tables import CAPTIONS, PROMPTS, RANKING, SPLIT, SPLITS
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SPLIT, SPLITS, SWAPPED
+from workflow_scripts.plot.examples import choose, swapped_segments
 from workflow_scripts.plot.labels import SPLIT_NAMES, pair_words, percent
 from workflow_scripts.plot.page import PageSection
 
+# Swapped captions and ranked pairs that are listed; the tables contain all.
+MOST_SWAPS, MOST_PAIRS = 50, 500
 
-def sizes(splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the images and captions of each split, and the prompts and images that are judged."""
+
+def sizes(
+    splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame, widths: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the images and captions of each split, the prompts, images and pairs that are judged, and what they allow.
+
+    Args:
+        widths: widths.json.
+    """
     of_caption = captions["image_id"].map(splits.set_index("image_id")["split"])
     lines = []
     for split in (*SPLITS, "test_swapped"):
         prompted = prompts[prompts["split"] == split]
         real, judged = split != "test_swapped", split != "train"
         images = int((splits["split"] == split).sum())
+        expected = widths["splits"].get(split, {})
+        half = expected.get("half_width")
         lines.append(
             {
                 "split": SPLIT_NAMES[split],
@@ -30,16 +44,45 @@ def sizes(splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame) -
                 "captions": int((of_caption == split).sum()) if real else None,
                 "prompts": len(prompted) if judged else None,
                 "judged": prompted["image_id"].nunique() if judged else None,
+                "pairs": expected.get("pairs"),
+                "width": None if half is None else f"± {percent(half)}",
             }
         )
     return lines
 
 
-def held_out(pairs: list[str], ranking: pd.DataFrame) -> list[dict[str, Any]]:
+def held_out(heldout: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the held-out pairs in words with their occurrences in all captions, most frequent first."""
-    counts = dict(zip(ranking["adjective"] + "_" + ranking["noun"], ranking["count"], strict=True))
-    lines = [{"pair": pair_words(pair), "count": int(counts.get(pair, 0))} for pair in pairs]
+    lines = [{"pair": pair_words(pair), "count": count} for pair, count in heldout["occurrences"].items()]
     return sorted(lines, key=lambda line: (-line["count"], line["pair"]))
+
+
+def ranked(ranking: pd.DataFrame, heldout: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the first pairs of the ranking, and whether each is held out."""
+    first = ranking.sort_values("rank").head(MOST_PAIRS)
+    is_held = pair_names(first).isin(heldout["pairs"])
+    lines = first[["rank", "count", "images"]].assign(pair=pair_names(first).map(pair_words), held=is_held)
+    return lines.to_dict("records")
+
+
+def swaps(layout: Layout, seed: int) -> list[dict[str, Any]]:
+    """Return swapped captions with their originals, the changes marked, spread over pairs; drawn by seed."""
+    swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
+    classes = dict(zip(swapped["image_id"], swapped["image_id"], strict=True))
+    chosen = choose(swapped, classes, MOST_SWAPS, rng(seed, "swaps", layout.dataset, layout.composition))
+    pairs = read_table(layout.read / "pairs.parquet", PAIRS)
+    pairs = pairs[pairs["image_id"].isin([row.image_id for row in chosen])]
+    return [
+        {
+            "image_id": row.image_id,
+            "pair": pair_words(row.pair),
+            "captions": [
+                {"label": split.removeprefix("test_"), "segments": segments}
+                for split, segments in swapped_segments(row, pairs).items()
+            ],
+        }
+        for row in chosen
+    ]
 
 
 def suspicions(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -50,18 +93,27 @@ def suspicions(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def section(layout: Layout) -> PageSection:
-    """Return the section of one composition."""
+def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
+    """Return the section of one composition; ``alone``: the page shows no scores, so the swapped captions are open."""
     place = layout.place
-    audit = read_json(place / "audit.json")
+    audit, heldout = read_json(place / "audit.json"), read_json(place / "heldout.json")
+    widths = read_json(place / "widths.json")
+    ranking = read_table(place / "ranking.parquet", RANKING)
     context = {
         "sizes": sizes(
             read_table(place / "splits.parquet", SPLIT),
             read_table(layout.data / "captions.parquet", CAPTIONS),
             read_table(place / "prompts.parquet", PROMPTS),
+            widths,
         ),
-        "heldout": held_out(read_json(place / "heldout.json")["pairs"], read_table(place / "ranking.parquet", RANKING)),
+        "warnings": widths["warnings"],
+        "heldout": held_out(heldout),
+        "not_ranked": [pair_words(pair) for pair in heldout.get("not_ranked", ())],
+        "ranking": ranked(ranking, heldout),
+        "pairs": len(ranking),
         "audit": audit["counts"],
         "suspicions": suspicions(audit),
+        "swaps": swaps(layout, seed),
+        "alone": alone,
     }
     return PageSection("Splits", "split_section.html.j2", context)
