@@ -8,12 +8,16 @@ import pytest
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import RANKING
-from workflow_scripts.pairs.config import Selection
+from workflow_scripts.pairs import config
 from workflow_scripts.pairs.rank_pairs import rank
 from workflow_scripts.text.lexicon import Lexicon
 
 COLORS = Lexicon("color", {"red": "red", "blue": "blue", "tan": "tan"})
 PARTS = Lexicon("birds", {"wing": "wing", "wings": "wing", "bill": "bill", "eye": "eye"})
+
+
+def Selection(**settings: int) -> config.Selection:  # noqa: N802
+    return config.Selection(**{"min_count": 1, **settings})
 
 
 def pairs(*rows: tuple[str, str, int]) -> pd.DataFrame:

@@ -199,7 +199,7 @@ def test_splits_show_what_they_can_measure(page: Page) -> None:
     assert [rows[split][3:] for split in ("train", "seen", "unseen", "swapped")] == [
         ["–", "–"], ["–", "± 20.0"], ["2", "± 20.0"], ["2", "± 20.0"]
     ]  # fmt: skip
-    assert "Test_swapped: few pairs (2), ± 20.0 points: set <b>." in page.text
+    assert "Swapped: few pairs (2), ± 20.0 points: set <b>." in page.text
     assert "Not ranked, but held out as listed: white bill" in page.text and "green wing 30" in page.text
     ranking = [row for row in page.rows if len(row) == 4 and row[0].isdigit()]
     assert [int(row[0]) for row in ranking] == list(range(1, len(ranking) + 1)) and ranking[0][1]

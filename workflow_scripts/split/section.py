@@ -20,34 +20,35 @@ from workflow_scripts.plot.page import PageSection
 MOST_SWAPS, MOST_PAIRS = 50, 500
 
 
+COLUMNS = ("images", "captions", "prompts", "held-out pairs", "expected interval")
+
+
+def cell(value: int | str | None, small: str = "") -> dict[str, Any] | None:
+    """Return a number as macro ``by_name`` takes it; None if there is none."""
+    if value is None:
+        return None
+    return {"value": value if isinstance(value, str) else f"{value:,}", "interval": small, "bold": False}
+
+
 def sizes(
     splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame, widths: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the images and captions of each split, the prompts, images and pairs that are judged, and what they allow.
-
-    Args:
-        widths: widths.json.
-    """
+    """Return a line a split, with a cell for each of ``COLUMNS``. widths: widths.json."""
     of_caption = captions["image_id"].map(splits.set_index("image_id")["split"])
     lines = []
     for split in (*SPLITS, "test_swapped"):
-        prompted = prompts[prompts["split"] == split]
-        real, judged = split != "test_swapped", split != "train"
+        prompted, expected = prompts[prompts["split"] == split], widths["splits"].get(split, {})
         images = int((splits["split"] == split).sum())
-        expected = widths["splits"].get(split, {})
+        real, judged = split != "test_swapped", split != "train"
         half = expected.get("half_width")
-        lines.append(
-            {
-                "split": SPLIT_NAMES[split],
-                "images": images if real else None,
-                "fraction": percent(images / max(len(splits), 1), 0) if real else None,
-                "captions": int((of_caption == split).sum()) if real else None,
-                "prompts": len(prompted) if judged else None,
-                "judged": prompted["image_id"].nunique() if judged else None,
-                "pairs": expected.get("pairs"),
-                "width": None if half is None else f"± {percent(half)}",
-            }
-        )
+        cells = [
+            cell(images if real else None, f"{percent(images / max(len(splits), 1), 0)} %"),
+            cell(int((of_caption == split).sum()) if real else None),
+            cell(len(prompted) if judged else None, f"of {prompted['image_id'].nunique():,} images"),
+            cell(expected.get("pairs")),
+            cell(None if half is None else f"± {percent(half)}"),
+        ]
+        lines.append({"name": SPLIT_NAMES[split], "cells": cells})
     return lines
 
 
@@ -106,7 +107,9 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
             read_table(place / "prompts.parquet", PROMPTS),
             widths,
         ),
-        "warnings": widths["warnings"],
+        "columns": COLUMNS,
+        "warnings": [warning.partition(": ") for warning in widths["warnings"]],
+        "names": SPLIT_NAMES,
         "heldout": held_out(heldout),
         "not_ranked": [pair_words(pair) for pair in heldout.get("not_ranked", ())],
         "ranking": ranked(ranking, heldout),
