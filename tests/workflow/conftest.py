@@ -21,7 +21,7 @@ results: {results}
 cache: {cache}
 compositions: [color]
 dataset: {{source: sketch, sketch: {{images: 240, species: 20, captions: 6}}}}
-pairs: {{nouns: birds}}
+pairs: {{nouns: birds, selection: {{min_count: 1}}}}
 split: {{per_image: 2}}
 divergence: {{shuffles: 2, subgraphs: {{nodes: 3, branching: 2, keep: 2000}}}}
 judge:

@@ -14,7 +14,7 @@ results: {folder}
 cache: {cache}
 compositions: [{names}]
 dataset: {{source: sketch, sketch: {{images: 120, species: 12}}}}
-pairs: {{nouns: birds}}
+pairs: {{nouns: birds, selection: {{min_count: 1}}}}
 judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1}}
 """
 

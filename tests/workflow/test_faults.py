@@ -26,7 +26,7 @@ results: {results}
 cache: {cache}
 compositions: [color]
 dataset: {{source: sketch, sketch: {{images: 120, species: 12, captions: 4}}}}
-pairs: {{nouns: birds}}
+pairs: {{nouns: birds, selection: {{min_count: 1}}}}
 judge:
   {{model: sketch, pretrained: null, trainable: ["*"], epochs: 3, captions: 2, batch: 128, lr: 0.005, train_on: half}}
 generate: {{generators: [photographs]}}

@@ -170,7 +170,7 @@ def make_splits(
     if fraction < MIN_TRAIN:
         raise UserError(
             f"{where}: train keeps {fraction:.1%} of the images, less than {MIN_TRAIN:.0%}; lower"
-            " split.heldout.fraction or split.test_seen, or move split.heldout.window up"
+            " split.heldout.fraction, pairs.selection.min_count or split.test_seen, or move split.heldout.window up"
             f" (the most costly held-out pairs, by images: {costly})"
         )
     if not seen:
