@@ -25,7 +25,8 @@ from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.io import read_json
 from workflow_scripts.dataset.sources import sketch
-from workflow_scripts.score.entries import EntrySet, class_names, number, renumber
+from workflow_scripts.score.entries import EntrySet, number, renumber
+from workflow_scripts.split.pools import CANDIDATES, class_names
 from workflow_scripts.stats.r_precision import is_hit, judge, sample_distractors
 from workflow_scripts.workflow.config import Config, load_config
 
@@ -74,7 +75,8 @@ def measure(n: int = ENTRIES, anew: int = ENTRIES_ANEW) -> dict[str, Any]:
 
     library = open_clip().transform
     transform = library.image_transform_v2(library.PreprocessCfg(**model.preprocess.cfg), is_train=False)
-    rule: dict[str, Any] = {"candidates": config.score.candidates, "ties": config.score.ties, "seed": config.seed}
+    candidates = config.score.candidates or CANDIDATES
+    rule: dict[str, Any] = {"candidates": candidates, "ties": config.score.ties, "seed": config.seed}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         captions = sketch_captions(n, folder)

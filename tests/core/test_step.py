@@ -27,6 +27,7 @@ class Whole(Window):
 class Config(Section):
     seed: int = 3
     cache: str = ".kept"
+    most: int = 7
     part: Whole = Whole()
 
 
@@ -39,6 +40,7 @@ class Draw(Step):
     window: Annotated[Window, Key("part")] = Window()
     seed: Seed
     cache: Cache
+    most: Annotated[int, Key("most", decides=False)] = 0
     composition: str
     flag: bool = False
     result: Output
@@ -61,7 +63,7 @@ def test_what_a_rule_passes_is_what_the_step_gets() -> None:
     parsed = step.parse(Draw, command(), "draw")
     assert parsed == Draw(
         table=Path("a b.parquet"), more=[Path("x,y"), Path("z")], window=Window(), seed=3, cache=Path(".kept"),
-        composition="color", flag=True, result=Path("r.json"),
+        most=7, composition="color", flag=True, result=Path("r.json"),
     )  # fmt: skip
 
 
@@ -70,6 +72,10 @@ def test_a_rule_passes_the_paths_that_its_step_does_not_name() -> None:
     assert parsed.also_reads == [Path("q"), Path("r")] and parsed.also_writes == []
     assert set(map(str, parsed.paths("input"))) == {"a b.parquet", "x,y", "z", "q", "r"}
     assert parsed.paths("output") == [Path("r.json")]
+
+
+def test_a_setting_that_is_only_checked_reruns_nothing() -> None:
+    assert "--most" in command() and "--most" not in step.settings("stage.draw", Config(), {"composition": "color"})
 
 
 def test_a_step_follows_only_the_settings_that_it_takes() -> None:

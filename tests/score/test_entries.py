@@ -10,7 +10,8 @@ import pytest
 
 from tests.score.world import build
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.score.entries import EntrySet, class_names, judged_entries, number, pool_captions
+from workflow_scripts.score.entries import EntrySet, judged_entries, number
+from workflow_scripts.split.pools import class_names, pool_captions
 
 
 @pytest.fixture

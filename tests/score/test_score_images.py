@@ -142,10 +142,17 @@ def test_cold_and_warm_cache_give_the_same_bytes(tmp_path: Path, judge: FakeJudg
         assert file.read_bytes() == (warm / file.name).read_bytes()
 
 
-def test_few_candidates_are_reported(tmp_path: Path, judge: FakeJudge) -> None:
-    _, summary = run(build(tmp_path), "good", candidates=100)
-    pool = summary["scores"][0]["pool"]
-    assert pool["entries_with_fewer_than_candidates"] == 24 and pool["eligible_least"] == 16
+def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) -> None:
+    """As many as the smallest split allows; more are refused before anything is encoded."""
+    results = build(tmp_path)
+    _, summary = run(results, "good", candidates=None)
+    least = min(score["pool"]["eligible_least"] for score in summary["scores"])
+    assert summary["candidates"] == least + 1
+    judge.texts_seen.clear()
+    message = f"{least + 2} candidates .* has only {least}; set it to at most {least + 1}"
+    with pytest.raises(UserError, match=message):
+        run(results, "good", candidates=least + 2)
+    assert not judge.texts_seen and run(results, "good", candidates=least + 1)
 
 
 def test_no_other_class(tmp_path: Path, judge: FakeJudge) -> None:
@@ -169,7 +176,10 @@ def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: Fa
     place = results / "d/color"
     for file, schema in ((place / "prompts.parquet", PROMPTS), (place / "generated/good/manifest.parquet", MANIFEST)):
         table = pd.read_parquet(file)
-        write_table(pd.concat([table, table.assign(draw=1)]), file, schema)
+        second = table.assign(draw=1)
+        if "file_name" in table:
+            second["file_name"] = "1/" + table["file_name"]
+        write_table(pd.concat([table, second]), file, schema)
     folder, summary = run(results, "good")
     table = pd.read_parquet(folder / "test_seen.parquet")
     assert len(table) == 48 and summary["scores"][0]["images"] == 12

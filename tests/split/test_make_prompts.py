@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.split import stage
 from tests.split.split_worlds import COLORS, NOUNS, World, world
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table, json_lines
+from workflow_scripts.core.io import check_table, json_lines, read_json
 from workflow_scripts.core.tables import PROMPTS, TESTS
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.make_prompts import counts_of, make_prompts
@@ -123,3 +125,13 @@ def test_counts_name_what_is_left_out() -> None:
 def test_the_seed_decides_only_what_is_drawn(key: str) -> None:
     one, two = (made(5, **{key: 1}, seed=seed)[-1] for seed in (1, 2))
     assert one.equals(two) == (key == "draws")
+
+
+def test_more_candidates_than_the_pool_has_are_refused(tmp_path: Path) -> None:
+    folder = stage.run_all(stage.inputs(tmp_path))
+    least = read_json(folder / "prompts.json")["distractors_at_least"]
+    split = min(least, key=least.get)
+    stage.run("make_prompts", folder, candidates=least[split] + 1)
+    message = f"{split} of d/color has only {least[split]}; set it to at most {least[split] + 1}"
+    with pytest.raises(UserError, match=message):
+        stage.run("make_prompts", folder, candidates=least[split] + 2)

@@ -135,7 +135,7 @@ def recorded(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Re
     """Record the small run as the default one with DVC and commit it; to be cloned and forked."""
     made = Repository(first_run.fork(tmp_path_factory.mktemp("recorded")).root)
     config = yaml.safe_load((made.root / "small.yaml").read_text())
-    config["score"]["candidates"] = 100  # to be changed by an experiment
+    config["score"]["candidates"] = 10  # to be changed by an experiment
     (made.root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     shutil.rmtree(made.root / "presets")
     made.call("git", "init", "--quiet")

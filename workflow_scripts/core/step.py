@@ -37,9 +37,13 @@ class Role:
 
 @dataclass(frozen=True)
 class Key:
-    """Marks a setting with its key in the config; a Section takes those of the key's settings that it declares."""
+    """Marks a setting with its key in the config; a Section takes those of the key's settings that it declares.
+
+    One that ``decides`` no output, because the step only checks it, reruns nothing when it changes.
+    """
 
     path: str
+    decides: bool = True
 
 
 Input = Annotated[Path, Role("input")]
@@ -101,7 +105,7 @@ def config_keys(declared: type[Step]) -> list[str]:
     """Return the keys of the config that a step takes, sorted."""
     keys = set(declared.follows)
     for field in declared.model_fields.values():
-        if key := _mark(field, Key):
+        if (key := _mark(field, Key)) and key.decides:
             section = _section(field)
             keys |= {f"{key.path}.{name}" for name in section.model_fields} if section else {key.path}
     return sorted(keys)
@@ -196,7 +200,7 @@ def settings(name: str, config: BaseModel, given: Mapping[str, Any]) -> str:
     for field_name, field in declaration(name).model_fields.items():
         if field_name in given:
             words += _words(field_name, given[field_name])
-        elif key := _mark(field, Key):
+        elif (key := _mark(field, Key)) and key.decides:
             words += _words(field_name, _setting(config, key, field))
     return shlex.join(words)
 

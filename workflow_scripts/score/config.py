@@ -36,7 +36,12 @@ class Balance(Section):
 class Scoring(Section):
     """How the entries of a split are scored."""
 
-    candidates: int = Field(100, ge=2, description="candidates of an image: its own caption and the distractors")
+    candidates: int | None = Field(
+        None,
+        ge=2,
+        description="candidates of an image: its own caption and the distractors; null: 100, or as many as the smallest"
+        " split allows",
+    )
     ties: Literal["random", "own_first"] = Field(
         "random", description="which of tied captions is ranked first; own_first as published"
     )

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.split.pools import pool_captions
 from workflow_scripts.stats.r_precision import Entries, Pool, make_pool
 
 # The columns that identify an entry within a split.
@@ -45,28 +46,6 @@ def judged_entries(
     return kept.reset_index(drop=True), failed
 
 
-def pool_captions(
-    captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, split: str, distractors: str
-) -> pd.DataFrame:
-    """Return image_id, caption_id and text of the captions that may be distractors in ``split``.
-
-    Seen and unseen: all captions of the split's judged images. Swapped: captions of the judged images of test_seen
-    that have a swapped caption: with ``distractors`` "original" all their original captions, with "swapped" their
-    swapped captions, with "published" the originals of the swapped captions only, as in the released code.
-    """
-    source = "test_seen" if split == "test_swapped" else split
-    images = set(judged.loc[judged["split"] == source, "image_id"])
-    if split == "test_swapped":
-        images &= set(swapped["image_id"])
-    if distractors != "original":
-        text = "swapped_text" if distractors == "swapped" else "text"
-        pool = swapped.loc[swapped["image_id"].isin(images), ["image_id", "caption_id", text]]
-        pool = pool.rename(columns={text: "text"})
-    else:
-        pool = captions.loc[captions["image_id"].isin(images), ["image_id", "caption_id", "text"]]
-    return pool.sort_values(["image_id", "caption_id"], ignore_index=True)
-
-
 def entry_sets(
     splits: Sequence[str],
     distractors: Sequence[str],
@@ -86,13 +65,6 @@ def entry_sets(
             name = split if kind == "original" else f"{split}.distractors-{kind}"
             result.append(EntrySet(name, split, kind, entries, pool, failed))
     return result
-
-
-def class_names(captions: pd.DataFrame) -> pd.Series:
-    """Return the class of each image, by image_id; an image without a class is its own class."""
-    by_image = captions.drop_duplicates("image_id").set_index("image_id")["class_id"]
-    own = pd.Series("image " + by_image.index, index=by_image.index)
-    return ("class " + by_image).where(by_image.notna(), own)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def score_set(
 
 def main(step: ScoreImages) -> None:
     started = time.monotonic()
-    inputs = scores.load_inputs(step)
+    step, inputs = scores.load_inputs(step)
     captions = sorted({text for part in inputs.sets for text in [*part.entries["text"], *part.pool["text"]]})
     with open_embedder(step) as embedder:
 

@@ -72,7 +72,7 @@ def score_set(
 
 
 def main(step: ScoreOracle) -> None:
-    inputs = scores.load_inputs(step)
+    step, inputs = scores.load_inputs(step)
     scenes, facts = read_frame(step.scenes), read_frame(step.facts)
     drawn = read_frame(step.drawn) if step.drawn else None
     original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.swapped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,14 @@ from workflow_scripts.core.io import atomic_folder, read_table, write_json, writ
 from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.rounding import DECIMALS, rounded
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED
-from workflow_scripts.score.entries import ENTRY, EntrySet, Numbered, class_names, entry_sets, pool_summary
+from workflow_scripts.score.entries import ENTRY, EntrySet, Numbered, entry_sets, pool_summary
 from workflow_scripts.score.steps import ScoreStep
 from workflow_scripts.split.judged import judged_images
+from workflow_scripts.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.stats import balance
 from workflow_scripts.stats.r_precision import Judged, Similarities, judge, sampled
 
+S = TypeVar("S", bound=ScoreStep)
 Prediction = tuple[str, int, str, int]
 
 
@@ -45,22 +47,31 @@ class Inputs:
     images_without_class: int
 
 
-def load_inputs(step: ScoreStep) -> Inputs:
+def load_inputs(step: S) -> tuple[S, Inputs]:
+    """Return the step with the number of candidates that it uses, and its inputs; UserError if there are too few."""
     captions, images = read_table(step.captions, CAPTIONS), read_table(step.images, IMAGES)
     swapped = read_table(step.swapped, SWAPPED)
     judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.seed)
     tables = {"prompts": read_table(step.prompts, PROMPTS), "manifest": read_table(step.manifest, MANIFEST)}
     tables |= {"captions": captions, "judged": judged, "swapped": swapped}
     sets = entry_sets(step.serves, step.scoring.distractors, **tables)
+    least = least_distractors(captions, judged, swapped, tables["prompts"])
+    scoring = step.scoring.model_copy(update={"candidates": bounded(step.scoring.candidates, least, step.where)})
     classes = class_names(captions)
     judged_classes = classes[classes.index.isin(judged["image_id"])]
     alone = int(judged_classes.str.startswith("image ").sum())
     rule = "other image" if alone == len(judged_classes) else "other class"
-    return Inputs(sets, classes, images, swapped, rule, alone)
+    inputs = Inputs(sets, classes, images, swapped, rule, alone)
+    return step.model_copy(update={"scoring": scoring}), inputs
+
+
+def candidates_of(step: ScoreStep) -> int:
+    assert step.scoring.candidates is not None, "load_inputs sets it"
+    return step.scoring.candidates
 
 
 def judge_set(step: ScoreStep, similarities: Similarities, texts: int, numbered: Numbered) -> Judged:
-    settings: dict[str, Any] = {"candidates": step.scoring.candidates, "ties": step.scoring.ties, "seed": step.seed}
+    settings: dict[str, Any] = {"candidates": candidates_of(step), "ties": step.scoring.ties, "seed": step.seed}
     return judge(similarities, texts, numbered.entries, numbered.pool, **settings)
 
 
@@ -144,7 +155,7 @@ def set_summary(
         "images": int(table["image_id"].nunique()),
         "missing": entry_set.failed.get("missing", []),
         "unreadable": entry_set.failed.get("unreadable", []),
-        "pool": pool_summary(numbered, step.scoring.candidates),
+        "pool": pool_summary(numbered, candidates_of(step)),
         "exact": rounded(table["expected_top1"].mean()) if len(table) else None,
         **_sampled(step, table["hit"]),
     }
@@ -179,7 +190,7 @@ def write_scores(step: ScoreStep, inputs: Inputs, scored: dict[str, SetScores], 
             write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
             (folder / f"{set_name}.predictions.pkl").write_bytes(plain_pickle(scores.predictions))
         write_json(head | by | {"scores": summaries}, folder / "summary.json")
-    log_scores(summaries, name, step.scoring.candidates)
+    log_scores(summaries, name, candidates_of(step))
 
 
 def log_scores(summaries: Sequence[dict[str, Any]], name: str, candidates: int) -> None:

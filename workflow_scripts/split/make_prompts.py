@@ -16,6 +16,7 @@ from workflow_scripts.core.io import json_lines, read_table, safe_id, write_json
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
 from workflow_scripts.split.judged import judged_images
+from workflow_scripts.split.pools import bounded, least_distractors
 from workflow_scripts.split.steps import MakePrompts
 
 CAPTION_KEY = ["image_id", "caption_id"]
@@ -128,16 +129,17 @@ def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame)
 
 
 def main(step: MakePrompts) -> None:
-    splits = read_table(step.splits, SPLIT)
-    judged = judged_images(splits, read_table(step.images, IMAGES), step.train_on, step.seed)
+    splits, images = read_table(step.splits, SPLIT), read_table(step.images, IMAGES)
+    captions, swapped = read_table(step.captions, CAPTIONS), read_table(step.swapped, SWAPPED)
+    judged = judged_images(splits, images, step.train_on, step.seed)
     for image in judged["image_id"]:
         safe_id(image)
     prompts = make_prompts(
-        read_table(step.captions, CAPTIONS),
+        captions,
         read_table(step.pairs, PAIRS),
         read_table(step.ranking, RANKING),
         read_heldout(step.heldout),
-        read_table(step.swapped, SWAPPED),
+        swapped,
         judged,
         every_caption=step.prompt_rule == "all",
         draws=step.draws,
@@ -151,10 +153,13 @@ def main(step: MakePrompts) -> None:
             f"{step.where}: no caption of the test images can be prompted; hold out more pairs or add captions"
         )
     counts = counts_of(prompts, judged, splits)
+    distractors = least_distractors(captions, judged, swapped, prompts)
+    if images["path"].notna().any():  # otherwise nothing is scored
+        bounded(step.candidates, distractors, step.where)
     write_table(prompts, step.prompts, PROMPTS)
     write_text(json_lines(prompts), step.jsonl)
     settings = {"prompts": step.prompt_rule, "draws": step.draws, "train_on": step.train_on}
-    write_json({**settings, "splits": counts}, step.summary)
+    write_json({**settings, "distractors_at_least": distractors, "splits": counts}, step.summary)
     for split, count in counts.items():
         log.info("%s: %s: %d prompts, %d images", step.where, split, count["prompts"], count["images"])
         if not count["prompts"]:

@@ -124,6 +124,9 @@ class MakePrompts(CompositionStep):
     draws: Annotated[Draws, Key("split.draws")]
     per_image: Annotated[PerImage, Key("split.per_image")]
     train_on: Annotated[TrainOn, Key("judge.train_on")]
+    candidates: Annotated[
+        int | None, Key("score.candidates", decides=False), Field(None, description="candidates that must be available")
+    ]
     seed: Seed
     prompts: Output = Field(description="prompts.parquet")
     jsonl: Output = Field(description="the same as JSON lines")
