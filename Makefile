@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Refuse misspelled variables, which make would ignore: config=mine.yaml would run config.yaml.
-VARIABLES := CONFIG CORES MOMENTS PYTHON REAL SEED
+VARIABLES := CONFIG CORES FLIPS MOMENTS PYTHON REAL SEED
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
@@ -79,11 +79,11 @@ seeds: .venv/ready
 scale: .venv/ready
 	python -m benchmarks.scale $(if $(REAL),--real '$(REAL)')
 
-# Kills at random moments, each followed by another run: docs/faults.md. Options: MOMENTS, SEED, and CONFIG to replace the
-# small run.
+# Kills at random moments, each followed by another run, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS,
+# and CONFIG to replace the small run.
 faults: .venv/ready
 	python -m benchmarks.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
-	  $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
+	  --flips $(or $(FLIPS),100) $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
 
 # Download everything that a config's run needs, for machines without internet.
 prefetch: .venv/ready

@@ -1,7 +1,8 @@
 """Kill runs at random moments, run again as the README says, and compare with a run that nobody disturbed.
 
-``make faults`` does so in a copy of the checkout, for docs/faults.md. A moment is in seconds of the run; a training's
-and a worker's in seconds after it has begun, for they are there for a while only.
+``make faults`` does so in a copy of the checkout, for docs/faults.md, and then flips bits of what the undisturbed run
+stored. A moment is in seconds of the run; a training's and a worker's in seconds after it has begun, for they are there
+for a while only.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import psutil
 import yaml
 from pydantic import Field
 
+from benchmarks.flips import flip_all
 from tests.workflow.conftest import Project
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
@@ -284,7 +286,8 @@ class Faults(Step):
     seed: int = 0
     cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
     folder: Path | None = Field(None, description="folder for the copy; default: the system's temporary one")
-    output: Path | None = Field(None, description="file for the table")
+    flips: int = Field(100, ge=1, description="flipped bits of each kind of artifact and cache")
+    output: Path | None = Field(None, description="file for the tables")
 
 
 def main(step: Faults) -> None:
@@ -313,7 +316,15 @@ def main(step: Faults) -> None:
             lines = report(step, seconds, runs)
             if step.output:
                 write_text("\n".join(lines) + "\n", step.output)
-    print("\n".join(lines))
+        flipped, undetected = flip_all(
+            trial.project.root / "whole", trial.project.root / ".cache_whole", step.flips, step.seed
+        )
+        lines += ["", *flipped]
+        if step.output:
+            write_text("\n".join(lines) + "\n", step.output)
+    print("\n".join([*lines, *undetected]))
+    if undetected:
+        raise UserError(f"{len(undetected)} flipped bits were undetected: the last lines above name them")
     if any(run.faults for run in runs):
         raise UserError("a run did not end as the undisturbed one: the lines above say how")
 
