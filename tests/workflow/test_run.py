@@ -1,4 +1,4 @@
-"""What `make run` does about other processes."""
+"""What `make run` does about other processes, and what it ends with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from workflow_scripts.workflow.run import wait_for, works_in
+from workflow_scripts.workflow.run import print_results, wait_for, works_in
 
 
 @pytest.mark.parametrize("pressed", [0, 1, 3])
@@ -35,3 +35,14 @@ def test_whose_folder_cannot_be_known_may_be_at_work_where_others_may_write(tmp_
     assert works_in(SimpleNamespace(cwd=denied), tmp_path) is False
     assert works_in(SimpleNamespace(cwd=lambda: str(tmp_path)), tmp_path)
     assert not works_in(SimpleNamespace(cwd=lambda: "/elsewhere"), tmp_path)
+
+
+def test_results_end_with_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for run, name in (("judged", "report.html"), ("captions", "mine/color/accepted.json")):
+        (tmp_path / run / name).parent.mkdir(parents=True)
+        (tmp_path / run / name).touch()
+    print_results([str(tmp_path), str(tmp_path / "judged"), str(tmp_path / "captions")])
+    assert capsys.readouterr().out.splitlines() == [
+        f"{tmp_path}/judged/report.html shows it with figures and examples.",
+        f"{tmp_path}/captions has the splits, the swapped captions and the prompts.",
+    ]

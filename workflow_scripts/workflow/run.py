@@ -97,8 +97,10 @@ def print_results(folders: list[str]) -> None:
             # The common table comes first and contains those of the runs.
             if table.is_file() and not (name == "table" and folder != folders[0]):
                 print(table.read_text(encoding="utf-8"))
-            if table.is_file() and shown.is_file():
+            if shown.is_file():
                 print(f"{shown} shows it with figures and examples.")
+        if not Path(folder, "report.html").is_file() and any(Path(folder).glob("*/*/accepted.json")):
+            print(f"{folder} has the splits, the swapped captions and the prompts.")
 
 
 def run_snakemake(command: list[str]) -> None:
