@@ -49,7 +49,8 @@ def inputs(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Proj
     captions.to_csv(project.root / INPUTS["file"], index=False)
     hidden = shutil.ignore_patterns(".*")
     shutil.copytree(made / "images", project.root / INPUTS["images"], ignore=hidden)
-    shutil.copytree(made / "color" / "generated" / "faithful" / "images", project.root / INPUTS["made"], ignore=hidden)
+    drawn = made / "color" / "generated" / "faithful" / "images" / "sketch"
+    shutil.copytree(drawn, project.root / INPUTS["made"] / "mine", ignore=hidden)
     return project
 
 
