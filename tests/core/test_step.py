@@ -112,5 +112,6 @@ def test_settings_are_the_command_without_the_paths_of_the_rule() -> None:
     settings = shlex.split(step.settings("stage.draw", Config(), given))
     words = command()
     assert [word for word in words if word in settings] == settings
-    assert {word for word in words if word.startswith("--")} - set(settings) == {"--table", "--more", "--result"}
+    of_rule = {"--table", "--more", "--result", "--most"}
+    assert {word for word in words if word.startswith("--")} - set(settings) == of_rule
     assert step.settings("stage.draw", Config(seed=4), given) != step.settings("stage.draw", Config(), given)

@@ -14,8 +14,8 @@ from tests.split import stage
 from tests.split.split_worlds import COLORS, NOUNS, World, world
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table, json_lines, read_json
-from workflow_scripts.core.tables import PROMPTS, TESTS
+from workflow_scripts.core.io import check_table, json_lines, read_json, read_table, write_table
+from workflow_scripts.core.tables import IMAGES, PROMPTS, TESTS
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.make_prompts import counts_of, make_prompts
 from workflow_scripts.split.make_splits import make_splits
@@ -129,6 +129,9 @@ def test_the_seed_decides_only_what_is_drawn(key: str) -> None:
 
 def test_more_candidates_than_the_pool_has_are_refused(tmp_path: Path) -> None:
     folder = stage.run_all(stage.inputs(tmp_path))
+    images = read_table(folder / "images.parquet", IMAGES)
+    write_table(images.assign(path=images["image_id"]), folder / "images.parquet", IMAGES)
+    stage.run("make_prompts", folder)
     least = read_json(folder / "prompts.json")["distractors_at_least"]
     split = min(least, key=least.get)
     stage.run("make_prompts", folder, candidates=least[split] + 1)
