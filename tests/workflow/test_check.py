@@ -12,6 +12,7 @@ import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
 
+from workflow_scripts.core.checks import count_images
 from workflow_scripts.core.cli import UNDER_RUN
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
@@ -106,6 +107,13 @@ def test_plain_snakemake_checks_too(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     workflow = SimpleNamespace(local_exec=True, deployment_settings=SimpleNamespace(deployment_method=set()))
     with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
         hooks.begin(workflow, {"results": str(tmp_path), "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
+
+
+def test_counting_images_takes_seconds_at_most(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.png", "c.JPG"):
+        (tmp_path / name).touch()
+    assert str(count_images(tmp_path, 1)) == "2 images"
+    assert str(count_images(tmp_path, 0)) == "more than 1 image"
 
 
 def test_every_typo_is_listed() -> None:

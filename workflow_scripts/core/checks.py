@@ -17,8 +17,8 @@ from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.pictures import SUFFIXES
 
-# Seconds in which the images of a folder are counted; what remains is not counted.
-PATIENCE = 0.5
+# Seconds in which images are counted, of a folder and in all.
+PATIENCE, PATIENCE_IN_ALL = 0.5, 1.5
 # Device files of GPUs: NVIDIA's, AMD's, and WSL's.
 GPU_FILES = ("/dev/nvidia0", "/dev/kfd", "/dev/dxg")
 
@@ -32,6 +32,7 @@ class Findings:
     plan: list[tuple[str, str]] = field(default_factory=list)  # a title and what the run does
     bytes: int = 0  # estimated, in the results folder and the cache
     here: bool = True  # whether steps run on this machine, in this environment
+    patience: float = PATIENCE_IN_ALL
 
     def error(self, key: str, message: str) -> None:
         self.errors.append(f"{key}: {message}".replace("\n", "\\n"))  # a line each
@@ -69,6 +70,16 @@ class Findings:
             self.error(key, f"{path}: not readable; fix its permissions")
         return right
 
+    def count_images(self, key: str, folder: str) -> Counted:
+        """Count the images of a folder; add an error if there are none."""
+        begun = time.monotonic()
+        counted = count_images(Path(folder), min(PATIENCE, self.patience))
+        self.patience -= time.monotonic() - begun
+        self.bytes += counted.bytes
+        if not counted.images:
+            self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
+        return counted
+
     def device(self, key: str, device: str) -> None:
         """Add an error if a GPU is asked for and this machine, on which steps run, has none."""
         if device == "cuda" and self.here and not has_gpu():
@@ -87,8 +98,8 @@ class Counted:
         return f"{'' if self.complete else 'more than '}{self.images:,} image{'s' * (self.images != 1)}"
 
 
-def count_images(folder: Path, patience: float = PATIENCE) -> Counted:
-    """Count the images in a folder and its subfolders, for ``patience`` seconds at most."""
+def count_images(folder: Path, patience: float) -> Counted:
+    """Count the images in a folder and its subfolders, at least to the first, for ``patience`` seconds at most."""
     deadline = time.monotonic() + patience
     images = size = 0
     for place, _, names in os.walk(folder):

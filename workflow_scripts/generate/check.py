@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.core import plugins
-from workflow_scripts.core.checks import Findings, count_images
+from workflow_scripts.core.checks import Findings
 from workflow_scripts.dataset.check import SKETCH, has_images, tables
 from workflow_scripts.generate.config import KINDS, Generator
 from workflow_scripts.generate.generator import reads
@@ -75,8 +75,4 @@ def _folder(key: str, path: str, findings: Findings) -> str | None:
         return None
     if "://" in path or not Path(path).is_dir():
         return path
-    counted = count_images(Path(path))
-    findings.bytes += counted.bytes
-    if not counted.images:
-        findings.error(key, f"{path}: contains no jpg, jpeg, png or webp; correct the path")
-    return str(counted)
+    return str(findings.count_images(key, path))
