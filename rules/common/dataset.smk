@@ -1,4 +1,5 @@
 # dataset: the chosen source, its settings, its tables.
+from workflow_scripts.dataset.check import is_scored
 from workflow_scripts.dataset.choice import SOURCES
 
 
@@ -19,7 +20,7 @@ def source_settings(wildcards):
 
 def captions_alone():
     """Whether nothing is scored: the source has captions but no images, or there are no generators."""
-    return not GENERATORS or getattr(getattr(CONFIG.dataset, CONFIG.dataset.source), "images", ...) is None
+    return not is_scored(CONFIG)
 
 
 def source_table_names():

@@ -176,7 +176,8 @@ def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> No
 def test_captions_alone_need_no_judge_and_what_is_stored_is_said() -> None:
     values = {"judge": {"model": "RN50", "pretrained": "openai"}, "score": {"fid": {}}}
     alone = {"source": "table", "table": {"file": "s3://bucket/captions.csv"}}
-    assert [need.key for need in needs(load_config({**values, "dataset": alone}))] == ["pairs.model"]
+    for without in ({"dataset": alone}, {"generate": {"generators": []}}):
+        assert [need.key for need in needs(load_config({**values, **without}))] == ["pairs.model"]
 
 
 def test_what_lies_on_object_storage_is_said(caplog: pytest.LogCaptureFixture) -> None:

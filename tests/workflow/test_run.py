@@ -38,11 +38,12 @@ def test_whose_folder_cannot_be_known_may_be_at_work_where_others_may_write(tmp_
 
 
 def test_results_end_with_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for run, name in (("judged", "report.html"), ("captions", "mine/color/accepted.json")):
-        (tmp_path / run / name).parent.mkdir(parents=True)
-        (tmp_path / run / name).touch()
+    for run, names in {"judged": ["report.html", "table.md"], "captions": ["report.html"]}.items():
+        (tmp_path / run).mkdir()
+        for name in names:
+            (tmp_path / run / name).touch()
     print_results([str(tmp_path), str(tmp_path / "judged"), str(tmp_path / "captions")])
     assert capsys.readouterr().out.splitlines() == [
         f"{tmp_path}/judged/report.html shows it with figures and examples.",
-        f"{tmp_path}/captions has the splits, the swapped captions and the prompts.",
+        f"{tmp_path}/captions/report.html shows the splits.",
     ]

@@ -19,9 +19,10 @@ SKETCH, CAPTION = 4_000, 400
 TABLES = 5
 
 
-def has_images(config: Any) -> bool:
-    """Return whether the source has images; without them, nothing is judged."""
-    return getattr(getattr(config.dataset, config.dataset.source), "images", ...) is not None
+def is_scored(config: Any) -> bool:
+    """Return whether images are generated and judged: the source has images, and there are generators."""
+    has_images = getattr(getattr(config.dataset, config.dataset.source), "images", ...) is not None
+    return has_images and bool(config.generate.generators)
 
 
 def tables(config: Any) -> set[str]:

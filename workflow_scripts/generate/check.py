@@ -8,7 +8,7 @@ from typing import Any
 
 from workflow_scripts.core import plugins
 from workflow_scripts.core.checks import Findings
-from workflow_scripts.dataset.check import SKETCH, has_images, tables
+from workflow_scripts.dataset.check import SKETCH, is_scored, tables
 from workflow_scripts.generate.config import KINDS, Generator
 from workflow_scripts.generate.generator import reads
 
@@ -17,9 +17,11 @@ OF_SKETCHES = {"scenes", "facts"}
 
 
 def check(config: Any, findings: Findings) -> None:
-    if not has_images(config):
+    if not is_scored(config):
         names = ", ".join(generator.name for generator in config.generate.generators)
-        findings.plan.append(("generators", f"none, because there are no images ({names} ignored)"))
+        findings.plan.append(
+            ("generators", f"none, because there are no images ({names} ignored)" if names else "none configured")
+        )
         return
     misfits(config, findings)
     about = [_check(generator, config, findings) for generator in config.generate.generators]
@@ -28,7 +30,7 @@ def check(config: Any, findings: Findings) -> None:
 
 def misfits(config: Any, findings: Findings) -> None:
     """Find generators that read tables which another source makes, or images of which composition nobody knows."""
-    for generator in config.generate.generators if has_images(config) else ():
+    for generator in config.generate.generators if is_scored(config) else ():
         key = f"generate.generators: {generator.name}"
         kind = plugins.load(KINDS, generator.kind)
         if absent := OF_SKETCHES & {*reads(kind)} - tables(config):

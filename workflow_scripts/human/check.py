@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from workflow_scripts.core.checks import Findings
-from workflow_scripts.dataset.check import has_images
+from workflow_scripts.dataset.check import is_scored
 
 
 def misfits(config: Any, findings: Findings) -> None:
     """Find generators and images that people cannot be asked about."""
     if config.human is None:
         return
-    if not has_images(config):
-        findings.error("human", "the data set has no images to ask about; remove this section")
+    if not is_scored(config):
+        findings.error("human", "there are no images to ask about; remove this section")
     known = [generator.name for generator in config.generate.generators]
     for name in config.human.generators or ():
         if name not in known:

@@ -7,7 +7,7 @@ from typing import Any
 from workflow_scripts.clip.check import check_model
 from workflow_scripts.clip.config import model_file
 from workflow_scripts.core.checks import Findings, has_gpu
-from workflow_scripts.dataset.check import has_images
+from workflow_scripts.dataset.check import is_scored
 
 # Bytes of a judge of open_clip, with the state of its training: about those of RN50.
 JUDGE = 1_000_000_000
@@ -15,8 +15,8 @@ JUDGE = 1_000_000_000
 
 def check(config: Any, findings: Findings) -> None:
     judge = config.judge
-    if not has_images(config):
-        findings.plan.append(("judge", "none, because there are no images"))
+    if not is_scored(config):
+        findings.plan.append(("judge", "none, because there are no images to judge"))
         return
     about = check_model("judge", judge, findings)
     if model_file(judge.model) is None:

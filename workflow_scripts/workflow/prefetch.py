@@ -24,6 +24,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
+from workflow_scripts.dataset.check import is_scored
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.dataset.download import fetch
 from workflow_scripts.dataset.origins import obtain
@@ -56,8 +57,7 @@ def needs(config: Config) -> Iterator[Need]:
         yield Need(f"dataset.{config.dataset.source}.{name}", partial(_obtain, places, cache))
     warn_stored(f"dataset.{config.dataset.source}", settings)
     yield Need("pairs.model", lambda: installed_name(config.pairs.model, "pairs.model"))
-    # A run of captions without images has no scores.
-    if getattr(settings, "images", ...) is not None:
+    if is_scored(config):
         yield from of_scores(config, cache)
     if config.specs:
         yield from of_judge("specs.base", config.specs.base)

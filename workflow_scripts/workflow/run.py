@@ -98,9 +98,7 @@ def print_results(folders: list[str]) -> None:
             if table.is_file() and not (name == "table" and folder != folders[0]):
                 print(table.read_text(encoding="utf-8"))
             if shown.is_file():
-                print(f"{shown} shows it with figures and examples.")
-        if not Path(folder, "report.html").is_file() and any(Path(folder).glob("*/*/accepted.json")):
-            print(f"{folder} has the splits, the swapped captions and the prompts.")
+                print(f"{shown} shows {'it with figures and examples' if table.is_file() else 'the splits'}.")
 
 
 def run_snakemake(command: list[str]) -> None:
