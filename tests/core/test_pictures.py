@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from workflow_scripts.clip.pixels import PREPROCESS, Content, Preprocess
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.pictures import BrokenImage, image_size, read_rgb
 
 RAMP = np.arange(256, dtype=np.uint8).repeat(4).reshape(32, 32)
@@ -62,6 +63,10 @@ def huge_png(side: int) -> bytes:
         (b"", "no image of a known format"),
         (b"\x00\xff" * 50, "no image of a known format"),
         (huge_png(20_000), r"exceeds the limit of 178,956,970 \(core/limits.py: PIXELS\) pixels"),
+        (
+            saved(Image.new("L", (3, 1501)), "PNG"),
+            r"3 by 1501 pixels, a ratio, more than the limit of 500 \(core/limits.py: A",
+        ),
         (saved(Image.fromarray(RAMP.astype(np.int32)), "TIFF"), "32 bits per channel; convert it to 8 bits"),
         (saved(Image.fromarray(RAMP.astype(np.float32)), "TIFF"), "32 bits per channel"),
         (saved(Image.fromarray(RAMP), "PNG")[:-40], "(?i)truncated"),
@@ -74,3 +79,5 @@ def test_broken_images(tmp_path: Path, raw: bytes, message: str) -> None:
         with pytest.raises(BrokenImage, match=message) as error:
             read(file)
         assert "\n" not in str(error.value) and str(tmp_path) not in str(error.value)
+    with pytest.raises(UserError, match="x.png: not a readable image"):
+        Preprocess(PREPROCESS, None).read([(file, None)])

@@ -16,9 +16,8 @@ import torch.nn.functional as F
 from PIL import Image
 
 from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.core import limits
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.pictures import BrokenImage, read_rgb
+from workflow_scripts.core.pictures import BrokenImage, plain_shape, read_rgb
 
 Box = tuple[float, float, float, float]
 
@@ -68,7 +67,7 @@ def _decode_png(raw: bytes, buffer: np.ndarray | None) -> np.ndarray | None:
         return None
     width, height, depth, kind = struct.unpack(">IIBB", raw[16:26])
     # Kind 2 has three colors a pixel, kind 3 a palette.
-    if depth != 8 or kind not in (2, 3) or width * height > limits.PIXELS:
+    if depth != 8 or kind not in (2, 3) or not plain_shape(width, height):
         return None
     try:
         fits = buffer is not None and buffer.shape == (height, width, 3)

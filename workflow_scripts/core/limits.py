@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # Pixels of an image, which take 3 bytes each. Pillow refuses larger images, too.
 PIXELS = 178_956_970
+# Longer side of an image in shorter ones: judges scale the shorter side up to theirs.
+ASPECT = 500
 # Files in an archive, and bytes of each when unpacked.
 ARCHIVE_MEMBERS = 5_000_000
 ARCHIVE_MEMBER_BYTES = 1 << 33

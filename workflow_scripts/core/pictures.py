@@ -40,10 +40,17 @@ def _faults(file: Path | IO[bytes]) -> Iterator[None]:
         raise BrokenImage(" ".join(str(error).replace(str(file), name).split())[:200]) from error
 
 
-def _check_mode(image: Image.Image) -> None:
+def _check(image: Image.Image) -> None:
     # Pillow would clip their values to 255.
     if image.mode in ("I", "F"):
         raise BrokenImage("32 bits per channel; convert it to 8 bits")
+    if not plain_shape(*image.size):
+        raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
+
+
+def plain_shape(width: int, height: int) -> bool:
+    """Return whether an image is within the limits."""
+    return width * height <= limits.PIXELS and max(width, height) <= limits.ASPECT * min(width, height)
 
 
 def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
@@ -52,7 +59,7 @@ def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
         with Image.open(file) as image:
             image.verify()
         with Image.open(file) as image:
-            _check_mode(image)
+            _check(image)
             size = image.size
             # verify() accepts a truncated JPEG; decoding it at an eighth of its size fails.
             image.draft("RGB", (max(1, size[0] // 8), max(1, size[1] // 8)))
@@ -63,7 +70,7 @@ def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
 def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     """Return an image with 8 bits per channel; of an animation the first frame. Raises BrokenImage."""
     with _faults(file), Image.open(file) as image:
-        _check_mode(image)
+        _check(image)
         if image.mode.startswith("I;16"):
             # The upper 8 bits: Pillow would clip values to 255.
             return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
