@@ -23,6 +23,9 @@ from workflow_scripts.workflow.config import load_config, read_config, read_valu
 from workflow_scripts.workflow.graph import jobs
 from workflow_scripts.workflow.run import LOCK
 
+# Artifacts that the error names.
+MAX_NAMED = 10
+
 
 class Verify(Step):
     """Check each artifact of a finished run against the digests that its step recorded."""
@@ -77,7 +80,8 @@ def verify(config: Path) -> None:
     if given:
         cli.log.info("not checked, because no step wrote them: %s", ", ".join(sorted(given)))
     if different:
-        again = f"python -m workflow_scripts.workflow.run --config {config} -- --forcerun {shlex.join(different)}"
+        which = f"--forcerun {shlex.join(different)}" if len(different) <= MAX_NAMED else "--forceall"
+        again = f"python -m workflow_scripts.workflow.run --config {config} -- {which}"
         accept = f"python -m workflow_scripts.workflow.verify --config {config} --record"
         raise UserError(
             f"{len(different)} of {len(artifacts)} artifacts are not as recorded; make them again (`{again}`) or,"
