@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from workflow_scripts.clip.model import build, judge_hash, load_judge, read_judge
 from workflow_scripts.core.cli import log
@@ -178,6 +178,17 @@ def test_no_epochs_leave_the_pretrained_model_as_it_is(train: Train, squares: Pa
     manifest = json.loads((second / "manifest.json").read_text())
     assert manifest["images"] == manifest["trained_weights"] == 0 and manifest["pretrained"] == "weights.safetensors"
     assert pd.read_csv(second / "log.csv")["epoch"].tolist() == [0]
+
+
+def test_weights_that_are_no_numbers(train: Train, squares: Path, tmp_path: Path) -> None:
+    folder = untrained(squares, tmp_path / "start")
+    weights = load_file(folder / "weights.safetensors")
+    weights["text.norm.weight"][0] = np.nan
+    save_file(weights, folder / "weights.safetensors")
+    with pytest.raises(
+        UserError, match=r"^test_seen: caption 1 of 56: its embedding by judge .* is NaN or infinite \(55"
+    ):
+        train("judge", epochs=0, pretrained=str(folder / "weights.safetensors"))
 
 
 def test_a_saved_judge_encodes_the_same(train: Train, squares: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from workflow_scripts.clip.device import find_device, settle
+from workflow_scripts.clip.embed import check_embeddings
 from workflow_scripts.clip.model import MANIFEST, Built, Judge, build, save_judge
 from workflow_scripts.clip.pixels import Box, Preprocess
 from workflow_scripts.clip.precision import autocast, check_precision
@@ -133,15 +134,20 @@ def training_key(step: TrainJudge, material: Material, device: torch.device, pro
 def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
     """Return the function that measures how often images retrieve their captions; ``watched``: n of each, by split."""
 
-    def unit(encode: Images | Captions, n: int) -> np.ndarray:
+    def unit(encode: Images | Captions, n: int, what: str) -> np.ndarray:
         with torch.inference_mode(), autocast(precision, judge.device):
             features = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
-            return F.normalize(torch.cat(features), dim=-1).float().cpu().numpy()
+            vectors = F.normalize(torch.cat(features), dim=-1).float().cpu().numpy()
+        # In half precision lengths are not exact.
+        check_embeddings(vectors, "in training", lambda row: f"{what} {row + 1} of {n}", unit=False)
+        return vectors
 
     def evaluate() -> dict[str, float]:
         judge.model.eval()
         return {
-            f"retrieval_{split.removeprefix('test_')}": round(in_batch_accuracy(unit(images, n), unit(captions, n)), 6)
+            f"retrieval_{split.removeprefix('test_')}": round(
+                in_batch_accuracy(unit(images, n, f"{split}: image"), unit(captions, n, f"{split}: caption")), 6
+            )
             for split, (images, captions, n) in watched.items()
         }
 
