@@ -102,10 +102,14 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
 def _check_blob(file: Path) -> None:
     """Raise UserError if a cached file is damaged: the Hub's large files are links to one named by its SHA-256."""
     blob = file.resolve()
-    if re.fullmatch("[0-9a-f]{64}", blob.name):
-        with blob.open("rb") as content:
-            if hashlib.file_digest(content, "sha256").hexdigest() != blob.name:
-                raise UserError(f"{file}: damaged, its SHA-256 is not {blob.name}; delete {blob} and {REMEDY}")
+    if re.fullmatch("[0-9a-f]{64}", blob.name) and _sha256(blob, blob.stat().st_mtime_ns) != blob.name:
+        raise UserError(f"{file}: damaged, its SHA-256 is not {blob.name}; delete {blob} and {REMEDY}")
+
+
+@cache
+def _sha256(file: Path, mtime: int) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def check_hub_file(model: str, names: Sequence[str]) -> None:
