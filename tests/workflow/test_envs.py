@@ -19,6 +19,7 @@ MODEL = "3.8.0"
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 # What brings a package along that is imported too.
 BRINGS = {
+    "diffusers": {"huggingface_hub"},
     "jinja2": {"markupsafe"},
     "open_clip_torch": {"huggingface_hub", "timm"},
     "pydantic": {"pydantic_core"},

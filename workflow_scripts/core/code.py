@@ -20,7 +20,7 @@ PACKAGE = "workflow_scripts"
 # Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
 UNDECISIVE = {
     f"{PACKAGE}.core.{name}"
-    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "hub", "lock", "progress", "step")
+    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "lock", "progress", "step")
 }
 
 
