@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.core import cli
@@ -33,7 +35,7 @@ class Evaluate(Step):
     """
 
     labels: Input = Field(Path("tests/pairs/labels.jsonl"), description="labels, a JSON object per line")
-    captions: Input = Field(description="captions.parquet, or cub_captions.zip")
+    captions: Input = Field(description="captions.parquet, cub_captions.zip, or a text file with a caption a line")
     adjectives: list[Input] = Field(
         [Path("lexicons/adjectives/color.yaml"), Path("lexicons/adjectives/shape.yaml")],
         min_length=1,
@@ -49,9 +51,20 @@ def read_labels(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def read_lines(path: Path) -> pd.DataFrame:
+    """Return the captions of a text file, gzipped or not: a caption's image_id is its line, from 1."""
+    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    with opened as file:
+        texts = file.read().splitlines()
+    return pd.DataFrame({"image_id": [str(n + 1) for n in range(len(texts))], "caption_id": 0, "text": texts})
+
+
 def read_texts(path: Path, labels: Sequence[dict[str, Any]]) -> list[str]:
     """Return the text of each labelled caption; raises UserError if one is missing."""
-    captions = read_captions(path)[0] if path.suffix == ".zip" else read_table(path, CAPTIONS)
+    if path.suffix == ".zip":
+        captions = read_captions(path)[0]
+    else:
+        captions = read_lines(path) if path.suffix in (".gz", ".txt") else read_table(path, CAPTIONS)
     labelled = captions[captions["image_id"].isin({label["image_id"] for label in labels})]
     texts = {(row.image_id, row.caption_id): row.text for row in labelled.itertuples()}
     try:

@@ -79,7 +79,9 @@ CARRIERS_OF = {"covert": word_set("wing tail"), "crest": word_set("head")}
 # Carriers that end a compound: a `cheek patch stripe` is two things.
 CLOSED_CARRIERS = word_set("patch spot stripe eyering wingbar")
 # Nouns that add nothing to the noun before them: a `belly area` is a belly.
-VAGUE_NOUNS = word_set("area areas region regions section sections color colors coloring coloration colour colours")
+VAGUE_NOUNS = word_set(
+    "area areas region regions section sections color colors coloring coloration colour colours incolor inc olor clor"
+)
 # After these and `of`, a color is a noun.
 TONES = word_set("tone shade hue hint touch mix mixture combination tint bit splash")
 # Nouns that shade the color after them.
