@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -41,6 +43,38 @@ def test_forms_come_from_the_text_and_stand_in_one_place(tmp_path: Path) -> None
     file = tmp_path / "mine.yaml"
     file.write_text(yaml.safe_dump(lexicon))
     assert load_lexicon(file).forms["leaves"] == "leaf"
+
+
+def test_compounds_plurals_and_people() -> None:
+    rows = [
+        *[("a red water slide", "red", "slide", "slide")] * 3,
+        ("a red slide", "red", "slide", "slide"),
+        ("a red t-shirt", "red", "t-shirt", "t-shirt"),
+        ("a red bench", "red", "bench", "bench"),
+        ("a black man", "black", "man", "man"),
+        ("a black photo", "black", "photo", "photo"),
+    ]
+    captions, pairs = tables(rows)
+    pairs["adjective_start"], pairs["adjective_end"] = 2, [2 + len(row[1]) for row in rows]
+    drafted = {
+        "water slide": ["water slides"],
+        "bench": ["benches"],
+        "slide": ["slides"],
+        "t-shirt": ["t-shirts"],
+    }
+    assert draft(captions, pairs, most=9) == drafted
+    assert set(draft(captions, pairs, most=9, people=True)) == {*drafted, "man"}
+
+
+def test_synonyms_are_grouped_where_wordnet_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    sense = SimpleNamespace(name=lambda: "sofa.n.01")
+    wordnet = SimpleNamespace(
+        ensure_loaded=lambda: None, synsets=lambda noun, pos: [sense] if noun in ("couch", "sofa") else []
+    )
+    monkeypatch.setitem(sys.modules, "nltk", SimpleNamespace(corpus=SimpleNamespace(wordnet=wordnet)))
+    monkeypatch.setitem(sys.modules, "nltk.corpus", SimpleNamespace(wordnet=wordnet))
+    rows = [*[("a red couch", "red", "couch", "couch")] * 2, ("a red sofa", "red", "sofa", "sofa")]
+    assert draft(*tables(rows), most=5) == {"couch": ["couches", "sofa"]}
 
 
 def test_disputed_pairs_draft_nothing() -> None:

@@ -1,8 +1,9 @@
-"""Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms."""
+"""Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 import pandas as pd
 import yaml
@@ -14,27 +15,84 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_text
 from workflow_scripts.core.step import Input, Output, Step
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
+from workflow_scripts.pairs.words import TRANSPARENT
+from workflow_scripts.text.lexicon import plural, word_set
 
 HEAD = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
 
+# A compound is drafted if it is at least so often and this fraction of its second noun.
+MIN_COMPOUND, COMPOUND_FRACTION = 3, 0.2
+# `black man` is no color of a thing.
+PEOPLE = word_set(
+    "man woman person people boy girl child kid baby toddler lady guy gentleman male female adult teenager teen player"
+    " rider skier surfer skateboarder snowboarder skater biker cyclist batter pitcher catcher umpire bride groom couple"
+    " crowd family group team member student worker officer policeman fireman soldier chef waiter waitress mother"
+    " father son daughter brother sister friend human men women someone face skin"
+)
+# Words for pictures, colors and amounts: nothing that a picture shows in one color.
+VAGUE = word_set(
+    "color colour photo photograph picture image background foreground thing one other lot bit kind type variety part"
+    " side top bottom area view scene shade tone"
+)
+
 
 class DraftNouns(Step):
-    """Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms.
+    """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms.
 
-    Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing and group
-    synonyms. A form that two nouns share goes to the noun that has it more often.
+    Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing. A form that
+    two nouns share goes to the noun that has it more often. Synonyms are grouped by WordNet if nltk and its corpus
+    ``wordnet`` are installed.
     """
 
     captions: Input = Field(description="captions.parquet")
     pairs: Input = Field(description="pairs.parquet")
     most: int = Field(60, ge=1, description="nouns to draft")
+    people: bool = Field(False, description="also draft words for people (black man)")
     output: Output = Field(description="lexicons/nouns/<name>.yaml; must not exist yet")
 
 
-def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, list[str]]:
+def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of pairs with the noun ``water slide`` in place of ``slide`` where that compound is frequent.
+
+    ``rows`` have the columns of pairs and text. A word is the first noun of a compound if it stands alone between an
+    adjective and its noun and is itself no adjective of any pair.
+    """
+    if rows.empty:
+        return rows
+    spans = rows[["text", "adjective_end", "noun_start"]].itertuples(index=False)
+    between = pd.Series([text[end:start].strip().lower() for text, end, start in spans], index=rows.index, dtype=str)
+    adjectives = set(rows["adjective"]) | TRANSPARENT
+    is_noun = between.str.fullmatch(r"[^\W\d_]+") & ~between.isin(adjectives) & ~between.str.endswith(("ed", "ly"))
+    compound = between.where(is_noun).str.cat(rows["noun"].astype(str), sep=" ")
+    count = compound.map(compound.value_counts())
+    is_frequent = (count >= MIN_COMPOUND) & (count >= COMPOUND_FRACTION * rows["noun"].map(rows["noun"].value_counts()))
+    start = rows["noun_start"].where(~is_frequent, rows["noun_start"] - between.str.len() - 1)
+    return rows.assign(noun=rows["noun"].where(~is_frequent, compound), noun_start=start)
+
+
+def synonyms(nouns: Iterable[str]) -> dict[str, str]:
+    """Return each noun to the first one with the same most frequent sense in WordNet; none without WordNet."""
+    try:
+        from nltk.corpus import wordnet
+
+        wordnet.ensure_loaded()
+    except (ImportError, LookupError):
+        log.info("synonyms are not grouped: install nltk and download its corpus wordnet")
+        return {}
+    first: dict[str, str] = {}
+    result = {}
+    for noun in nouns:
+        senses = wordnet.synsets(noun.replace(" ", "_"), pos="n")
+        result[noun] = first.setdefault(senses[0].name(), noun) if senses else noun
+    return result
+
+
+def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool = False) -> dict[str, list[str]]:
     """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
     undisputed = pairs[pairs["relation"] != "disputed"]
-    rows = undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one")
+    rows = join_compounds(undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one"))
+    unwanted = VAGUE if people else VAGUE | PEOPLE
+    rows = rows[~rows["noun"].isin(unwanted) & ~rows["noun"].str.split("[ -]").str[-1].isin(unwanted)]
     counts = Counter(
         (noun, text[start:end].lower())
         for noun, text, start, end in rows[["noun", "text", "noun_start", "noun_end"]].itertuples(index=False)
@@ -42,11 +100,17 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, l
     frequency: Counter[str] = Counter()
     for (noun, _), n in counts.items():
         frequency[noun] += n
-    drafted = sorted(frequency, key=lambda noun: (-frequency[noun], noun))[:most]
+    ordered = sorted((noun for noun in frequency if len(noun) > 1), key=lambda noun: (-frequency[noun], noun))
+    same = synonyms(ordered)
+    drafted = [noun for noun in ordered if same.get(noun, noun) == noun][:most]
     owner = {noun: noun for noun in drafted}
     for (noun, form), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        if noun in owner:
-            owner.setdefault(form, noun)
+        if (word := same.get(noun, noun)) in drafted:
+            owner.setdefault(form, word)
+    for noun in drafted:
+        # A form in -s is a plural already.
+        if not any(form != noun and form.endswith("s") for form, word in owner.items() if word == noun):
+            owner.setdefault(plural(noun), noun)
     forms: dict[str, list[str]] = defaultdict(list)
     for form, noun in sorted(owner.items()):
         if form != noun:
@@ -58,7 +122,7 @@ def main(step: DraftNouns) -> None:
     if step.output.exists():
         raise UserError(f"{step.output}: output file already exists; choose another path")
     captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
-    lexicon = draft(captions, read_table(step.pairs, PAIRS), step.most)
+    lexicon = draft(captions, read_table(step.pairs, PAIRS), step.most, step.people)
     if not lexicon:
         raise UserError(f"{step.pairs}: no pairs, so no nouns to draft; set pairs.nouns to null and run pairs again")
     body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)

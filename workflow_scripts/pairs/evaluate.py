@@ -53,9 +53,8 @@ def read_labels(path: Path) -> list[dict[str, Any]]:
 
 def read_lines(path: Path) -> pd.DataFrame:
     """Return the captions of a text file, gzipped or not: a caption's image_id is its line, from 1."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as file:
-        texts = file.read().splitlines()
+    content = path.read_bytes()
+    texts = (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
     return pd.DataFrame({"image_id": [str(n + 1) for n in range(len(texts))], "caption_id": 0, "text": texts})
 
 
