@@ -101,7 +101,7 @@ def artifacts(results: Path, place: Path) -> Iterator[Kind]:
             read = lambda copy=copy, schema=schema: (read_table(copy, schema).to_json(), False)  # noqa: E731
             yield Kind(f"{name}, without its record", [copy], read)
         if (copy / "weights.safetensors").is_file():
-            yield from judge(shutil.copytree(copy, place / "judge"))
+            yield from judge(f"{artifact.parent.name}/{name}", shutil.copytree(copy, copy.with_name("alone")))
 
 
 def _checked(artifact: Path) -> tuple[Any, bool]:
@@ -109,9 +109,9 @@ def _checked(artifact: Path) -> tuple[Any, bool]:
     return {str(path): path.read_bytes() for path in [artifact, *artifact.rglob("*")] if path.is_file()}, False
 
 
-def judge(folder: Path) -> Iterator[Kind]:
+def judge(title: str, folder: Path) -> Iterator[Kind]:
     for name in ("weights.safetensors", "model.json", "vocabulary.json"):
-        yield Kind(f"judge/{name}, without its record", [folder / name], lambda: (check_judge(folder), False))
+        yield Kind(f"{title}/{name}, without its record", [folder / name], lambda: (check_judge(folder), False))
 
 
 def caches(cache: Path, place: Path) -> Iterator[Kind]:

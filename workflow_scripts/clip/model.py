@@ -119,6 +119,8 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     """Build the model of a config before training on ``captions``, which give a word tower its vocabulary."""
     source = find_source(config)
     model_cfg, weights, preprocess_cfg = source.model_cfg, source.weights, source.preprocess_cfg
+    if weights and weights.name == WEIGHTS and all(weights.with_name(name).is_file() for name in (MODEL, MANIFEST)):
+        check_judge(weights.parent)
     vocabulary = None
     if model_cfg["text_cfg"].get("tower") == "words":
         beside = weights.with_name(VOCABULARY) if weights else None

@@ -24,7 +24,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.hub import hub
+from workflow_scripts.core.hub import check_blob, hub
 
 # Tokens that BLIP and ALIGN read of a text: as many as ALIGN was trained with, and twice BLIP's captions.
 CONTEXT = 64
@@ -162,6 +162,8 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
                 folder = Path(snapshot_download(model.transformers, revision=model.revision, allow_patterns=patterns))
                 if any(folder.glob(weights)):
                     break
+        for file in folder.iterdir():
+            check_blob(file)
     elif model.revision is not None:
         raise UserError(f"{model.title}: a folder has no revision; remove {model.revision!r}")
     patterns = [pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))]

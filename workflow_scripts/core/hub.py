@@ -87,7 +87,7 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
     if cached := _cached(model, names, revision):
-        _check_blob(cached)
+        check_blob(cached)
         return cached
     with hub(f"{model}: {names[0]}", remedy):
         for name in names:
@@ -99,7 +99,7 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
     raise UserError(f"{model}: has no {' or '.join(names)} on the Hub; choose a model in open_clip's format")
 
 
-def _check_blob(file: Path) -> None:
+def check_blob(file: Path) -> None:
     """Raise UserError if a cached file is damaged: the Hub's large files are links to one named by its SHA-256."""
     blob = file.resolve()
     if re.fullmatch("[0-9a-f]{64}", blob.name) and _sha256(blob, blob.stat().st_mtime_ns) != blob.name:

@@ -19,7 +19,7 @@ from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.hub import hub
+from workflow_scripts.core.hub import check_blob, hub
 
 if TYPE_CHECKING:
     from workflow_scripts.generate.generators.diffusers import Settings
@@ -179,6 +179,8 @@ def fetch(settings: Settings) -> tuple[Path, str]:
     pipeline = _libraries()[0].DiffusionPipeline
     with hub(f"model {settings.model}"):
         fetched = Path(pipeline.download(settings.model, revision=settings.revision))
+    for file in fetched.rglob("*"):
+        check_blob(file)
     return fetched, fetched.name
 
 
