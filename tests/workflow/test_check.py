@@ -93,6 +93,8 @@ def test_each_run_is_checked(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         report(tmp_path / "mine.yaml")
     assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [True, True]
+    # A part of a run may not need it.
+    report(tmp_path / "mine.yaml", strict=False)
 
 
 def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +106,11 @@ def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.Mo
 
 def test_plain_snakemake_checks_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(UNDER_RUN, raising=False)
-    workflow = SimpleNamespace(local_exec=True, deployment_settings=SimpleNamespace(deployment_method=set()))
+    workflow = SimpleNamespace(
+        local_exec=True,
+        deployment_settings=SimpleNamespace(deployment_method=set()),
+        dag_settings=SimpleNamespace(targets=set()),
+    )
     with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
         hooks.begin(workflow, {"results": str(tmp_path), "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
 
@@ -114,6 +120,16 @@ def test_counting_images_takes_seconds_at_most(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert str(count_images(tmp_path, 1)) == "2 images"
     assert str(count_images(tmp_path, 0)) == "more than 1 image"
+
+
+def test_the_disk_must_have_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
+    config = load_config({"results": str(tmp_path), **SMALL_JUDGE})
+    assert [error[:30] for error in check_config(config).errors] == ["disk: the run needs about 72.0"]
+    # What an earlier run has written is replaced.
+    (tmp_path / "sketch").mkdir()
+    (tmp_path / "sketch" / "captions.parquet").touch()
+    assert check_config(config).errors == []
 
 
 def test_every_typo_is_listed() -> None:

@@ -25,6 +25,9 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
 from workflow_scripts.workflow.config import Config, load_config, read_config, read_values, run_values
 
+# Keys without which no part of a run works.
+NEEDED = ("results: ", "cache: ")
+
 
 class Check(Step):
     """Check a config's files, models, device and disk, and say what its run will do."""
@@ -87,7 +90,7 @@ def _check_disk(config: Config, findings: Findings) -> None:
     needs = f"about {size_text(findings.bytes)} in {config.results} and {config.cache}"
     findings.plan.append(("disk", f"{needs}; {size_text(free)} free"))
     if needed > free:
-        raise UserError(f"the run needs {needs}, but {size_text(free)} are free; free some disk space")
+        findings.error("disk", f"the run needs {needs}, but {size_text(free)} are free; free some disk space")
 
 
 def runs_of(path: Path) -> Mapping[str, Config]:
@@ -97,8 +100,12 @@ def runs_of(path: Path) -> Mapping[str, Config]:
     return runs or {"": config}
 
 
-def report(path: Path, here: bool = True, plan: bool = True) -> None:
+def report(path: Path, here: bool = True, strict: bool = True) -> None:
     """Log the plan and the warnings of a config file.
+
+    Args:
+        here: as in ``check_config``.
+        strict: raise errors; otherwise warn of them, because a part of the run may not need what is missing.
 
     Raises:
         UserError: has a line for each error.
@@ -107,13 +114,13 @@ def report(path: Path, here: bool = True, plan: bool = True) -> None:
     for name, config in runs_of(path).items():
         findings = check_config(config, here)
         where = f"{path}: runs.{name}" if name else str(path)
-        if plan:
-            log.info("%s", where)
-            for title, text in findings.plan:
-                log.info("  %-14s %s", title, text)
-        for warning in findings.warnings:
+        log.info("%s", where)
+        for title, text in findings.plan:
+            log.info("  %-14s %s", title, text)
+        serious = [error for error in findings.errors if strict or error.startswith(NEEDED)]
+        for warning in findings.warnings + [error for error in findings.errors if error not in serious]:
             log.warning("warning: %s: %s", where, warning)
-        errors += [f"{where}: {error}" for error in findings.errors]
+        errors += [f"{where}: {error}" for error in serious]
     if errors:
         raise UserError("\nerror: ".join(errors))
 

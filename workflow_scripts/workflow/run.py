@@ -127,7 +127,11 @@ def main(step: Run) -> None:
                 sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
             check_writable(STATE)
             check_lock()
-            report(step.config, here=not ELSEWHERE.search(" ".join(step.snakemake)))
+            report(
+                step.config,
+                here=not ELSEWHERE.search(" ".join(step.snakemake)),
+                strict=all(word.startswith("-") for word in step.snakemake),
+            )
             # Targets first: --configfile would take a file name behind it as another config.
             run_snakemake(["snakemake", *step.snakemake, "--cores", str(step.cores), "--configfile", str(step.config)])
     except Held as holder:
