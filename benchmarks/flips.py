@@ -253,8 +253,8 @@ def flip(kind: Kind, number: int, seed: int) -> tuple[Counter[str], list[str]]:
 
 
 def flip_all(results: Path, cache: Path, number: int, seed: int) -> tuple[list[str], list[str]]:
-    """Return a paragraph and a table, a row a kind, and the flips that were undetected."""
-    rows, undetected, total = [], [], Counter[str]()
+    """Return a paragraph, a table with a row a kind, and the flips that were undetected."""
+    rows, refused, undetected, total = [], [], [], Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         for part in (artifacts(results, place / "artifacts"), caches(cache, place / "caches"), kept(cache, place)):
@@ -262,12 +262,18 @@ def flip_all(results: Path, cache: Path, number: int, seed: int) -> tuple[list[s
                 outcomes, missed = flip(kind, number, seed)
                 total += outcomes
                 undetected += missed
-                rows.append(f"| {kind.name} | " + " | ".join(str(outcomes[outcome]) for outcome in OUTCOMES) + " |")
+                if outcomes["refused"] == number:
+                    refused.append(kind.name)
+                else:
+                    rows.append(f"| {kind.name} | " + " | ".join(str(outcomes[outcome]) for outcome in OUTCOMES) + " |")
                 cli.log.info("%s: %s", kind.name, dict(outcomes))
     lines = [
-        f"{number} flipped bits (seed {seed}) in each of {len(rows)} kinds on {datetime.date.today()}, {os.cpu_count()}"
-        f" cores, {platform.machine()}, {platform.system()}: "
+        f"{number} flipped bits (seed {seed}) in each of {len(rows) + len(refused)} kinds on {datetime.date.today()},"
+        f" {os.cpu_count()} cores, {platform.machine()}, {platform.system()}: "
         + ", ".join(f"{total[outcome]} {outcome}" for outcome in OUTCOMES) + ".",
+        "",
+        f"All were refused in {len(refused)} kinds: {', '.join(f'`{name}`' for name in dict.fromkeys(refused))}. The"
+        " others:",
         "",
         "| kind | " + " | ".join(OUTCOMES) + " |",
         "|---|" + "---|" * len(OUTCOMES),
@@ -287,7 +293,6 @@ class Flips(Step):
 
 
 def main(step: Flips) -> None:
-    # Of what is read again and again, only the outcomes are of interest.
     lines, undetected = flip_all(step.results, step.cache, step.flips, step.seed)
     if step.output:
         write_text("\n".join(lines) + "\n", step.output)

@@ -106,11 +106,10 @@ def test_damaged_files_of_a_killed_training(
         assert len(files) == len(damaged) + 3 and all(f"{file}: damaged; " in caplog.text for file in files)
         assert f"resumed after {resumed}" in caplog.text if resumed else "resumed" not in caplog.text
     # A finished one is trained again.
-    for place in (0, 300, -1):
-        (file,) = (tmp_path / "one").rglob("checkpoint.pt")
-        flip(file, place)
-        assert contents(train("whole", cache="one", epochs=3)) == whole
-        assert f"{file}: damaged; " in caplog.text
+    (file,) = (tmp_path / "one").rglob("checkpoint.pt")
+    flip(file, 300)
+    assert contents(train("whole", cache="one", epochs=3)) == whole
+    assert f"{file}: damaged; " in caplog.text
 
 
 def test_the_checkpoint_of_another_model(train: Train, tmp_path: Path) -> None:
