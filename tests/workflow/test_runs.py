@@ -142,7 +142,7 @@ def test_what_stands_beside_runs_is_said_of_each() -> None:
         ({"a": "presets"}, "presets: not readable as a config (Is a directory)"),
         ({"a": 3}, "mine.yaml: runs.a: expected the file of a config or its content"),
         ({"a": {"results": ["r"]}}, "mine.yaml: runs.a: results: "),
-        ({"A-1": {}}, "mine.yaml: runs.A-1: String should match"),
+        ({"A-1": {}}, "mine.yaml: runs.A-1: a name has lower-case letters"),
         ({}, "mine.yaml: runs: "),
     ],
 )

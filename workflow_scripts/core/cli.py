@@ -53,8 +53,9 @@ def start_logging(log_file: Path | None = None) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's message with escapes for what a terminal would not show, such as a name's line break."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _message(error))
+    """Return an error's message with escapes for what a terminal would not show."""
+    # Several errors of a config are a line each.
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in _message(error))
 
 
 def _message(error: BaseException) -> str:

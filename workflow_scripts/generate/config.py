@@ -30,7 +30,8 @@ class Generator(Section):
             known = {k: value[k] for k in ("name", "kind", "options") if k in value}
             known.setdefault("kind", known.get("name"))
             rest = {k: v for k, v in value.items() if k not in known}
-            known["options"] = {**known.get("options", {}), **rest}
+            if isinstance(known.setdefault("options", {}), dict):
+                known["options"] = {**known["options"], **rest}
             return known
         return value
 

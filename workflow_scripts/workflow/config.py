@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from workflow_scripts.compun.config import CompunConfig
+from workflow_scripts.core import limits
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.documents import decode, no_such, parse_yaml
 from workflow_scripts.core.errors import UserError
@@ -42,7 +43,9 @@ CHECKOUT = (
 # Branches of unions in the locations of pydantic's errors; others have brackets, as ``literal['auto']``.
 BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
 # The name of one of several runs: the prefix of its rules.
-RunName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+RUN_NAME = r"^[a-z][a-z0-9_]*$"
+RUN_NAME_RULE = "lower-case letters, digits and _, the first a letter"
+RunName = Annotated[str, Field(pattern=RUN_NAME)]
 
 
 class DvcConfig(Section):
@@ -157,8 +160,10 @@ def _describe_fault(first: ErrorDetails) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "list_type" and isinstance(first["input"], str | int | float):
         message = f"expected a list; write [{first['input']}]"
-    if first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"].startswith(NAME):
-        message = f"a name has {NAME_RULE}; rename it"
+    if first["type"] == "string_pattern_mismatch":
+        pattern = first["ctx"]["pattern"]
+        rule = NAME_RULE if pattern.startswith(NAME) else RUN_NAME_RULE if pattern == RUN_NAME else None
+        message = f"a name has {rule}; rename it" if rule else message
     if location[0] == "runs" and len(location) == 3 and location[2] != "[key]":
         key, message = ".".join(map(str, location[:2])), "expected the file of a config or its content"
     if first["type"] == SECRET:
@@ -189,12 +194,28 @@ def _check_compositions(config: Config, where: str) -> None:
                 )
 
 
+def _check_integers(values: dict[str, Any], where: str) -> None:
+    """Raise UserError for an integer that steps could not count with."""
+    pending: list[tuple[str, Any]] = [(where, values)]
+    visited = set[int]()  # aliases repeat values
+    while pending:
+        place, value = pending.pop()
+        if isinstance(value, int) and abs(value) >= 10**limits.COUNT_DIGITS:
+            fault = limits.over("COUNT_DIGITS", f"{len(str(abs(value)))} digits")
+            raise UserError(f"{place}: {fault}; choose another number")
+        if isinstance(value, dict | list) and id(value) not in visited:
+            visited.add(id(value))
+            items = value.items() if isinstance(value, dict) else ((place, inner) for inner in value)
+            pending += [(f"{place}: {key}" if isinstance(value, dict) else place, inner) for key, inner in items]
+
+
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
     """Check a config and those of its runs.
 
     Raises:
         UserError: names ``where``, the first faulty key, what is allowed and the value.
     """
+    _check_integers(values, where)
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
