@@ -186,7 +186,7 @@ def test_hub_names(state: dict[str, torch.Tensor], tmp_path: Path, monkeypatch: 
 def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    message = r"spec\.pt: not downloaded yet, and the Hub cannot be reached \(HF_HUB.*\); download it from http"
+    message = r"not downloaded yet, and https://huggingface.co cannot be reached \(HF_HUB.*\); download it from http"
     with pytest.raises(UserError, match=message) as caught:
         read_released("Xiaohud/SPECS")
     assert "\n" not in str(caught.value)

@@ -19,14 +19,14 @@ from threading import Thread
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 
-PATIENCE = 2.0  # seconds that a server may take to answer
+PATIENCE = 1.5  # seconds that a server may take to answer; with the start of Python an error takes less than three
 REMEDY = "run `make prefetch` with this config on a machine with internet"
 
 
 @cache
 def silence(address: str) -> str:
     """Return why the server of ``address`` does not answer, or nothing if it does; asked once in a process."""
-    reason = [f"no answer within {PATIENCE:.0f} s"]
+    reason = [f"no answer within {PATIENCE:g} s"]
 
     def ask() -> None:
         try:
@@ -83,7 +83,7 @@ def hub(what: str, remedy: str = REMEDY) -> Iterator[None]:
 
 def hub_file(model: str, names: Sequence[str], revision: str | None = None, remedy: str = REMEDY) -> Path:
     """Return the first of the files ``names`` that a model on the Hub has; a cached one without asking the Hub."""
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import constants, hf_hub_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
     if cached := _cached(model, names, revision):
@@ -92,7 +92,8 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
     with hub(f"{model}: {names[0]}", remedy):
         for name in names:
             try:
-                log.info("%s: downloading %s from the Hub", model, name)
+                if not constants.HF_HUB_OFFLINE:
+                    log.info("%s: downloading %s from the Hub", model, name)
                 return Path(hf_hub_download(model, name, revision=revision))
             except RemoteEntryNotFoundError:
                 continue

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from workflow_scripts.compun.load_compounds import open_images
-from workflow_scripts.core import cli, plugins
+from workflow_scripts.core import cli, hub, plugins
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
@@ -139,6 +139,7 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
 
 
 def main(step: Prefetch) -> None:
+    hub.PATIENCE = 20  # here the Hub should answer, perhaps slowly
     config = read_config(step.config)
     runs = [load_config(values, f"runs.{name}") for name, values in run_values(read_values(step.config)).items()]
     missing, present = [], set()
