@@ -19,12 +19,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
+from pandera.pandas import DataFrameSchema
 from PIL import Image
 from pydantic import Field
 
@@ -95,11 +97,10 @@ def artifacts(results: Path, place: Path) -> Iterator[Kind]:
         )
         for suffix in sorted({path.suffix for path in files}):
             of = f"{artifact.parent.name}/{name}/*{suffix}" if folder else name
-            yield Kind(of, [path for path in files if path.suffix == suffix], lambda copy=copy: _checked(copy))
+            yield Kind(of, [path for path in files if path.suffix == suffix], partial(_checked, copy))
         schema = SCHEMAS.get(copy.name)
         if schema is not None:
-            read = lambda copy=copy, schema=schema: (read_table(copy, schema).to_json(), False)  # noqa: E731
-            yield Kind(f"{name}, without its record", [copy], read)
+            yield Kind(f"{name}, without its record", [copy], partial(_table, copy, schema))
         if (copy / "weights.safetensors").is_file():
             yield from judge(f"{artifact.parent.name}/{name}", shutil.copytree(copy, copy.with_name("alone")))
 
@@ -107,6 +108,14 @@ def artifacts(results: Path, place: Path) -> Iterator[Kind]:
 def _checked(artifact: Path) -> tuple[Any, bool]:
     digests.check([artifact])
     return {str(path): path.read_bytes() for path in [artifact, *artifact.rglob("*")] if path.is_file()}, False
+
+
+def _table(file: Path, schema: DataFrameSchema) -> tuple[Any, bool]:
+    return read_table(file, schema).to_json(), False
+
+
+def _sealed(file: Path) -> tuple[Any, bool]:
+    return None, not is_whole(file, "made again")
 
 
 def judge(title: str, folder: Path) -> Iterator[Kind]:
@@ -152,7 +161,7 @@ def kept(cache: Path, place: Path) -> Iterator[Kind]:
     state = _checkpoint(checkpoints[0])
     for rows in ([{"epoch": 1}], [{"epoch": 1}, {"epoch": 2}]):
         with torch.no_grad():
-            state.model.weight += 1
+            next(state.model.parameters()).add_(1)
         state.written = -1e9
         state.keep(rows, last=False)
     yield Kind("checkpoint", checkpoints[:1], lambda: _resumed(checkpoints[0]))
@@ -162,13 +171,13 @@ def kept(cache: Path, place: Path) -> Iterator[Kind]:
         Image.fromarray(draw.integers(0, 255, (32, 32, 3), dtype=np.uint8)).save(image)
     _pixels(images, place)
     yield Kind("pixels of a training", [pixels], lambda: (_pixels(images, place), False))
-    rows = torch.randn(200, 64)
-    _activations(rows, place)
-    yield Kind("activations of a training", [place / "frozen.bin"], lambda: (_activations(rows, place), False))
+    table = torch.randn(200, 64)
+    _activations(table, place)
+    yield Kind("activations of a training", [place / "frozen.bin"], lambda: (_activations(table, place), False))
     for name in ("entries_*.arrow", "times_*.npy", "ends_*.arrow"):
         for file in sorted((cache / "specs").glob(name))[:1]:
             copy = Path(shutil.copy(file, place))
-            yield Kind(f"index of captions: {name}", [copy], lambda copy=copy: (None, not is_whole(copy, "made again")))
+            yield Kind(f"index of captions: {name}", [copy], partial(_sealed, copy))
     folder = place / "cifar"
     folder.mkdir()
     for image in images:
@@ -186,12 +195,12 @@ def _checkpoint(file: Path) -> Checkpoint:
 
 def _resumed(file: Path) -> tuple[Any, bool]:
     checkpoint = _checkpoint(file)
-    rows = checkpoint.resume()
+    rows, weight = checkpoint.resume(), next(checkpoint.model.parameters())
     with torch.no_grad():
         # As the training would, from the state that it found.
         for _ in range(len(rows), 2):
-            checkpoint.model.weight += 1
-    return checkpoint.model.weight.tolist(), len(rows) < 2
+            weight.add_(1)
+    return weight.tolist(), len(rows) < 2
 
 
 def _pixels(images: list[Path], place: Path) -> list[Any]:
