@@ -24,6 +24,7 @@ results: {results}
 cache: .cache_storage
 dataset: {{source: table, name: mine, table: {{file: "{file}", images: "{images}"}}}}
 compositions: [color]
+pairs: {{nouns: birds, selection: {{min_count: 1}}}}
 split: {{per_image: 1}}
 divergence: {{shuffles: 2, subgraphs: null}}
 judge: {{model: sketch, trainable: ["*"], epochs: 1, captions: 1}}

@@ -57,6 +57,8 @@ def _check(generator: Generator, config: Any, findings: Findings) -> str:
     settings = {composition: generator.settings(composition) for composition in config.compositions}
     if hasattr(kind.Settings, "places"):
         places = dict.fromkeys(str(place) for each in settings.values() for place in each.places().values())
+        # A Path has one slash of an address on object storage, which is not checked.
+        places = {place: None for place in places if not place.startswith("s3:/")}
         counts = [text for place in places if (text := _folder(key, place, findings))]
         about += f" ({', '.join(counts)})" if counts else ""
     if getattr(kind, "MODEL", False):
