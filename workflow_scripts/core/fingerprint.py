@@ -64,12 +64,14 @@ def _files(
     folder: str | Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()
 ) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the path of each file below ``folder``, and its status; ``above`` has the folders that contain it."""
-    status = os.stat(folder)
-    place = status.st_dev, status.st_ino
-    if place in above:  # a link to a folder that contains it
+    try:
+        status, entries = os.stat(folder), os.scandir(folder)
+    except OSError:  # the step that reads it names the reason
         return
-    with os.scandir(folder) as entries:
-        for entry in entries:
+    place = status.st_dev, status.st_ino
+    with entries:
+        # A link to a folder that contains it would have no end.
+        for entry in entries if place not in above else ():
             try:
                 status = entry.stat()
             except OSError:  # a broken link
