@@ -9,10 +9,10 @@ rule train_judge:
         images="<dataset>/images.parquet",
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
-        # Only for the order: what the splits can measure is printed before training.
-        widths=ancient("<dataset>/{composition}/widths.json"),
         files=judge_files(),
-        accepted="<dataset>/{composition}/accepted.json",
+        # Only for the order: training waits for the audit, and until it is printed what the splits can measure.
+        accepted=ancient("<dataset>/{composition}/accepted.json"),
+        widths=ancient("<dataset>/{composition}/widths.json"),
     output:
         judge=directory("<dataset>/{composition}/judge"),
     log:
