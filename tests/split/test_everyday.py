@@ -31,7 +31,7 @@ def split_of(folder: Path, texts: pd.DataFrame) -> None:
     extract_pairs.main(
         ExtractPairs(captions=folder / "captions.parquet", pairs=pairs, summary=folder / "pairs.json", **extract)
     )
-    rank_pairs.main(RankPairs(pairs=pairs, adjectives=COLOR, ranking=ranking))
+    rank_pairs.main(RankPairs(pairs=pairs, adjectives=COLOR, ranking=ranking, selection={"min_count": 1}))
     run("sample_heldout", folder, adjectives=None, nouns=None, pairs=None)
     for step in ("make_splits", "swap_adjectives", "audit"):
         run(step, folder, adjectives=COLOR, nouns=None)

@@ -263,6 +263,16 @@ def test_what_is_said_of_the_whole_bird_counts_for_its_body() -> None:
     assert [c.pair for c in found] == ["red_bill"]
 
 
+def test_a_flower_has_the_color_of_its_petals() -> None:
+    flower, petals = (
+        Mention("red", "flower", 2, 5, 6, 12, "adjacent"),
+        Mention("red", "petal", 18, 21, 22, 28, "adjacent"),
+    )
+    given = {"flower": ["blue"]}, COLORS, {**NOUNS, "flower": "flower", "petals": "petal"}, Counter[str]()
+    assert candidates_of("a red flower with red petals", [flower, petals], *given) == []
+    assert len(candidates_of("a red flower with old petals", [flower], *given)) == 1
+
+
 def test_two_things_in_a_row_without_a_comma() -> None:
     # `a pointed beak. Feathers are gray`: a beak's, not the feathers'.
     forms = {**NOUNS, "feathers": "feather"}

@@ -182,15 +182,16 @@ class Vocabulary:
         i = 0
         while i < len(doc):
             token = doc[i]
-            length, group = self._hyphenated(doc, i), ""
+            length, group = 1, ""
             if match := self._match(lowers, i):
                 length, (part, canonical, group) = match
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in BACKWARDS:
                     part = Part.MODIFIER
             else:
+                if lowers[i + 1 : i + 2] == ["-"]:
+                    length = self._hyphenated(doc, i)
                 part = Part.NOUN if length > 1 else self._part(doc, i)
-                last = doc[i + length - 1]
-                canonical = doc.text[token.idx : last.idx].lower() + self._fold(last, part)
+                canonical = "".join(lowers[i : i + length - 1]) + self._fold(doc[i + length - 1], part)
             last = doc[i + length - 1]
             end = last.idx + len(last)
             possessed = bool(group) and part is Part.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")

@@ -28,7 +28,7 @@ FIXED_BEFORE = word_set(
 UNLISTED_COLORS = word_set(
     "beige buff teal golden gold rusty rust rufous maroon turquoise cream chestnut silver silvery bronze copper "
     "olive lavender violet crimson scarlet peach aqua cinnamon tawny ivory iridescent charcoal navy indigo "
-    "cyan magenta burgundy amber ochre auburn blonde"
+    "cyan magenta burgundy amber ochre auburn blonde peachy fuchsia mauve"
 )
 # Colors that do not go with these words: `light black`, `bright gray`.
 CLASHES = {
@@ -74,6 +74,8 @@ STACKING = word_set(
     "stringy"
 )
 WHOLE_BIRD = frozenset({"bird", "body"})
+# The color of a flower is that of its petals.
+WHOLE_FLOWER = frozenset({"flower", "petal"})
 # Adverbs of degree; others are part of a phrase: `sharply pointed`.
 DEGREE_ADVERBS = word_set(
     "slightly relatively extremely fairly really extraordinarily exceptionally incredibly unusually moderately mildly "
@@ -259,6 +261,9 @@ def contradiction(caption: Caption, changed: Sequence[Mention], new: str, mentio
         return False
     # `a black bird with black feathers`.
     if is_whole and any(m.adjective == old and m.noun != noun and m.noun in (*WHOLE_BIRD, "feather") for m in mentions):
+        return True
+    # `an orange flower with petals that are orange near the center`.
+    if noun in WHOLE_FLOWER and any(m.adjective == old and m.noun in WHOLE_FLOWER - {noun} for m in mentions):
         return True
     words = caption.lower
     places = {caption.at(m.start, m.end) for m in changed}
