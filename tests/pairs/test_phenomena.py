@@ -140,6 +140,13 @@ def test_words_that_no_lexicon_lists(find):
     assert found == {("spotted", "bird"): "adjacent", ("large", "talon"): "attributive", ("shiny", "talon"): "adjacent"}
 
 
+def test_an_article_is_no_noun(find):
+    """In one caption of 90,000 the tagger says so, and `a` as a noun would forbid most swaps of all captions."""
+    text = "a bird has a breast that is red and it has a long grey bill a tan tail and curved legs"
+    nouns = {text[o.noun_start : o.noun_end] for o in find(text)}
+    assert nouns == {"breast", "bill", "tail", "legs"}
+
+
 def test_comparatives_are_words_of_their_own(find):
     assert {o.adjective for o in find("a longer bill and a smaller head")} == {"longer", "smaller"}
 

@@ -98,6 +98,8 @@ EYEBROWS = word_set("superciliary superciliaries supercilliary supercillary supe
 WHOLE_BIRDS = word_set("bird birds duck ducks gull gulls")
 COPULAS = word_set("is are was were be been being 's s ’s look looks appear appears seem seems")
 RELATIVE = word_set("that which thats")
+# Where captions have no commas, the tagger takes some of them for nouns.
+ARTICLES = word_set("a an the")
 CONJUNCTIONS = word_set("and or but yet & n nd ans , / plus")
 # Determiners and quantifiers that are tagged as adjectives.
 POINTERS = word_set(
@@ -123,6 +125,8 @@ def _token_part(token: Token) -> Part:
         return Part.THAT
     if lower in COPULAS and tag.startswith("VB"):
         return Part.BE
+    if lower in ARTICLES:
+        return Part.START
     if lower in EYEBROWS or tag.startswith("NN"):
         return Part.NOUN
     if tag.startswith("JJ"):
