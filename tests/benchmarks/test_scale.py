@@ -77,8 +77,8 @@ def test_growth_is_the_exponent_between_two_sizes() -> None:
 
 
 def test_a_step_is_measured_and_its_failure_reported(tmp_path: Path) -> None:
-    numbers = dict.fromkeys([name for name in PAIRS.columns if name.endswith(("_start", "_end", "caption_id"))], [1])
-    pairs = {"image_id": ["a"], "adjective": ["red"], "noun": ["bill"], "relation": ["adjacent"], **numbers}
+    numbers = dict.fromkeys([name for name in PAIRS.columns if name.endswith(("_start", "_end", "caption_id"))], 1)
+    pairs = {"image_id": list("abcdefghij"), "adjective": "red", "noun": "bill", "relation": "adjacent", **numbers}
     write_table(pd.DataFrame(pairs), tmp_path / "pairs.parquet", PAIRS)
     lexicon = str(ROOT / "lexicons" / "adjectives" / "color.yaml")
     figures = scale.measure("pairs.rank_pairs", tmp_path, adjectives=lexicon, nouns=None)

@@ -130,7 +130,7 @@ def test_templates(tmp_path: Path) -> None:
     assert len(read_templates("imagenet")) == 80 and len(read_templates("simple")) == 7
     assert all(template.count("{}") == 1 for template in read_templates("imagenet"))
     (tmp_path / "t.txt").write_text("a photo\n")
-    assert "a photo: write one template a line" in refused(lambda: read_templates(str(tmp_path / "t.txt")))
+    assert "'a photo': write one template a line" in refused(lambda: read_templates(str(tmp_path / "t.txt")))
     assert "no such file; use imagenet, simple" in refused(lambda: read_templates("none"))
     assert make_prompts(["{x}"], ["a {}"]) == [["a {x}"]]
 
