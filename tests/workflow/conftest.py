@@ -27,7 +27,7 @@ divergence: {{shuffles: 2, subgraphs: {{nodes: 3, branching: 2, keep: 2000}}}}
 judge:
   {{model: sketch, pretrained: null, trainable: ["*"], epochs: 2, captions: 2, batch: 64, lr: 0.005, train_on: half}}
 generate: {{generators: [photographs, faithful, memorizer]}}
-score: {{bootstrap: 200}}
+score: {{bootstrap: 200, candidates: 10}}
 report: {{examples: 3}}
 """
 
@@ -135,7 +135,6 @@ def recorded(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Re
     """Record the small run as the default one with DVC and commit it; to be cloned and forked."""
     made = Repository(first_run.fork(tmp_path_factory.mktemp("recorded")).root)
     config = yaml.safe_load((made.root / "small.yaml").read_text())
-    config["score"]["candidates"] = 10  # to be changed by an experiment
     (made.root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     shutil.rmtree(made.root / "presets")
     made.call("git", "init", "--quiet")

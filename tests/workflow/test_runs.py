@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,8 @@ def copy(tmp_path: Path) -> Project:
 
 @pytest.mark.slow
 def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project) -> None:
-    for i in range(50):
-        place = copy.root / "images" / str(i) / "test_seen"
+    for i, data in product(range(50), range(4)):
+        place = copy.root / "images" / str(i) / f"birds{data}" / "color" / "test_seen"
         place.mkdir(parents=True)
         for image in range(3):
             (place / f"{image}.png").write_bytes(bytes(i))
@@ -60,8 +61,8 @@ def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project
         assert own["generate_images"] == own["score_images"] == 2 * 50
         assert {n for rule, n in own.items() if n not in (1, 100)} == {2}
     assert planned["join_tables"] == 1
-    # A data set's four of its own; a composition's fifteen; two a generator and composition.
-    assert sum(planned.values()) == 4 * (4 + 2 * 15 + 2 * 2 * 50) + 1
+    # A data set's four of its own; a composition's sixteen; two a generator and composition.
+    assert sum(planned.values()) == 4 * (4 + 2 * 16 + 2 * 2 * 50) + 1
 
 
 def test_jobs_do_not_grow_with_generators_that_they_do_not_read(tmp_path: Path) -> None:
