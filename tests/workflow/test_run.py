@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from workflow_scripts.workflow.run import print_results, wait_for, works_in
+from workflow_scripts.core import digests
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.workflow.run import missing, print_results, wait_for, works_in
 
 
 @pytest.mark.parametrize("pressed", [0, 1, 3])
@@ -47,3 +50,22 @@ def test_results_end_with_their_place(tmp_path: Path, capsys: pytest.CaptureFixt
         f"{tmp_path}/judged/report.html shows it with figures and examples.",
         f"{tmp_path}/captions/report.html shows the splits.",
     ]
+
+
+def test_a_changed_table_is_not_printed_and_missing_artifacts_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    table, scores = tmp_path / "table.md", tmp_path / "d/scores"
+    scores.mkdir(parents=True)
+    for path, text in ((table, "| 1.2 |"), (scores / "a.json", "{}")):
+        path.write_text(text)
+    digests.record(table, "report.make_table")
+    digests.record(scores, "score.score_images")
+    print_results([str(tmp_path)])
+    assert capsys.readouterr().out == "| 1.2 |\n" and missing(tmp_path) == []
+    shutil.rmtree(scores)
+    assert missing(tmp_path) == [scores]
+    table.write_text("| 9.2 |")
+    with pytest.raises(UserError, match=r"table.md: changed since report.make_table wrote it"):
+        print_results([str(tmp_path)])
+    assert not capsys.readouterr().out

@@ -19,7 +19,7 @@ import psutil
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.core import cli
+from workflow_scripts.core import cli, digests
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.lock import Held, locked
@@ -89,13 +89,37 @@ def check_lock() -> None:
         )
 
 
+def missing(folder: Path) -> list[Path]:
+    """Return the artifacts in a results folder that a step recorded and that are gone; their files are not looked at.
+
+    Snakemake does not make them again while everything that follows from them is there.
+    """
+    gone = []
+    for place, folders, _ in os.walk(folder):
+        if digests.FOLDER in folders:
+            recorded = {name for name in os.listdir(Path(place, digests.FOLDER)) if not name.startswith(".")}
+            gone += [Path(place, name) for name in recorded if not os.path.lexists(Path(place, name))]
+            folders[:] = [name for name in folders if name not in recorded]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+    return sorted(gone)
+
+
 def print_results(folders: list[str]) -> None:
-    """Print the tables of results folders, the common table of several runs first, and name their pages."""
+    """Print the tables of results folders, the common table of several runs first, and name their pages.
+
+    Raises:
+        UserError: a table has changed since its step wrote it.
+    """
     for folder in folders:
+        if gone := missing(Path(folder)):
+            cli.log.warning(
+                "warning: %s: %d artifacts are missing, first: %s; `make verify`", folder, len(gone), gone[0]
+            )
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
             table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
             # The common table comes first and contains those of the runs.
             if table.is_file() and not (name == "table" and folder != folders[0]):
+                digests.check([table])
                 print(table.read_text(encoding="utf-8"))
             if shown.is_file():
                 print(f"{shown} shows {'it with figures and examples' if table.is_file() else 'the splits'}.")
