@@ -112,9 +112,8 @@ def print_results(folders: list[str]) -> None:
     """
     for folder in folders:
         if gone := missing(Path(folder)):
-            cli.log.warning(
-                "warning: %s: %d artifacts are missing, first: %s; `make verify`", folder, len(gone), gone[0]
-            )
+            count = f"{len(gone)} artifacts are missing, first: {gone[0]}"
+            cli.log.warning("warning: %s; `make verify` says how to make them again", count)
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
             table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
             # The common table comes first and contains those of the runs.
