@@ -431,8 +431,9 @@ def test_memory_does_not_grow_with_the_entries(tmp_path, kind):
                     add(shard, f"{n}.png", b"")
                     add(shard, f"{n}.txt", text.encode())
         sizes.append(peak(source))
-    # Four times as many captions are 6 MB more.
-    assert sizes[1] < 1.2 * sizes[0] + 100_000
+    # Four times as many captions are 6 MB more; of a shard, 12,000 more names are held to find duplicates.
+    names = 100 * 12_000 if kind == "tar" else 0
+    assert sizes[1] < 1.2 * sizes[0] + names + 100_000
 
 
 def test_images_are_read_no_further_than_a_few_ahead(tmp_path):

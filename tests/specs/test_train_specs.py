@@ -421,7 +421,7 @@ def test_two_processes_train_as_one(places: Path, tmp_path: Path) -> None:
     train_specs.main(settings(places, one))
     chosen = settings(places, two, training={"batch": 3}).model_dump(mode="json", exclude_none=True)
     words = {name: value if isinstance(value, str) else json.dumps(value) for name, value in chosen.items()}
-    arguments = [f"--{name}={value}" for name, value in words.items()]
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in words.items()]
     done = subprocess.run(
         [
             sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--",
