@@ -21,7 +21,7 @@ from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.launch import launch_command
 
 # Seconds in which a training must have ended after one of its hosts is dead, or silent.
-SOON = 30
+SOON = 90
 
 # The command
 
