@@ -123,8 +123,8 @@ def test_cancelled_and_started_again_the_table_is_the_local_one(
 def test_many_small_jobs_are_submitted_as_few(printed: tuple[str, range]) -> None:
     shown, jobs = printed
     steps = int(re.search(r"^total +(\d+)$", shown, re.M)[1])
-    # Of 24 steps those before the interruption, one or two, are done.
-    assert steps >= 22
+    # Of about 24 steps those before the interruption, one or two, are done.
+    assert steps >= 20
     assert len(jobs) == steps - SHARED == len(re.findall("has been submitted with SLURM jobid", shown))
 
 
