@@ -9,6 +9,7 @@ rule train_judge:
         images="<dataset>/images.parquet",
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
+        pretraining=pretraining_tables(),
         files=judge_files(),
         # Only for the order: training waits for the audit, and until it is printed what the splits can measure.
         accepted=ancient("<dataset>/{composition}/accepted.json"),

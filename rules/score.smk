@@ -39,6 +39,7 @@ rule score_images:
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",
         prompts="<dataset>/{composition}/prompts.parquet",
+        variants="<dataset>/{composition}/variants.parquet",
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         made="<dataset>/{composition}/generated/{generator}/images",
         judge="<dataset>/{composition}/judge",
@@ -72,6 +73,7 @@ rule score_oracle:
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",
         prompts="<dataset>/{composition}/prompts.parquet",
+        variants="<dataset>/{composition}/variants.parquet",
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         drawn=drawn_scenes,
     output:

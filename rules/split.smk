@@ -160,6 +160,32 @@ rule estimate_widths:
         "python -m {params.step} --log {log:q}"
 
 
+rule make_variants:
+    """Make the copies of each prompt that differ from it in the adjective of its pair alone."""
+    input:
+        captions="<dataset>/captions.parquet",
+        pairs="<dataset>/pairs.parquet",
+        ranking="<dataset>/{composition}/ranking.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
+        adjectives=adjective_lexicons,
+        nouns=noun_lexicon,
+    output:
+        variants="<dataset>/{composition}/variants.parquet",
+    log:
+        "<logs>/split/{composition}/make_variants.log",
+    benchmark:
+        "<logs>/split/{composition}/make_variants.benchmark.tsv"
+    group:
+        "split"
+    conda:
+        "../envs/base.yaml"
+    params:
+        **step("split.make_variants"),
+    shell:
+        "python -m {params.step} --log {log:q}"
+
+
 rule audit:
     """Check from words alone that no held-out pair is in train or test_seen and that swaps are what they claim."""
     input:

@@ -19,7 +19,10 @@ HELD = ("green_wing", "white_bill")
 GENERATORS = ("photographs", "faithful", "memorizer")
 SERVES = {"photographs": ("test_seen", "test_unseen")}
 COLUMNS = (
-    "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",
+    "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", "exact", "exact_low",
+    "exact_high", "exact_fixed_low", "exact_fixed_high", "exact_se_pairs", "exact_se_images", "exact_se_residual",
+    "adjective_n", "adjective", "adjective_low", "adjective_high", "adjective_fixed_low", "adjective_fixed_high",
+    "adjective_se_pairs", "adjective_se_images", "adjective_se_residual", "adjective_chance", "adjective_corrected",
     "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
     "candidates", "class_rule", "distractors", "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
 )  # fmt: skip
@@ -79,7 +82,8 @@ def _scores(prompts: pd.DataFrame, skill: float, random: np.random.Generator, sp
             "image_id": prompts["image_id"].to_numpy(), "caption_id": prompts["caption_id"].to_numpy(),
             "draw": prompts["draw"].to_numpy(), "pair": prompts["pair"].to_numpy(),
             "similarity": np.round(random.uniform(0, 1, n), 6), "p_beaten": beaten, "p_tied": np.zeros(n),
-            "expected_top1": top, "hit": random.random(n) < top, "weight": weight,
+            "expected_top1": top, "hit": random.random(n) < top, "weight": weight, "adjectives": 4,
+            "adjective_first": np.where(random.random(n) < skill, 1.0, 0.0),
         }
     )  # fmt: skip
 
@@ -94,7 +98,9 @@ def _tables(root: Path, data: Path) -> None:
                 row = {
                     "dataset": DATASET, "composition": COMPOSITION, "generator": name, "split": split,
                     "prompts": "pairs", "n": 30, "images": 12, "exact": exact, "exact_low": exact - 0.04,
-                    "exact_high": exact + 0.05, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
+                    "exact_high": exact + 0.05, "pairs": 2, "adjective_n": 28, "adjective": exact - 0.03,
+                    "adjective_low": exact - 0.08, "adjective_high": exact + 0.01, "adjective_chance": 0.25,
+                    "adjective_corrected": (exact - 0.28) / 0.75, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
                     "blind_control": 0.02,
                     "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",
                     "distractors": "original", "seed": 0, "atom_divergence": 0.01,
@@ -106,7 +112,7 @@ def _tables(root: Path, data: Path) -> None:
                 rows.append(row)
                 if split == "test_swapped" and judge != "oracle":
                     rows.append(row | {"distractors": "swapped", "exact": exact - 0.1})
-    pd.DataFrame(rows)[list(COLUMNS)].to_csv(root / "table.csv", index=False)
+    pd.DataFrame(rows).reindex(columns=list(COLUMNS)).to_csv(root / "table.csv", index=False)
     for split in tables.TESTS:
         differences.append({"a": "faithful", "b": "memorizer", "split": split, "difference": 0.15})
     for name in GENERATORS:
@@ -114,8 +120,10 @@ def _tables(root: Path, data: Path) -> None:
             differences.append({"a": f"{name} {split}", "b": f"{name} test_seen", "split": split, "difference": -0.1})
     frame = pd.DataFrame(differences).assign(dataset=DATASET, composition=COMPOSITION, n=12)
     frame["low"], frame["high"] = frame["difference"] - 0.04, frame["difference"] + 0.05
-    names = ["dataset", "composition", "a", "b", "split", "difference", "low", "high", "n"]
-    frame[names].to_csv(root / "comparisons.csv", index=False)
+    frame["fixed_low"], frame["fixed_high"], frame["p"] = frame["low"], frame["high"], 0.001
+    frame = pd.concat([frame.assign(measure=name) for name in ("exact", "adjective")])
+    names = ["dataset", "composition", "measure", "a", "b", "split", "difference", "low", "high", "fixed_low"]
+    frame[[*names, "fixed_high", "p", "n"]].to_csv(root / "comparisons.csv", index=False)
 
 
 def _divergences(place: Path) -> None:

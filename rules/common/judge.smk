@@ -3,6 +3,11 @@
 from workflow_scripts.judge.launch import launch_command
 
 
+def pretraining_tables():
+    """What the data set's source offers to judges beside its own images."""
+    return [f"{RESULTS}/{DATASET}/pretraining.parquet"] if "pretraining" in source_table_names() else []
+
+
 def judge_files():
     """The files, outside installed packages, that decide the judge's initial weights."""
     return of_project(*CONFIG.judge.files())

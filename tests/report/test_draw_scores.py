@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators
+from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators, of_measure
 from workflow_scripts.plot.page import described
 from workflow_scripts.report import draw_scores as module
 from workflow_scripts.report.draw_scores import draw_comparisons, draw_drops, draw_gaps, draw_loss, draw_scores
@@ -126,8 +126,12 @@ def marks(axes) -> dict[str, tuple[float, float]]:
     return {split: (*line.get_xdata(), *line.get_ydata()) for split, line in lines.items()}
 
 
+def gaps_of(results: Path) -> pd.DataFrame:
+    return against_seen(of_measure(pd.read_csv(results / "comparisons.csv"), "exact"))
+
+
 def test_drops_are_placed_by_divergence(results: Path) -> None:
-    table, gaps = pd.read_csv(results / "table.csv"), against_seen(pd.read_csv(results / "comparisons.csv"))
+    table, gaps = pd.read_csv(results / "table.csv"), gaps_of(results)
     with style():
         figure = draw_drops(table, gaps, 0)
     assert len(figure.axes) == 6 and "n = 3 splits" in figure.get_supxlabel()
@@ -143,7 +147,7 @@ def test_drops_are_placed_by_divergence(results: Path) -> None:
 
 
 def test_a_drop_without_divergence_is_skipped(results: Path) -> None:
-    table, gaps = pd.read_csv(results / "table.csv"), against_seen(pd.read_csv(results / "comparisons.csv"))
+    table, gaps = pd.read_csv(results / "table.csv"), gaps_of(results)
     table["subgraph_divergence"] = None
     table.loc[table["split"] == "test_swapped", "compound_divergence"] = None
     figure = draw_drops(table, gaps, 0)

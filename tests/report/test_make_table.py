@@ -12,6 +12,7 @@ from tests.made_up import write_fid
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
+from workflow_scripts.plot.labels import of_measure
 from workflow_scripts.report import comparisons as differences
 from workflow_scripts.report import make_table
 from workflow_scripts.report.readable import percent
@@ -19,11 +20,17 @@ from workflow_scripts.report.steps import MakeTable
 from workflow_scripts.report.table import COLUMNS, as_csv
 from workflow_scripts.stats.r_precision import expected_top1
 
+ENDS = "{0}, {0}_low, {0}_high, {0}_fixed_low, {0}_fixed_high, {0}_se_pairs, {0}_se_images, {0}_se_residual, "
 DESIGN_COLUMNS = (
-    "dataset, composition, generator, split, prompts, n, images, exact, exact_low, exact_high, sampled_mean, "
-    "sampled_std, balanced, balanced_low, balanced_high, blind_control, judge, judge_hash, candidates, class_rule, "
-    "distractors, seed, atom_divergence, compound_divergence, subgraph_divergence"
+    "dataset, composition, generator, split, prompts, n, images, pairs, "
+    + ENDS.format("exact")
+    + "adjective_n, "
+    + ENDS.format("adjective")
+    + "adjective_chance, adjective_corrected, sampled_mean, sampled_std, balanced, balanced_low, balanced_high, "
+    "blind_control, judge, judge_hash, candidates, class_rule, distractors, seed, atom_divergence, "
+    "compound_divergence, subgraph_divergence"
 )
+DIFFERENCE_COLUMNS = "dataset, composition, measure, a, b, split, difference, low, high, fixed_low, fixed_high, p, n"
 
 
 def entries(seed: int, ids: list[str], captions: int, beaten: float, pair: bool = False) -> pd.DataFrame:
@@ -38,15 +45,20 @@ def entries(seed: int, ids: list[str], captions: int, beaten: float, pair: bool 
     table["expected_top1"] = expected_top1(table["p_beaten"], table["p_tied"]).round(6)
     table["hit"] = generator.random(n) < table["expected_top1"]
     table["weight"] = np.where(table["pair"] == "red_wing", 0.25, 1.0)
+    # The last prompt has no variants.
+    table["adjectives"] = [4] * (n - 1) + [1]
+    table["adjective_first"] = table["hit"].astype(float).where(table["adjectives"] > 1)
     return table
 
 
 def about(split: str, table: pd.DataFrame, prompts: str = "pairs", distractors: str = "original", **more) -> dict:
     name = split if distractors == "original" else f"{split}.distractors-{distractors}"
+    adjective = {"adjective": table["adjective_first"].mean(), "adjective_chance": 0.25}
     pool = {"entries_with_fewer_than_candidates": 0, "eligible_least": 500}
     return {
         "set": name, "split": split, "prompts": prompts, "distractors": distractors, "judged": len(table),
-        "images": table["image_id"].nunique(), "missing": [], "unreadable": [], "pool": pool, **more,
+        "images": table["image_id"].nunique(), "missing": [], "unreadable": [], "pool": pool, **adjective,
+        "adjective_judged": int(table["adjective_first"].count()), **more,
     }  # fmt: skip
 
 
@@ -136,7 +148,7 @@ def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
 
 def test_columns_are_those_of_the_design() -> None:
     assert DESIGN_COLUMNS.split(", ") == COLUMNS
-    assert "dataset, composition, a, b, split, difference, low, high, n".split(", ") == differences.COLUMNS
+    assert DIFFERENCE_COLUMNS.split(", ") == differences.COLUMNS
 
 
 def test_rows(done: Path) -> None:
@@ -164,15 +176,17 @@ def test_rows(done: Path) -> None:
 
 def test_six_decimals(done: Path) -> None:
     for line in (done / "table.csv").read_text().splitlines()[1:]:
-        cells = line.split(",")
-        for cell in cells[7:16] + cells[22:]:
+        cells = dict(zip(COLUMNS, line.split(","), strict=True))
+        for cell in [*line.split(",")[8:16], *line.split(",")[17:31], cells["subgraph_divergence"]]:
             assert cell == "" or len(cell.split(".")[1]) == 6, line
     rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
     assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
 def test_comparisons(done: Path) -> None:
-    found = pd.read_csv(done / "comparisons.csv").set_index(["a", "b", "split"])
+    both = pd.read_csv(done / "comparisons.csv")
+    assert both["measure"].value_counts().to_dict() == {"exact": 7, "adjective": 7}
+    found = of_measure(both, "exact").set_index(["a", "b", "split"])
     assert list(found.index) == [
         ("good_one", "bad", "test_seen"),
         ("good_one", "bad", "test_unseen"),
@@ -205,7 +219,7 @@ def test_generators_are_compared_on_the_entries_of_both(results: Path) -> None:
     text = summary.read_text()
     assert text.count('"judged": 40') == 1
     summary.write_text(text.replace('"judged": 40', '"judged": 30'))
-    found = run(results)["comparisons"].set_index(["a", "split"])
+    found = of_measure(run(results)["comparisons"], "exact").set_index(["a", "split"])
     assert found.loc[("good_one", "test_unseen"), "n"] == 30
     summary.write_text(text)
     with pytest.raises(UserError, match="30 entries, but summary.json counts 40"):
@@ -223,7 +237,7 @@ def test_a_generator_without_images_has_rows(results: Path, capsys: pytest.Captu
     found = run(results)
     rows = found["table"][(found["table"]["generator"] == "bad") & (found["table"]["judge"] == "fake")]
     assert rows["n"].tolist() == [0] * 5 and rows["exact"].isna().all()
-    assert found["comparisons"].set_index("a")["n"]["bad test_unseen"] == 0
+    assert (found["comparisons"].set_index("a").loc["bad test_unseen", "n"] == 0).all()
     assert "| bad" in capsys.readouterr().out
 
 

@@ -99,6 +99,7 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     write_table(table, results / "d" / "images.parquet", tables.IMAGES)
     write_table(splits, place / "splits.parquet", tables.SPLIT)
     write_table(swapped[list(tables.SWAPPED.columns)], place / "swapped.parquet", tables.SWAPPED)
+    write_table(variants(swapped), place / "variants.parquet", tables.VARIANTS)
     write_table(prompts.sample(frac=1, random_state=0), place / "prompts.parquet", tables.PROMPTS)
     for name in ("good", "partial"):
         folder = place / "generated" / name
@@ -118,6 +119,19 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     return results
 
 
+def variants(swapped: pd.DataFrame) -> pd.DataFrame:
+    """The two other colors of each swapped caption's first color."""
+    rows = []
+    for row in swapped.itertuples():
+        [change] = row.changes
+        for color in COLORS:
+            if color not in (change["new_adj"], change["original_adj"]):
+                text = f"a {color}{row.text[change['end'] :]}"
+                new = {**change, "new_adj": color}
+                rows.append(("test_swapped", row.image_id, row.caption_id, color, text, [new]))
+    return pd.DataFrame(rows, columns=list(tables.VARIANTS.columns))
+
+
 def caption(colors: np.ndarray, parts: Sequence[int]) -> str:
     return " and ".join(f"a {COLORS[colors[part]]} {PARTS[part]}" for part in parts)
 
@@ -128,7 +142,7 @@ def make_step(kind: type[S], results: Path, generator: str, **more: Any) -> S:
     fields = {
         "captions": dataset / "captions.parquet",
         "images": dataset / "images.parquet",
-        **{name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts")},
+        **{name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts", "variants")},
         "manifest": place / "generated" / generator / "manifest.parquet",
         "results": results,
         **{"dataset": "d", "composition": "color", "generator": generator},

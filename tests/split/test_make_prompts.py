@@ -71,7 +71,14 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     assert prompts["file_name"].is_unique
     assert (prompts.groupby(["split", *KEY])["draw"].nunique() == draws).all()
     assert prompts.loc[prompts["split"] == "test_unseen", "pair"].isin(heldout).all()
-    assert prompts.loc[prompts["split"] == "test_seen", "pair"].isna().all()
+    seen = prompts[prompts["split"] == "test_seen"]
+    assert seen["pair"].isin(ranked).all()
+    # Before and after the swap, the same noun is tested.
+    changed = {(e.image_id, e.caption_id): e for e in entries.itertuples()}
+    for row in (row for row in seen.itertuples() if (row.image_id, row.caption_id) in changed):
+        entry = changed[row.image_id, row.caption_id]
+        old = {f"{c['original_adj']}_{c['noun']}" for c in entry.changes if f"{c['new_adj']}_{c['noun']}" == entry.pair}
+        assert row.pair in old or not old & set(ranked)
     texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=KEY)
     assert (texts["text_x"] == texts["swapped_text"]).all() and (texts["pair_x"] == texts["pair_y"]).all()
     lines = [json.loads(line) for line in json_lines(prompts).splitlines()]
@@ -123,7 +130,7 @@ def test_counts_name_what_is_left_out() -> None:
 
 @pytest.mark.parametrize("key", ["per_image", "draws"])
 def test_the_seed_decides_only_what_is_drawn(key: str) -> None:
-    one, two = (made(5, **{key: 1}, seed=seed)[-1] for seed in (1, 2))
+    one, two = (made(5, **{key: 1}, seed=seed)[-1].drop(columns="pair") for seed in (1, 2))
     assert one.equals(two) == (key == "draws")
 
 

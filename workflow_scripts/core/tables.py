@@ -79,12 +79,21 @@ SWAPPED = _schema(
     changes=pa.Column(object), pair=_text(),
 )  # fmt: skip
 
-# pair: test_unseen, the caption's held-out pair; test_swapped, the entry's; test_seen, null.
+# pair: what the prompt tests: test_unseen, the caption's held-out pair; test_swapped, the entry's; test_seen, a ranked
+# one; null if the caption has none.
 # file_name is unique over data sets and compositions: <dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].
 PROMPTS = _schema(
     unique=["image_id", "caption_id", "draw", "split"],
     image_id=_text(), caption_id=_count(), draw=_count(), split=_text(isin=TESTS), text=_text(),
     pair=_text(nullable=True), file_name=pa.Column(str, unique=True),
+)  # fmt: skip
+
+# A copy of a prompt with another ranked adjective in the place of its pair's; changes: as in SWAPPED, from the original
+# caption.
+VARIANTS = _schema(
+    unique=["split", "image_id", "caption_id", "adjective"],
+    split=_text(isin=TESTS), image_id=_text(), caption_id=_count(), adjective=_text(), text=_text(),
+    changes=pa.Column(object),
 )  # fmt: skip
 
 # path is relative to the results folder, null unless the status is ok.
@@ -97,11 +106,14 @@ MANIFEST = _schema(
 # A shard of a generator's images. embedding: (d,) of unit length, by the judge of that hash.
 EMBEDDINGS = _schema(unique=["path"], path=_text(), embedding=pa.Column(object), judge_hash=_text())
 
+# adjectives: those that the judge chooses from, the prompt's own included; adjective_first: the chance that the own one
+# is ranked first, ties at random; null if there is no other.
 SCORES = _schema(
     unique=["image_id", "caption_id", "draw"],
     image_id=_text(), caption_id=_count(), draw=_count(), pair=_text(nullable=True),
     similarity=pa.Column("float64"), p_beaten=_share(), p_tied=_share(), expected_top1=_share(),
-    hit=pa.Column(bool), weight=_share(),
+    hit=pa.Column(bool), weight=_share(), adjectives=_count(),
+    adjective_first=pa.Column("float64", checks=pa.Check.in_range(0, 1), nullable=True),
 )  # fmt: skip
 
 # A row for each measurement of train against a split. texts: all captions of its images, or only the prompts.

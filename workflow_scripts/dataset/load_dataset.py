@@ -162,6 +162,8 @@ def main(step: LoadDataset) -> None:
     write_table(captions, step.captions, tables.CAPTIONS)
     write_table(images, step.images, tables.IMAGES)
     for name, table in loaded.tables.items():
+        if "path" in table:
+            table["path"] = f"{place}/" + table["path"]
         write_frame(table, files[name])
     write_json(summary, step.summary)
     text = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"

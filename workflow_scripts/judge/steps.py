@@ -25,6 +25,7 @@ class TrainJudge(Step):
     captions: Input = Field(description="captions.parquet")
     images: Input = Field(description="images.parquet")
     splits: Input = Field(description="splits.parquet")
+    pretraining: Input | None = Field(None, description="further images and captions to learn from: path, text")
     results: Path = Field(description="folder that image paths are relative to")
     # Not an instance: the command line would complete partial settings from it, and hide which keys are given.
     settings: Annotated[JudgeConfig, Key("judge")] = Field(default_factory=lambda: JudgeConfig.model_validate({}))

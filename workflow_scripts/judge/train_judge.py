@@ -111,8 +111,15 @@ def read_material(step: TrainJudge) -> Material:
     watched = {
         split: (items_of(images, ids, step.results), texts) for split, (ids, texts) in watched_images(*chosen).items()
     }
-    items = items_of(images, trained, step.results) if step.settings.epochs else []
-    return Material(items, own["text"].tolist(), *first_and_count(own["image_id"].tolist(), trained), watched)
+    if not step.settings.epochs:
+        return Material([], own["text"].tolist(), *first_and_count(own["image_id"].tolist(), trained), watched)
+    items, texts, owners = items_of(images, trained, step.results), own["text"].tolist(), own["image_id"].tolist()
+    if step.pretraining:
+        more = pd.read_parquet(step.pretraining).sort_values("path", kind="stable")
+        names = more["path"].drop_duplicates().tolist()
+        items += [(step.results / name, None) for name in names]
+        texts, owners, trained = texts + more["text"].tolist(), owners + more["path"].tolist(), trained + names
+    return Material(items, texts, *first_and_count(owners, trained), watched)
 
 
 def training_key(step: TrainJudge, material: Material, device: torch.device, processes: int) -> str:

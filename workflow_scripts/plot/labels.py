@@ -62,6 +62,11 @@ def main_rows(table: pd.DataFrame) -> pd.DataFrame:
     return table[~subset & (table["distractors"] == "original")]
 
 
+def of_measure(comparisons: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Return the rows of comparisons.csv of one score: exact or adjective."""
+    return comparisons[comparisons["measure"] == measure]
+
+
 def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of comparisons.csv that compare a generator's split with its seen, with a column ``generator``.
 

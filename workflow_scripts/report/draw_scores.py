@@ -28,6 +28,7 @@ from workflow_scripts.plot.labels import (
     against_seen,
     between_generators,
     main_rows,
+    of_measure,
 )  # fmt: skip
 from workflow_scripts.report.steps import DrawScores
 
@@ -271,6 +272,7 @@ def main(step: DrawScores) -> None:
         rows[(rows["dataset"] == step.dataset) & (rows["composition"] == step.composition)]
         for rows in map(pd.read_csv, (step.table, step.differences))
     )
+    differences = of_measure(differences, "exact")
     gaps = against_seen(differences)
     between, seed = between_generators(differences), step.seed
     by_divergence = "How far each generator falls from seen, by how far the split is from train"

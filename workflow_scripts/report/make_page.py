@@ -21,7 +21,7 @@ from workflow_scripts.plot.examples import PER_PAGE, read_examples
 from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS, swatch
 from workflow_scripts.plot.page import show_figures, write_page
 from workflow_scripts.report import skipped
-from workflow_scripts.report.page_scores import SCORE_COLUMNS, scores_context
+from workflow_scripts.report.page_scores import ADJECTIVE_COLUMNS, SCORE_COLUMNS, scores_context
 from workflow_scripts.report.skipped import MOST_NAMES, Skipped
 from workflow_scripts.report.steps import MakePage
 from workflow_scripts.score.section import section as judge_section
@@ -152,6 +152,7 @@ def main(step: MakePage) -> None:
         "compositions": [of_composition(layout.of(name), step) for name in step.compositions],
         "sections": [section for section in sections if section],
         "score_columns": [title for title, _, _ in SCORE_COLUMNS],
+        "adjective_columns": [title for title, _, _ in ADJECTIVE_COLUMNS],
         "seed": step.seed,
     }
     write_page(step.page, "report.html.j2", context, step.settings)

@@ -16,6 +16,7 @@ from workflow_scripts.plot.labels import (
     between_generators,
     interval,
     main_rows,
+    of_measure,
     pair_words,
     percent,
 )  # fmt: skip
@@ -29,10 +30,12 @@ SCORE_COLUMNS = (
     ("swapped", "test_swapped", "exact"),
     ("swapped, balanced", "test_swapped", "balanced"),
 )
+# The same for adjective accuracy.
+ADJECTIVE_COLUMNS = tuple((title, split, "adjective") for title, split, column in SCORE_COLUMNS if column == "exact")
 # Columns of table.csv that the whole table does not repeat in each row if they are constant.
 CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
 # Columns that contain fractions, by how their names begin.
-FRACTIONS = ("exact", "sampled", "balanced", "blind", "difference", "low", "high")
+FRACTIONS = ("exact", "adjective_", "sampled", "balanced", "blind", "difference", "low", "high")
 Line = dict[str, Any]
 
 
@@ -46,8 +49,8 @@ def difference(row: Mapping[str, Any]) -> Line:
     return number(row, "difference", "low", "high", bold=bool(row["low"] > 0 or row["high"] < 0))
 
 
-def score_lines(rows: pd.DataFrame) -> list[Line]:
-    """Return a line a generator: its score in each of ``SCORE_COLUMNS``, None if it has none. rows: by one judge."""
+def score_lines(rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]] = SCORE_COLUMNS) -> list[Line]:
+    """Return a line a generator: its score in each of ``columns``, None if it has none. rows: by one judge."""
     lines = []
     for generator in rows["generator"].drop_duplicates():
         own = rows[rows["generator"] == generator].set_index("split")
@@ -55,7 +58,7 @@ def score_lines(rows: pd.DataFrame) -> list[Line]:
             number(own.loc[split], column, f"{column}_low", f"{column}_high")
             if split in own.index and pd.notna(own.at[split, column])
             else None
-            for _, split, column in SCORE_COLUMNS
+            for _, split, column in columns
         ]
         lines.append({"name": generator, "cells": cells})
     return lines
@@ -111,7 +114,7 @@ def full_table(table: pd.DataFrame) -> dict[str, Any]:
     def text(column: str, value: Any) -> str:
         if pd.isna(value):
             return "–"
-        if column.startswith(FRACTIONS):
+        if column != "adjective_n" and f"{column}_".startswith(FRACTIONS):
             return percent(value)
         if column == "split":
             return SPLIT_NAMES.get(value, str(value))
@@ -161,7 +164,10 @@ def scores_context(
     by_oracle = [read_json(layout.scores(name, ORACLE) / "summary.json") for name in oracle]
     return {
         "lines": score_lines(trained),
+        "adjective_lines": score_lines(trained, ADJECTIVE_COLUMNS),
+        "adjective_chance": percent_range(trained["adjective_chance"].tolist()),
         "oracle_lines": score_lines(main[main["judge"] == ORACLE]),
+        "oracle_adjective_lines": score_lines(main[main["judge"] == ORACLE], ADJECTIVE_COLUMNS),
         "true_distractors": percent_range(s["true_distractors"] for summary in by_oracle for s in summary["scores"]),
         "fid_lines": fid_lines(fids),
         "fid_note": fid_note(fids),
@@ -170,7 +176,8 @@ def scores_context(
         "protocol": protocol_line(summaries[0]),
         "candidates": int(trained["candidates"].iloc[0]) if len(trained) else None,
         "table": full_table(table),
-        "gaps": gap_lines(comparisons),
-        "comparisons": comparison_lines(comparisons),
+        "gaps": gap_lines(of_measure(comparisons, "exact")),
+        "adjective_gaps": gap_lines(of_measure(comparisons, "adjective")),
+        "comparisons": comparison_lines(of_measure(comparisons, "exact")),
         "drops": show_figures([layout.figure("drops")]),
     }

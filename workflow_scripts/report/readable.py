@@ -15,8 +15,10 @@ from workflow_scripts.score.fid import Fids, distance
 
 NONE = "–"
 HEAD = [
-    "generator", "split", "prompts", "distractors", "n", "R-precision", "sampled", "balanced", "blind", "oracle", "FID",
+    "generator", "split", "prompts", "distractors", "n", "R-precision", "adjective", "sampled", "balanced", "blind",
+    "oracle", "oracle adjective", "FID",
 ]  # fmt: skip
+MEASURE_NAMES = {"exact": "R-precision", "adjective": "adjective accuracy"}
 LEFT_ALIGNED = {"generator", "split", "prompts", "distractors", "divergence from train"}
 # By ``score.chunking``.
 CHUNKS = {"even": "chunks", "published": "equal chunks (as published, without the remainder)"}
@@ -60,11 +62,13 @@ def score_table(scores: Sequence[Scored], rows: Sequence[Row], fids: Fids) -> pd
             continue
         balance = scored.about.get("balance")
         unbalanced = " (no cut)" if balance and not balance["cut"] and row["n"] else ""
+        by_oracle = oracle.get((row["generator"], *scored.place))
         deviation = "" if row["sampled_std"] is None else f" ± {100 * row['sampled_std']:.1f}"
         cells.append([
             row["generator"], row["split"].removeprefix("test_"), row["prompts"], row["distractors"], f"{row['n']:,}",
-            exact(row), percent(row["sampled_mean"]) + deviation, exact(row, "balanced") + unbalanced,
-            percent(row["blind_control"]), exact(oracle.get((row["generator"], *scored.place))), _fid(scored, fids),
+            exact(row), exact(row, "adjective"), percent(row["sampled_mean"]) + deviation,
+            exact(row, "balanced") + unbalanced, percent(row["blind_control"]), exact(by_oracle),
+            exact(by_oracle, "adjective"), _fid(scored, fids),
         ])  # fmt: skip
     table = pd.DataFrame(cells, columns=HEAD)
     return table.loc[:, ~table.isin([NONE, "original"]).all()]
@@ -87,7 +91,8 @@ def gap_lines(rows: Iterable[Row]) -> list[str]:
         if split and row["difference"] is not None:
             kind = "the same captions of seen" if split == "test_swapped" else "seen"
             points = percent(row["difference"], row["low"], row["high"])
-            lines.append(f"{generator}: {split.removeprefix('test_')} minus {kind}: {points}.")
+            measure = MEASURE_NAMES[row["measure"]]
+            lines.append(f"{generator}: {measure} on {split.removeprefix('test_')} minus {kind}: {points}.")
     return lines
 
 
@@ -140,10 +145,14 @@ def notes(scores: Sequence[Scored]) -> list[str]:
     if about.get("judge_epochs") == 0:
         seen = "was taken as it was given (judge.epochs: 0)"
     oracle = "; oracle: the score by a judge that knows what was drawn" if len(trained) < len(scores) else ""
+    levels = [score.about["adjective_chance"] for score in trained if score.about["adjective_chance"] is not None]
+    chances = " to ".join(dict.fromkeys(percent(level) for level in (min(levels), max(levels)))) if levels else NONE
     lines = [
         f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}. R-precision is in percent, exact, with"
-        f" 95 % bootstrap intervals over images; {about['candidates']} candidates; ties"
+        f" 95 % intervals over images and pairs; {about['candidates']} candidates; ties"
         f" {'are broken at random' if about['ties'] == 'random' else 'count as won'}.",
+        "adjective: adjective accuracy, how often the judge ranks the prompt above its copies with every other ranked"
+        f" adjective of the noun; chance is {chances} %.",
         f"sampled: mean and standard deviation over {CHUNKS[about.get('chunking', 'even')]} of sampled hits; blind: the"
         f" score if every image were the mean image{oracle}.",
     ]

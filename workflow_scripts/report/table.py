@@ -1,5 +1,10 @@
 """The rows of ``table.csv``, one a score: a generator's images of one split, by one judge.
 
+``exact`` is R-precision, ``adjective`` adjective accuracy over the ``adjective_n`` entries whose prompt has variants,
+``adjective_corrected`` the same after correction for chance. Their intervals (``_low``, ``_high``) cover images and
+pairs; those of ``_fixed_low`` and ``_fixed_high`` only images, for these pairs and this judge. ``_se_pairs`` and so on
+are standard errors: what each source alone adds to a score's error.
+
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
 swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
 ``sampled_std`` are not balanced. ``balanced`` weights the entries of test_swapped; if there are too few pairs to
@@ -10,7 +15,7 @@ and ``subgraph_divergence`` compare train with the split's prompts; they depend 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +29,25 @@ from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import SCORES, TESTS
 from workflow_scripts.divergence import results as divergences
-from workflow_scripts.stats import interval
+from workflow_scripts.stats import crossed, interval
 from workflow_scripts.stats.interval import Estimate
 from workflow_scripts.stats.r_precision import sampled
 
+# The scores with an interval, and the column of ``tables.SCORES`` that each is the mean of.
+MEASURES = {"exact": "expected_top1", "adjective": "adjective_first"}
+SOURCES = ("pairs", "images", "residual")
+
+
+def _columns(name: str) -> list[str]:
+    ends = ["", "_low", "_high", "_fixed_low", "_fixed_high"]
+    return [f"{name}{end}" for end in ends] + [f"{name}_se_{source}" for source in SOURCES]
+
+
 COLUMNS = [
-    "dataset", "composition", "generator", "split", "prompts", "n", "images", "exact", "exact_low", "exact_high",
-    "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
-    "candidates", "class_rule", "distractors", "seed", *divergences.COLUMNS,
+    "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", *_columns("exact"),
+    "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std",
+    "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash", "candidates", "class_rule",
+    "distractors", "seed", *divergences.COLUMNS,
 ]  # fmt: skip
 Row = dict[str, Any]
 
@@ -97,14 +113,50 @@ def load_all_scores(layout: Layout, generators: Sequence[str], oracle: Sequence[
     return scores
 
 
-def estimate(scored: Scored, weights: np.ndarray, resamples: int) -> Estimate | None:
-    """Return the exact score with its interval, None without entries; all rows resample the same images."""
-    if scored.entries.empty:
-        return None
-    about, entries = scored.summary, scored.entries
-    stream = rng(about["seed"], "interval", about["dataset"], about["composition"])
-    images, hits = entries["image_id"].to_numpy(), entries["expected_top1"].to_numpy()
-    return interval.share(images, hits, weights, resamples, stream)
+def _stream(about: Mapping[str, Any]) -> np.random.Generator:
+    """Return the randomness of intervals: the same for all rows, so that they resample the same images."""
+    return rng(about["seed"], "interval", about["dataset"], about["composition"])
+
+
+def fixed_estimate(scored: Scored, values: np.ndarray, weights: np.ndarray, resamples: int) -> Estimate:
+    """Return a score with its interval for these pairs and this judge: only images are resampled."""
+    return interval.share(scored.entries["image_id"].to_numpy(), values, weights, resamples, _stream(scored.summary))
+
+
+def estimate(cells: crossed.Cells, resamples: int, stream: np.random.Generator) -> Estimate:
+    """Return a score with its interval over images and pairs; without it, if there are too few to tell."""
+    value = float(cells.means[0])
+    if cells.clusters < 2:
+        return Estimate(value, None, None)
+    draws = crossed.resampled_means(cells, resamples, stream)[:, 0]
+    return crossed.fraction(value, draws, cells.images, cells.clusters, None)
+
+
+def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, float | None]:
+    """Return a score's columns; None without entries."""
+    rows = scored.entries[scored.entries[MEASURES[name]].notna()]
+    if rows.empty:
+        return dict.fromkeys(_columns(name))
+    values, weights = rows[MEASURES[name]].to_numpy(), np.ones(len(rows))
+    cells = crossed.cells(rows["image_id"].to_numpy(), rows["pair"].to_numpy(), values[:, None], weights)
+    fixed = fixed_estimate(replace(scored, entries=rows), values, weights, resamples)
+    parts = crossed.components(cells, None)
+    return {
+        **columns_of(name, estimate(cells, resamples, _stream(scored.summary))),
+        f"{name}_fixed_low": fixed.low,
+        f"{name}_fixed_high": fixed.high,
+        **{f"{name}_se_{source}": getattr(parts, source) ** 0.5 for source in SOURCES},
+    }
+
+
+def balanced_columns(scored: Scored, resamples: int) -> dict[str, float | None]:
+    """Return the columns of the balanced score; None if there is none."""
+    entries = scored.entries
+    if scored.split != "test_swapped" or entries.empty:
+        return columns_of("balanced", None)
+    values, weights = entries[["expected_top1"]].to_numpy(), entries["weight"].to_numpy()
+    cells = crossed.cells(entries["image_id"].to_numpy(), entries["pair"].to_numpy(), values, weights)
+    return columns_of("balanced", estimate(cells, resamples, _stream(scored.summary)))
 
 
 def columns_of(name: str, value: Estimate | None) -> dict[str, float | None]:
@@ -116,19 +168,23 @@ def columns_of(name: str, value: Estimate | None) -> dict[str, float | None]:
 def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: int) -> Row:
     """Return a row of ``table.csv``, by ``COLUMNS``; ``measured`` are ``tables.DIVERGENCE``."""
     about, summary, entries = scored.about, scored.summary, scored.entries
-    exact = estimate(scored, np.ones(len(entries)), resamples)
-    is_swapped = scored.split == "test_swapped"
-    balanced = estimate(scored, entries["weight"].to_numpy(), resamples) if is_swapped else None
+    chance, accuracy = about["adjective_chance"], about["adjective"]
+    corrected = None if accuracy is None else (accuracy - chance) / (1 - chance)
     means = sampled(entries["hit"], chunks, summary["seed"], summary.get("chunking", "even"))
     return {
         **{name: summary[name] for name in ("dataset", "composition", "generator")},
         **{name: about[name] for name in ("split", "prompts")},
         "n": len(entries),
         "images": entries["image_id"].nunique(),
-        **columns_of("exact", exact),
+        "pairs": entries["pair"].nunique(),
+        **measure_columns(scored, "exact", resamples),
+        "adjective_n": about["adjective_judged"],
+        **measure_columns(scored, "adjective", resamples),
+        "adjective_chance": chance,
+        "adjective_corrected": corrected,
         "sampled_mean": means[0] if means else None,
         "sampled_std": means[1] if means else None,
-        **columns_of("balanced", balanced),
+        **balanced_columns(scored, resamples),
         "blind_control": about.get("blind_control"),
         **{name: summary[name] for name in ("judge", "judge_hash", "candidates", "class_rule")},
         "distractors": about["distractors"],

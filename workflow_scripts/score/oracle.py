@@ -6,12 +6,13 @@ It knows what was drawn, and shows the ceiling that the captions set, since dist
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.score.choices import Choices, ranked_first, variants_of_entries
 from workflow_scripts.score.entries import ENTRY, EntrySet
 
 Fact = tuple[str, str, str]
@@ -27,18 +28,58 @@ def facts_of_captions(facts: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
     return {caption: frozenset(stated) for caption, stated in result.items()}
 
 
+def facts_of_changed(facts: pd.DataFrame, changed: pd.DataFrame) -> list[frozenset[Fact]]:
+    """Return the facts of each changed caption: a change gives a new value to the facts at its start.
+
+    ``changed`` has image_id, caption_id and changes, as ``tables.SWAPPED`` and ``tables.VARIANTS``.
+    """
+    ids = pd.MultiIndex.from_frame(changed[["image_id", "caption_id"]])
+    stated = facts[pd.MultiIndex.from_frame(facts[["image_id", "caption_id"]]).isin(ids)]
+    original: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
+    columns = ["image_id", "caption_id", "start", "part", "kind", "value"]
+    for image, caption, *fact in stated[columns].itertuples(index=False):
+        original[image, caption].append(tuple(fact))
+    result = []
+    for image, caption, changes in changed[["image_id", "caption_id", "changes"]].itertuples(index=False):
+        new = {int(change["start"]): str(change["new_adj"]) for change in changes}
+        of_caption = original[image, caption]
+        result.append(frozenset((part, kind, new.get(start, value)) for start, part, kind, value in of_caption))
+    return result
+
+
 def facts_of_swapped(facts: pd.DataFrame, swapped: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts of the swapped captions: each change gives a new value to the facts at its start."""
-    new = {
-        (image, caption, int(change["start"])): str(change["new_adj"])
-        for image, caption, changes in swapped[["image_id", "caption_id", "changes"]].itertuples(index=False)
-        for change in changes
-    }
-    ids = pd.MultiIndex.from_frame(swapped[["image_id", "caption_id"]])
-    stated = facts[pd.MultiIndex.from_frame(facts[["image_id", "caption_id"]]).isin(ids)].copy()
-    starts = zip(stated["image_id"], stated["caption_id"], stated["start"], strict=True)
-    stated["value"] = [new.get(start, value) for start, value in zip(starts, stated["value"], strict=True)]
-    return facts_of_captions(stated)
+    """Return the facts of the swapped captions."""
+    keys = swapped[["image_id", "caption_id"]].itertuples(index=False, name=None)
+    return dict(zip(keys, facts_of_changed(facts, swapped), strict=True))
+
+
+def adjective_choices(
+    entry_set: EntrySet,
+    variants: pd.DataFrame,
+    scenes: pd.DataFrame,
+    own: Mapping[CaptionKey, frozenset[Fact]],
+    facts: pd.DataFrame,
+) -> Choices:
+    """Return which adjective the oracle chooses for each entry.
+
+    Args:
+        scenes: of each entry's image.
+        own: the facts of the entries' captions.
+        facts: of the original captions, a row each.
+    """
+    shown = scenes.to_dict("records")
+
+    def fraction(entry: int, stated: frozenset[Fact]) -> float:
+        true = sum(shown[entry].get(f"{part}:{kind}") == value for part, kind, value in stated)
+        return true / max(1, len(stated))
+
+    entry, variant = variants_of_entries(entry_set, variants)
+    needed, number = np.unique(variant, return_inverse=True)
+    changed = facts_of_changed(facts, variants.iloc[needed])
+    captions = entry_set.entries[["image_id", "caption_id"]].itertuples(index=False, name=None)
+    of_prompts = np.array([fraction(i, own.get(caption, frozenset())) for i, caption in enumerate(captions)])
+    of_variants = np.array([fraction(i, changed[n]) for i, n in zip(entry, number, strict=True)])
+    return ranked_first(of_prompts, of_variants, entry)
 
 
 def scenes_of_entries(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from workflow_scripts.clip.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
 from workflow_scripts.clip.tokens import cut_texts, say_cut
@@ -15,11 +16,21 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.rounding import rounded
 from workflow_scripts.score import scores
+from workflow_scripts.score.choices import Choices, gathered, ranked_first, variants_of_entries
 from workflow_scripts.score.embed_images import Embed, open_shards
 from workflow_scripts.score.entries import EntrySet, number, renumber
 from workflow_scripts.score.scores import Inputs, SetScores
 from workflow_scripts.score.steps import ScoreImages
 from workflow_scripts.stats.r_precision import BLOCK, Judged
+
+
+def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embedder: Embedder, images: np.ndarray) -> Choices:
+    """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
+    entry, variant = variants_of_entries(entry_set, variants)
+    prompts = entry_set.entries["text"]
+    texts, index = merge_equal(embedder.texts([*prompts, *variants["text"].iloc[variant]]))
+    n, cosines = len(prompts), gathered(images, texts)
+    return ranked_first(cosines(np.arange(n), index[:n]), cosines(entry, index[n:]), entry)
 
 
 def score_set(
@@ -28,6 +39,7 @@ def score_set(
     """Score one set; the summaries add the blind control, where each image has the mean embedding of all."""
     numbered = number(entry_set, inputs.classes)
     images = embed_files(entry_set.entries["path"].tolist())
+    choices = adjective_choices(entry_set, inputs.variants, embedder, images)
     texts, index = merge_equal(embedder.texts(numbered.texts))
     numbered = renumber(numbered, index)
 
@@ -39,7 +51,8 @@ def score_set(
         judged = scores.judge_set(step, lambda _: values, len(texts), scores.subset(entry_set, numbered, rows)[1])
         return {"blind_control": rounded(judged.expected.mean())}
 
-    return scores.score_set(step, inputs, entry_set, numbered, similarities(images, texts), len(texts), blind)
+    cosines = similarities(images, texts)
+    return scores.score_set(step, inputs, entry_set, numbered, cosines, len(texts), choices, blind)
 
 
 def main(step: ScoreImages) -> None:

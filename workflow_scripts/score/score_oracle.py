@@ -37,6 +37,7 @@ def score_set(
     entry_set: EntrySet,
     scenes: pd.DataFrame,
     drawn: pd.DataFrame | None,
+    facts: pd.DataFrame,
     original: Facts,
     swapped: Facts,
 ) -> SetScores:
@@ -50,7 +51,9 @@ def score_set(
     numbered = number(entry_set, inputs.classes)
     captions = [known[text] for text in numbered.texts]
     n = len(captions)
-    similarities = oracle.fraction_true(oracle.scenes_of_entries(entry_set, inputs.images, scenes, drawn), captions)
+    shown = oracle.scenes_of_entries(entry_set, inputs.images, scenes, drawn)
+    similarities = oracle.fraction_true(shown, captions)
+    choices = oracle.adjective_choices(entry_set, inputs.variants, shown, own, facts)
     # A distractor ties with an own caption that is completely true only if it is completely true as well.
     perfect = scores.judge_set(
         step,
@@ -68,7 +71,7 @@ def score_set(
             "ceiling": rounded(perfect.expected[rows].mean()),
         }
 
-    return scores.score_set(step, inputs, entry_set, numbered, similarities, n, truth)
+    return scores.score_set(step, inputs, entry_set, numbered, similarities, n, choices, truth)
 
 
 def main(step: ScoreOracle) -> None:
@@ -76,7 +79,7 @@ def main(step: ScoreOracle) -> None:
     scenes, facts = read_frame(step.scenes), read_frame(step.facts)
     drawn = read_frame(step.drawn) if step.drawn else None
     original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.swapped)
-    scored = {part.name: score_set(step, inputs, part, scenes, drawn, original, swapped) for part in inputs.sets}
+    scored = {part.name: score_set(step, inputs, part, scenes, drawn, facts, original, swapped) for part in inputs.sets}
     scores.write_scores(step, inputs, scored, {"judge": "oracle", "judge_hash": None}, f"{step.generator} (oracle)")
 
 

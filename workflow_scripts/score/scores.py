@@ -14,7 +14,8 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.rounding import DECIMALS, rounded
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, VARIANTS
+from workflow_scripts.score.choices import Choices
 from workflow_scripts.score.entries import ENTRY, EntrySet, Numbered, entry_sets, pool_summary
 from workflow_scripts.score.steps import ScoreStep
 from workflow_scripts.split.judged import judged_images
@@ -43,6 +44,7 @@ class Inputs:
     classes: pd.Series
     images: pd.DataFrame
     swapped: pd.DataFrame
+    variants: pd.DataFrame
     class_rule: str
     images_without_class: int
 
@@ -61,7 +63,8 @@ def load_inputs(step: S) -> tuple[S, Inputs]:
     judged_classes = classes[classes.index.isin(judged["image_id"])]
     alone = int(judged_classes.str.startswith("image ").sum())
     rule = "other image" if alone == len(judged_classes) else "other class"
-    inputs = Inputs(sets, classes, images, swapped, rule, alone)
+    variants = read_table(step.variants, VARIANTS)
+    inputs = Inputs(sets, classes, images, swapped, variants, rule, alone)
     return step.model_copy(update={"scoring": scoring}), inputs
 
 
@@ -75,7 +78,7 @@ def judge_set(step: ScoreStep, similarities: Similarities, texts: int, numbered:
     return judge(similarities, texts, numbered.entries, numbered.pool, **settings)
 
 
-def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray) -> pd.DataFrame:
+def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
     """Return the columns of ``tables.SCORES``, a row per entry."""
     table = entry_set.entries[[*ENTRY, "pair"]].copy()
     columns = {
@@ -89,6 +92,8 @@ def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray) -> pd.D
         table[name] = np.round(values.astype(np.float64), DECIMALS) + 0.0
     table["hit"] = judged.hit
     table["weight"] = np.round(weight, DECIMALS)
+    table["adjectives"] = choices.adjectives
+    table["adjective_first"] = np.round(choices.first, DECIMALS)
     return table
 
 
@@ -99,6 +104,7 @@ def score_set(
     numbered: Numbered,
     similarities: Similarities,
     texts: int,
+    choices: Choices,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
 ) -> SetScores:
     """Score one set: all its entries and, of test_seen, also those whose caption was swapped.
@@ -113,7 +119,7 @@ def score_set(
         settings = step.scoring.balance
         cut = balance.cut_dominant(pairs, settings.dominant_of(step.composition), settings.ratio)
         weight = balance.weights(pairs, cut)
-    table = score_table(entry_set, judged, weight)
+    table = score_table(entry_set, judged, weight, choices)
     prompts = "swapped" if is_swapped else step.prompt_rule
     summary = set_summary(step, entry_set, numbered, table, cut, prompts)
     summaries = [summary | more(np.ones(len(table), bool), judged)]
@@ -142,6 +148,16 @@ def _sampled(step: ScoreStep, hits: pd.Series) -> dict[str, Any]:
     return {"sampled_mean": rounded(means[0]), "sampled_std": rounded(means[1])}
 
 
+def adjective_summary(table: pd.DataFrame) -> dict[str, Any]:
+    """Return adjective accuracy, its chance level and n, over the entries whose prompt has variants."""
+    asked = table[table["adjectives"] > 1]
+    if asked.empty:
+        return {"adjective": None, "adjective_chance": None, "adjective_judged": 0}
+    chance = (1 / asked["adjectives"]).mean()
+    accuracy = asked["adjective_first"].mean()
+    return {"adjective": rounded(accuracy), "adjective_chance": rounded(chance), "adjective_judged": len(asked)}
+
+
 def set_summary(
     step: ScoreStep, entry_set: EntrySet, numbered: Numbered, table: pd.DataFrame, cut: balance.Cut | None, prompts: str
 ) -> dict[str, Any]:
@@ -157,6 +173,7 @@ def set_summary(
         "unreadable": entry_set.failed.get("unreadable", []),
         "pool": pool_summary(numbered, candidates_of(step)),
         "exact": rounded(table["expected_top1"].mean()) if len(table) else None,
+        **adjective_summary(table),
         **_sampled(step, table["hit"]),
     }
     if cut is not None:

@@ -42,6 +42,7 @@ class ScoreStep(CompositionStep):
     splits: Splits
     swapped: Swapped
     prompts: Prompts
+    variants: Input = Field(description="variants.parquet")
     manifest: Manifest
     results: Results
     generator: Generator

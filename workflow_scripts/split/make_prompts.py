@@ -34,6 +34,29 @@ def first_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
     return rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
 
 
+def seen_pairs(
+    pairs: pd.DataFrame, ranked: Collection[str], swapped: pd.DataFrame, generator: np.random.Generator
+) -> pd.DataFrame:
+    """Return image_id, caption_id and pair: a ranked pair of each caption that has one.
+
+    Of a caption that was swapped it is the pair that was changed, so that both prompts test the same noun; else it is
+    drawn, from adjectives that several nouns share only if there is no other.
+    """
+    rows = pairs[pairs["relation"] != "disputed"]
+    rows = rows.assign(pair=pair_names(rows), shared=rows["relation"] == "shared")
+    rows = rows[rows["pair"].isin(list(ranked))].sort_values([*CAPTION_KEY, "adjective_start", "noun_start", "pair"])
+    originals = {
+        (row.image_id, int(row.caption_id), f"{change['original_adj']}_{change['noun']}")
+        for row in swapped.itertuples(index=False)
+        for change in row.changes
+        if f"{change['new_adj']}_{change['noun']}" == row.pair
+    }
+    was_changed = pd.MultiIndex.from_frame(rows[[*CAPTION_KEY, "pair"]]).isin(list(originals))
+    rows = rows.assign(unchanged=~was_changed, order=generator.permutation(len(rows)))
+    rows = rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "order"])
+    return rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
+
+
 def sample_per_image(
     prompts: pd.DataFrame, most: int | None, seed: int, dataset: str, composition: str
 ) -> pd.DataFrame:
@@ -88,11 +111,12 @@ def make_prompts(
     unseen = captions[captions["split"] == "test_unseen"]
     unseen = unseen.merge(first_pairs(pairs, heldout), on=CAPTION_KEY, how="left" if every_caption else "inner")
     seen = captions[captions["split"] == "test_seen"]
-    if not every_caption:
-        seen = seen.merge(first_pairs(pairs, pair_names(ranking).tolist())[CAPTION_KEY], on=CAPTION_KEY)
+    stream = rng(seed, "make_prompts", dataset, composition, "pair")
+    targets = seen_pairs(pairs[pairs["image_id"].isin(seen["image_id"])], pair_names(ranking), swapped, stream)
+    seen = seen.merge(targets, on=CAPTION_KEY, how="left" if every_caption else "inner")
     swaps = swapped[swapped["image_id"].isin(split_of.index)][[*CAPTION_KEY, "swapped_text", "pair"]]
     swaps = swaps.rename(columns={"swapped_text": "text"}).assign(split="test_swapped")
-    prompts = pd.concat([seen.assign(pair=None), unseen, swaps], ignore_index=True)
+    prompts = pd.concat([seen, unseen, swaps], ignore_index=True)
     prompts = prompts[[*CAPTION_KEY, "split", "text", "pair"]]
     prompts["pair"] = prompts["pair"].astype("str")
 

@@ -141,6 +141,19 @@ class EstimateWidths(CompositionStep):
     widths: Output = Field(description="widths.json: prompts, images, pairs and half the expected width of each split")
 
 
+class MakeVariants(CompositionStep):
+    """Make the variants of each prompt: its copies with every other ranked adjective of the noun in its pair."""
+
+    captions: Captions
+    pairs: Pairs
+    ranking: Ranking
+    swapped: Swapped
+    prompts: Input = Field(description="prompts.parquet")
+    adjectives: Adjectives
+    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
+    variants: Output = Field(description="variants.parquet")
+
+
 class Audit(CompositionStep):
     """Re-establish what the splits promise, from words and the lexicons' surface forms alone.
 

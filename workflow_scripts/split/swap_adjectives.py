@@ -156,7 +156,7 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
     return result + text[copied:], records
 
 
-def _mentions(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
+def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
     """Return the mentions of each caption, in the order of the text."""
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
     ordered = pairs.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
@@ -191,7 +191,7 @@ def swap_adjectives(
     for adjective, noun in map(split_pair, sorted(heldout)):
         partners[noun].append(adjective)
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-    mentions = _mentions(pairs[pairs["image_id"].isin(captions["image_id"])])
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
     reasons: Counter[str] = Counter()
     rows, offers = [], []
     for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):

@@ -130,6 +130,11 @@ def make_world(seed: int, species: int) -> World:
     return World(values, cumulative, tuple(habits))
 
 
+def draw_wild_scene(dice: Dice) -> Scene:
+    """Draw a wild bird: every attribute independent and uniform, so that it has no habits and no rare pairs."""
+    return {name: dice.pick((*known, None) if name.endswith(":shape") else known) for name, known in ATTRIBUTES.items()}
+
+
 def draw_scene(world: World, species: int, dice: Dice) -> Scene:
     """Draw one bird of a species: mostly its habits, sometimes values by their frequency, rarely any value."""
     scene: Scene = {}

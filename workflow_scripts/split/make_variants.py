@@ -1,0 +1,141 @@
+"""Make the variants of each prompt: its copies with every other ranked adjective of the noun in its pair.
+
+A judge that reads the pair ranks a prompt above its variants, which differ from it in one adjective alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.heldout import split_pair
+from workflow_scripts.core.io import empty_table, read_table, write_table
+from workflow_scripts.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
+from workflow_scripts.split.steps import MakeVariants
+from workflow_scripts.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of
+from workflow_scripts.split.wording import Caption, Mention, contradiction, objection
+from workflow_scripts.text.lexicon import load_lexicon
+
+PROMPT = ["split", "image_id", "caption_id"]
+
+
+def _changed(changes: Sequence[Mapping[str, Any]], mentions: Sequence[Mention]) -> dict[Mention, str]:
+    """Return the new adjective of each mention that a swap changed."""
+    new = {(change["start"], change["noun"]): str(change["new_adj"]) for change in changes}
+    return {m: new[m.start, m.noun] for m in mentions if (m.start, m.noun) in new}
+
+
+def _replaceable(target: Sequence[Mention], mentions: Sequence[Mention]) -> bool:
+    """Return whether the target's adjectives modify its noun and no other."""
+    bearers: dict[int, set[int]] = defaultdict(set)
+    for mention in mentions:
+        bearers[mention.start].add(mention.noun_start)
+    return all(m.relation not in ("shared", "disputed") and len(bearers[m.start]) == 1 for m in target)
+
+
+def variants_of(
+    text: str,
+    pair: str,
+    mentions: Sequence[Mention],
+    changes: Sequence[Mapping[str, Any]],
+    ranked: Sequence[str],
+    adjectives: Mapping[str, str],
+    nouns: Collection[str],
+    reasons: Counter[str],
+) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Yield each other adjective that fits a prompt, the prompt with it, and its changes of the original caption.
+
+    Args:
+        text: the original caption.
+        pair: the target.
+        mentions: all pairs of the original caption.
+        changes: what a swap changed in it.
+        ranked: adjectives (canonical) ranked with the target's noun.
+        adjectives: surface forms of the composition's adjectives to canonical words.
+        nouns: surface forms.
+        reasons: counts why prompts have no variants, and why adjectives are skipped.
+    """
+    adjective, noun = split_pair(pair)
+    changed = _changed(changes, mentions)
+    # What the prompt says: the mentions with their new adjectives.
+    stated = [replace(m, adjective=changed.get(m, m.adjective)) for m in mentions]
+    target = [m for m, new in zip(mentions, stated, strict=True) if (new.adjective, m.noun) == (adjective, noun)]
+    if not target:
+        reasons["no pair"] += 1
+        return
+    if not _replaceable(target, mentions):
+        reasons["shared or disputed"] += 1
+        return
+    elsewhere = {new.adjective for m, new in zip(mentions, stated, strict=True) if new.noun == noun and m not in target}
+    caption = Caption(text)
+    kept = [Candidate(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
+    for other in ranked:
+        if other == adjective:
+            continue
+        if other in elsewhere:
+            reasons["describes the noun elsewhere"] += 1
+        elif contradiction(caption, [replace(m, adjective=adjective) for m in target], other, stated):
+            reasons["contradiction"] += 1
+        elif any(other != m.adjective and objection(caption, m, other, adjectives, nouns) for m in target):
+            reasons["wording"] += 1
+        else:
+            yield other, *apply(text, [Candidate(noun, other, tuple(target)), *kept])
+
+
+def make_variants(
+    prompts: pd.DataFrame,
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    swapped: pd.DataFrame,
+    ranking: pd.DataFrame,
+    adjectives: Mapping[str, str],
+    nouns: Collection[str],
+) -> tuple[pd.DataFrame, dict[str, Counter[str]]]:
+    """Return the variants (``tables.VARIANTS``), and how often a prompt or an adjective has none and why, by split."""
+    texts = captions.set_index(["image_id", "caption_id"])["text"]
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(prompts["image_id"])])
+    changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
+    ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    rows = []
+    asked = prompts[prompts["pair"].notna()].drop_duplicates(PROMPT)
+    for split, image, caption, pair in asked[[*PROMPT, "pair"]].itertuples(index=False):
+        key = image, int(caption)
+        swap = changes.get(key, []) if split == "test_swapped" else []
+        noun = split_pair(pair)[1]
+        of_prompt = variants_of(
+            texts[key], pair, mentions[key], swap, ranked.get(noun, []), adjectives, nouns, reasons[split]
+        )
+        rows += [(split, *key, *variant) for variant in of_prompt]
+    return pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS), dict(reasons)
+
+
+def main(step: MakeVariants) -> None:
+    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
+    prompts, swapped = read_table(step.prompts, PROMPTS), read_table(step.swapped, SWAPPED)
+    forms = load_lexicon(step.nouns).forms if step.nouns else ()
+    variants, reasons = make_variants(
+        prompts,
+        captions,
+        pairs,
+        swapped,
+        read_table(step.ranking, RANKING),
+        load_lexicon(step.adjectives).forms,
+        nouns_of(captions, pairs).union(forms),
+    )
+    write_table(variants, step.variants, VARIANTS)
+    tested = variants.drop_duplicates(PROMPT)["split"].value_counts()
+    for split, of_split in prompts.drop_duplicates(PROMPT).groupby("split"):
+        why = ", ".join(f"{reason}: {n}" for reason, n in sorted(reasons.get(str(split), {}).items()))
+        n = int(tested.get(split, 0))
+        log.info("%s: %s: %d of %d prompts have variants (%s)", step.where, split, n, len(of_split), why or "all")
+
+
+if __name__ == "__main__":
+    cli.run(main)
