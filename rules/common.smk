@@ -47,6 +47,7 @@ if CONFIG.container:
 wildcard_constraints:
     composition="|".join(CONFIG.compositions),
     generator="|".join(GENERATORS) or "$.",
+    judge="|".join(CONFIG.judges),
 
 
 def step(name, *code, **given):

@@ -15,11 +15,11 @@ rule train_judge:
         accepted=ancient("<dataset>/{composition}/accepted.json"),
         widths=ancient("<dataset>/{composition}/widths.json"),
     output:
-        judge=directory("<dataset>/{composition}/judge"),
+        judge=directory("<dataset>/{composition}/judges/{judge}"),
     log:
-        "<logs>/judge/{composition}/train_judge.log",
+        "<logs>/judge/{composition}/train_judge.{judge}.log",
     benchmark:
-        "<logs>/judge/{composition}/train_judge.benchmark.tsv"
+        "<logs>/judge/{composition}/train_judge.{judge}.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: training_threads(CONFIG.judge)
@@ -29,7 +29,7 @@ rule train_judge:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("judge.train_judge"),
+        **step("judge.train_judge", seed=lambda wildcards: int(wildcards.judge)),
         launch=launch(CONFIG.judge),
         contents=contents(*CONFIG.judge.files()),
     shell:

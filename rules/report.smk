@@ -34,7 +34,7 @@ rule make_table:
 rule draw_scores:
     """Draw the scores, the differences, also by divergence, and the judge's training."""
     input:
-        judge="<dataset>/{composition}/judge",
+        judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
         table="<results>/table.csv",
         differences="<results>/comparisons.csv",
     output:
@@ -54,7 +54,7 @@ rule draw_scores:
 rule draw_examples:
     """Draw pages for print: seen captions beside their swapped ones, with each generator's images."""
     input:
-        layout("{composition}").examples(GENERATORS),
+        layout("{composition}").examples(GENERATORS, CONFIG.judges[0]),
         pairs=pairs_table,
     output:
         document=report(
@@ -71,7 +71,7 @@ rule draw_examples:
     conda:
         "../envs/base.yaml"
     params:
-        **step("report.draw_examples", generators=list(GENERATORS)),
+        **step("report.draw_examples", generators=list(GENERATORS), judge=CONFIG.judges[0]),
     shell:
         "python -m {params.step} --log {log:q}"
 

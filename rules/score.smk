@@ -12,13 +12,13 @@ if CONFIG.score.shards > 1:
             files="<dataset>/images",
             manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
             made="<dataset>/{composition}/generated/{generator}/images",
-            judge="<dataset>/{composition}/judge",
+            judge="<dataset>/{composition}/judges/{judge}",
         output:
-            embeddings="<dataset>/{composition}/embeddings/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
+            embeddings="<dataset>/{composition}/embeddings/{judge}/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
         log:
-            "<logs>/score/{composition}/embed_images.{generator}.{shard}-of-{shards}.log",
+            "<logs>/score/{composition}/embed_images.{judge}.{generator}.{shard}-of-{shards}.log",
         benchmark:
-            "<logs>/score/{composition}/embed_images.{generator}.{shard}-of-{shards}.benchmark.tsv"
+            "<logs>/score/{composition}/embed_images.{judge}.{generator}.{shard}-of-{shards}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: CONFIG.threads
@@ -42,14 +42,14 @@ rule score_images:
         variants="<dataset>/{composition}/variants.parquet",
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         made="<dataset>/{composition}/generated/{generator}/images",
-        judge="<dataset>/{composition}/judge",
+        judge="<dataset>/{composition}/judges/{judge}",
         embedded=image_shards,
     output:
-        scores=directory("<dataset>/{composition}/scores/{generator}"),
+        scores=directory("<dataset>/{composition}/scores/{judge}/{generator}"),
     log:
-        "<logs>/score/{composition}/score_images.{generator}.log",
+        "<logs>/score/{composition}/score_images.{judge}.{generator}.log",
     benchmark:
-        "<logs>/score/{composition}/score_images.{generator}.benchmark.tsv"
+        "<logs>/score/{composition}/score_images.{judge}.{generator}.benchmark.tsv"
     group:
         "score"
     conda:
@@ -77,7 +77,7 @@ rule score_oracle:
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         drawn=drawn_scenes,
     output:
-        scores=directory("<dataset>/{composition}/scores_oracle/{generator}"),
+        scores=directory("<dataset>/{composition}/scores/oracle/{generator}"),
     log:
         "<logs>/score/{composition}/score_oracle.{generator}.log",
     benchmark:
@@ -102,13 +102,13 @@ rule adjective_choice:
         ranking="<dataset>/{composition}/ranking.parquet",
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",
-        judge="<dataset>/{composition}/judge",
+        judge="<dataset>/{composition}/judges/{judge}",
     output:
-        choice="<dataset>/{composition}/adjective_choice.json",
+        choice="<dataset>/{composition}/adjective_choice/{judge}.json",
     log:
-        "<logs>/score/{composition}/adjective_choice.log",
+        "<logs>/score/{composition}/adjective_choice.{judge}.log",
     benchmark:
-        "<logs>/score/{composition}/adjective_choice.benchmark.tsv"
+        "<logs>/score/{composition}/adjective_choice.{judge}.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: CONFIG.threads

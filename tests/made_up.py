@@ -20,11 +20,12 @@ GENERATORS = ("photographs", "faithful", "memorizer")
 SERVES = {"photographs": ("test_seen", "test_unseen")}
 COLUMNS = (
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", "exact", "exact_low",
-    "exact_high", "exact_fixed_low", "exact_fixed_high", "exact_se_pairs", "exact_se_images", "exact_se_residual",
-    "adjective_n", "adjective", "adjective_low", "adjective_high", "adjective_fixed_low", "adjective_fixed_high",
-    "adjective_se_pairs", "adjective_se_images", "adjective_se_residual", "adjective_chance", "adjective_corrected",
-    "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash",
-    "candidates", "class_rule", "distractors", "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
+    "exact_high", "exact_fixed_low", "exact_fixed_high", "exact_se_pairs", "exact_se_images", "exact_se_judges",
+    "exact_se_residual", "adjective_n", "adjective", "adjective_low", "adjective_high", "adjective_fixed_low",
+    "adjective_fixed_high", "adjective_se_pairs", "adjective_se_images", "adjective_se_judges", "adjective_se_residual",
+    "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std", "balanced", "balanced_low",
+    "balanced_high", "blind_control", "judges", "judge", "judge_hash", "candidates", "class_rule", "distractors",
+    "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
 )  # fmt: skip
 # Of pairs and of subgraphs, between train and each split's prompts; all captions have half of it.
 COMPOUND_DIVERGENCES = {"pairs": (0.1, 0.4, 0.7), "subgraphs": (0.2, 0.5, 0.9)}
@@ -101,7 +102,7 @@ def _tables(root: Path, data: Path) -> None:
                     "exact_high": exact + 0.05, "pairs": 2, "adjective_n": 28, "adjective": exact - 0.03,
                     "adjective_low": exact - 0.08, "adjective_high": exact + 0.01, "adjective_chance": 0.25,
                     "adjective_corrected": (exact - 0.28) / 0.75, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
-                    "blind_control": 0.02,
+                    "blind_control": 0.02, "judges": 1,
                     "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",
                     "distractors": "original", "seed": 0, "atom_divergence": 0.01,
                 }  # fmt: skip
@@ -181,10 +182,10 @@ def _summaries(data: Path, place: Path) -> None:
         score = {"split": "test_swapped", "judged": 25, "balance": balance, "true_distractors": 0.04}
         score |= {"pool": {"entries_with_fewer_than_candidates": 7}, "distractors": "original"}
         summary = {"generator": name, "ties": "random", "chunking": "even", "scores": [score]}
-        for kind in ("scores", "scores_oracle"):
-            write_json(summary, place / kind / name / "summary.json")
+        for judge in ("0", "oracle"):
+            write_json(summary, place / "scores" / judge / name / "summary.json")
     choice = {"n": 40, "right": 0.9, "low": 0.85, "high": 0.95, "adjectives": {"green": {"n": 40, "right": 0.9}}}
-    write_json(choice, place / "adjective_choice.json")
+    write_json(choice, place / "adjective_choice" / "0.json")
     example = {"image_id": "x", "caption_id": 0, "split": "train", "text": "a green and red bird <i>wing</i>"}
     counts = {"violations": 0, "suspicions": 2, "suspicions_unexplained": 1, "captions_read": 192, "swapped": 27}
     write_json(
@@ -282,16 +283,16 @@ def make_results(root: Path, *, classes: bool = True) -> Path:
         for split in SERVES.get(name, tables.TESTS):
             rows = served[(served["split"] == split) & (served["status"] == "ok")]
             scores = _scores(rows, skill * (0.3 if split != "test_seen" else 1), random, split)
-            write_table(scores, place / "scores" / name / f"{split}.parquet", tables.SCORES)
+            write_table(scores, place / "scores" / "0" / name / f"{split}.parquet", tables.SCORES)
 
     _tables(root, data)
     write_text(
         "epoch,step,loss,lr,retrieval_seen,retrieval_unseen\n"
         + "".join(f"{e},{e * 20},{4 * 0.7**e:.4f},0.001,{1 - 0.8**e:.3f},{1 - 0.9**e:.3f}\n" for e in range(1, 11)),
-        place / "judge" / "log.csv",
+        place / "judges" / "0" / "log.csv",
     )
     judge = {"judge_hash": "0123456789abcdef", "model": "sketch", "train_on": "half", "images": 48, "captions": 192}
-    write_json({**judge, "epochs": 9, "truncated_captions": 3}, place / "judge" / "manifest.json")
+    write_json({**judge, "epochs": 9, "truncated_captions": 3}, place / "judges" / "0" / "manifest.json")
     _summaries(data, place)
     _divergences(place)
     return root

@@ -16,10 +16,11 @@ SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
 def all_generators():
-    """Return the generators that table and page show: all, those that the oracle scores, those with a distance."""
+    """Return what table and page show: generators, those that the oracle scores, those with a distance, the judges."""
     if captions_alone():
         return {"generators": []}
-    return {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
+    generators = {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
+    return {**generators, "judges": CONFIG.judges}
 
 
 def layout(composition=""):
@@ -30,7 +31,8 @@ def layout(composition=""):
 def all_scores(wildcards):
     """Return the folders of scores of all generators, by the trained judge and by the oracle."""
     places = [f"{RESULTS}/{DATASET}/{composition}" for composition in CONFIG.compositions]
-    folders = [f"scores/{name}" for name in GENERATORS] + [f"scores_oracle/{name}" for name in oracle_generators()]
+    folders = [f"scores/{judge}/{name}" for name in GENERATORS for judge in CONFIG.judges]
+    folders += [f"scores/oracle/{name}" for name in oracle_generators()]
     return [f"{place}/{folder}" for folder in folders for place in places]
 
 
@@ -53,7 +55,11 @@ def page_reads():
         return of_splits
     return [
         *of_splits,
-        *(file for composition in CONFIG.compositions for file in layout(composition).examples(GENERATORS)),
+        *(
+            file
+            for composition in CONFIG.compositions
+            for file in layout(composition).examples(GENERATORS, CONFIG.judges[0])
+        ),
         *of_compositions(*(f"generated/{name}/summary.json" for name in GENERATORS)),
         *all_fids(),
         *score_page_reads(),
@@ -70,7 +76,7 @@ def of_compositions(*names):
     return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
 
 
-SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", "loss")
+SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", "by_judge", "loss")
 
 
 def score_table(name, suffix, label, caption=None):
@@ -128,7 +134,7 @@ def final_outputs(wildcards):
         return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
     names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json"]
     tables = expand(f"{RESULTS}/{{name}}", name=names)
-    scored = of_compositions("adjective_choice.json") + all_fids()
+    scored = of_compositions(*adjective_choices()) + all_fids()
     examples = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
     made = split_outputs() + scored + tables + examples
     return made + specs_outputs() + compun_outputs() + human_outputs()

@@ -19,7 +19,7 @@ def judging(memory):
 def image_shards(wildcards):
     """The shards of a generator's embeddings; none if scoring embeds the images itself."""
     shards = CONFIG.score.shards
-    folder = f"{RESULTS}/{DATASET}/{wildcards.composition}/embeddings/{wildcards.generator}"
+    folder = f"{RESULTS}/{DATASET}/{wildcards.composition}/embeddings/{wildcards.judge}/{wildcards.generator}"
     return [f"{folder}/{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)] if shards > 1 else []
 
 
@@ -54,5 +54,11 @@ def drawn_scenes(wildcards):
 
 def score_page_reads():
     """Return what the section of the judge reads, and what the oracle scored."""
-    oracle = [f"scores_oracle/{name}" for name in oracle_generators()]
-    return of_compositions("judge", "adjective_choice.json", *oracle)
+    oracle = [f"scores/oracle/{name}" for name in oracle_generators()]
+    judges = [f"judges/{judge}" for judge in CONFIG.judges]
+    return of_compositions(*judges, *adjective_choices(), *oracle)
+
+
+def adjective_choices():
+    """What each judge chooses between two adjectives, below a composition's folder."""
+    return [f"adjective_choice/{judge}.json" for judge in CONFIG.judges]

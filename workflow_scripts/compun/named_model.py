@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from workflow_scripts.clip.config import FOLDER, Preprocessing, has_weights
 from workflow_scripts.core.section import Section
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import Training
 
 
 class NamedModel(Section):
@@ -39,10 +39,10 @@ class NamedModel(Section):
             raise ValueError("revision requires transformers")
         return self
 
-    def judge_config(self) -> JudgeConfig:
+    def judge_config(self) -> Training:
         """Return the config of the judge that is this model of open_clip as it is."""
         values = {"model": self.open_clip, "pretrained": self.pretrained, "preprocess": self.preprocess, "epochs": 0}
-        return JudgeConfig.model_validate(values)
+        return Training.model_validate(values)
 
     @property
     def title(self) -> str:

@@ -40,20 +40,23 @@ class Layout:
         words = [self.dataset, self.composition, name]
         return self.results / "figures" / f"{'_'.join(filter(None, words))}.{suffix}"
 
-    def scores(self, generator: str, judge: str = "") -> Path:
-        """Return the folder of a generator's scores by the trained judge, or by the oracle."""
-        return self.place / ("scores_oracle" if judge == ORACLE else "scores") / generator
+    def judge(self, name: str) -> Path:
+        return self.place / "judges" / name
+
+    def scores(self, generator: str, judge: str) -> Path:
+        """Return the folder of a generator's scores by a trained judge, or by the oracle."""
+        return self.place / "scores" / judge / generator
 
     def generated(self, generator: str) -> Path:
         return self.place / "generated" / generator
 
-    def examples(self, generators: Iterable[str]) -> list[str]:
+    def examples(self, generators: Iterable[str], judge: str) -> list[str]:
         """Return what choosing and drawing examples reads, apart from the pairs."""
         files = [self.data / name for name in ("captions.parquet", "images.parquet", "images")]
         files += [self.place / name for name in ("swapped.parquet", "prompts.parquet")]
         for generator in generators:
             folder = self.generated(generator)
-            files += [folder / "manifest.parquet", folder / "images", self.scores(generator)]
+            files += [folder / "manifest.parquet", folder / "images", self.scores(generator, judge)]
         return list(map(str, files))
 
     def fid(self, generator: str) -> Path:

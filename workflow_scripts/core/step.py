@@ -49,6 +49,10 @@ class Key:
 Input = Annotated[Path, Role("input")]
 Output = Annotated[Path, Role("output")]
 Seed = Annotated[int, Key("seed"), Field(0, ge=0, description="seed of every random choice")]
+# Each is `seed` unless the config sets it: to repeat a study with another choice of one thing alone.
+WorldSeed = Annotated[int, Key("seeds.world"), Field(0, ge=0, description="seed of the drawn world")]
+SplitSeed = Annotated[int, Key("seeds.split"), Field(0, ge=0, description="seed of held-out pairs, splits and swaps")]
+HalvesSeed = Annotated[int, Key("seeds.halves"), Field(0, ge=0, description="seed of the half that judges have seen")]
 Threads = Annotated[int, Key("threads"), Field(2, ge=1, description="threads; changes floating-point rounding")]
 Cache = Annotated[Path, Key("cache"), Field(Path(".cache"), description="folder of what steps reuse between runs")]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, Key, Output, Seed, Step
+from workflow_scripts.core.step import Cache, Key, Output, Step, WorldSeed
 from workflow_scripts.dataset.choice import Choice
 
 
@@ -23,7 +23,7 @@ class LoadDataset(Step):
     choice: Annotated[Choice, Key("dataset")] = Choice()
     settings: dict[str, Any] = Field({}, description="the source's own settings, as JSON")
     contents: str | None = Field(None, description="fingerprint of the user's files when the run started")
-    seed: Seed
+    seed: WorldSeed
     cache: Cache
     results: Path = Field(Path("results"), description="folder that the paths in images.parquet are relative to")
     captions: Output = Field(description="captions.parquet")

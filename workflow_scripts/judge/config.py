@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,7 +10,7 @@ from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.split.config import TrainOn
 
 
-class JudgeConfig(ModelConfig):
+class Training(ModelConfig):
     """A CLIP fine-tuned on these captions. The defaults suit photographs and an OpenAI ResNet."""
 
     trainable: list[str] = Field(
@@ -38,7 +38,7 @@ class JudgeConfig(ModelConfig):
     hosts: int = Field(1, ge=1, description="machines that train together, each with that many GPUs (docs/cluster.md)")
 
     @model_validator(mode="after")
-    def _trained(self) -> JudgeConfig:
+    def _trained(self) -> Training:
         if self.random and not self.epochs:
             raise ValueError(
                 "epochs: 0 with pretrained: null is a judge with random weights; give pretrained, a model with its own"
@@ -47,7 +47,7 @@ class JudgeConfig(ModelConfig):
         return self
 
     @model_validator(mode="after")
-    def _divisible(self) -> JudgeConfig:
+    def _divisible(self) -> Training:
         if self.batch % self.processes:
             hosts = f" times hosts {self.hosts}" if self.hosts > 1 else ""
             raise ValueError(f"batch {self.batch} must be divisible by gpus {self.gpus}{hosts}")
@@ -59,10 +59,26 @@ class JudgeConfig(ModelConfig):
         return self.gpus * self.hosts
 
 
-class SmallJudgeConfig(JudgeConfig):
+class JudgeConfig(Training):
+    """Judges that differ in their seed."""
+
+    seeds: list[Annotated[int, Field(ge=0)]] | None = Field(
+        None, min_length=1, description="seeds of the judges, whose scores are averaged; null: one, of `seed`"
+    )
+
+    @model_validator(mode="after")
+    def _distinct(self) -> JudgeConfig:
+        if self.seeds and len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"duplicate seed in {self.seeds}; remove one")
+        if self.seeds and len(self.seeds) > 1 and self.epochs == 0:
+            raise ValueError("without training (epochs: 0) all judges are equal; remove seeds")
+        return self
+
+
+class SmallJudgeConfig(Training):
     """A small CLIP trained from scratch."""
 
-    model: str = Field("sketch", description=JudgeConfig.model_fields["model"].description)
-    pretrained: str | None = Field(None, description=JudgeConfig.model_fields["pretrained"].description)
-    trainable: list[str] = Field(["*"], min_length=1, description=JudgeConfig.model_fields["trainable"].description)
-    lr: float = Field(1e-3, gt=0, description=JudgeConfig.model_fields["lr"].description)
+    model: str = Field("sketch", description=Training.model_fields["model"].description)
+    pretrained: str | None = Field(None, description=Training.model_fields["pretrained"].description)
+    trainable: list[str] = Field(["*"], min_length=1, description=Training.model_fields["trainable"].description)
+    lr: float = Field(1e-3, gt=0, description=Training.model_fields["lr"].description)

@@ -23,7 +23,7 @@ from workflow_scripts.clip.precision import autocast
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.sealed import is_whole, sealed
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import Training
 from workflow_scripts.judge.parallel import Group
 
 # Rows by number, and for images which of them to mirror, to features (n, d), not normalized.
@@ -62,7 +62,7 @@ def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
 class Feed:
     """The inputs of a judge in training, with files in ``folder`` that the first process of ``group`` writes."""
 
-    def __init__(self, judge: Judge, config: JudgeConfig, folder: Path, group: Group) -> None:
+    def __init__(self, judge: Judge, config: Training, folder: Path, group: Group) -> None:
         self.judge, self.folder, self.group, self.precision = judge, folder, group, config.precision
         self.files: list[Path] = []
         # Without training each item is encoded only once.

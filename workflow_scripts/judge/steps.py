@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Step, Threads
+from workflow_scripts.judge.config import Training
 
 
 class TrainJudge(Step):
@@ -22,14 +22,18 @@ class TrainJudge(Step):
     workflow_scripts.judge.train_judge ..., on each host (docs/cluster.md).
     """
 
+    # The rule gives each judge its seed.
+    follows = ("judge.seeds",)
+
     captions: Input = Field(description="captions.parquet")
     images: Input = Field(description="images.parquet")
     splits: Input = Field(description="splits.parquet")
     pretraining: Input | None = Field(None, description="further images and captions to learn from: path, text")
     results: Path = Field(description="folder that image paths are relative to")
     # Not an instance: the command line would complete partial settings from it, and hide which keys are given.
-    settings: Annotated[JudgeConfig, Key("judge")] = Field(default_factory=lambda: JudgeConfig.model_validate({}))
-    seed: Seed
+    settings: Annotated[Training, Key("judge")] = Field(default_factory=lambda: Training.model_validate({}))
+    halves: HalvesSeed
+    seed: Annotated[int, Key("seed"), Field(0, ge=0, description="seed of the training")]
     threads: Threads
     cache: Cache
     judge: Output = Field(description="folder of the judge")

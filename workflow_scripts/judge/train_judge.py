@@ -27,7 +27,7 @@ from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic, read_table, write_json
 from workflow_scripts.core.seeds import derive_seed
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import Training
 from workflow_scripts.judge.feed import Captions, Feed, Images
 from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
 from workflow_scripts.judge.steps import TrainJudge
@@ -103,7 +103,7 @@ def read_material(step: TrainJudge) -> Material:
     captions = read_table(step.captions, tables.CAPTIONS)
     images = read_table(step.images, tables.IMAGES)
     splits = read_table(step.splits, tables.SPLIT)
-    chosen = (splits, images, captions, step.settings.train_on, step.seed)
+    chosen = (splits, images, captions, step.settings.train_on, step.halves)
     trained = trained_images(*chosen)
     if step.settings.epochs and len(trained) < max(2, step.settings.processes):
         raise UserError(f"{step.splits}: {len(trained)} images to train on; the judge needs at least two")
@@ -162,7 +162,7 @@ def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], pr
 
 
 def learn(
-    built: Built, material: Material, config: JudgeConfig, seed: int, threads: int, device: torch.device,
+    built: Built, material: Material, config: Training, seed: int, threads: int, device: torch.device,
     work: Path, group: Group,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Train a model in place, or only evaluate it if there are no epochs; return the rows of its log.

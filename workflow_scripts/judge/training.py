@@ -20,7 +20,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.seeds import derive_seed, rng
 from workflow_scripts.judge.checkpoint import Checkpoint
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import Training
 from workflow_scripts.judge.feed import Captions, Images
 from workflow_scripts.judge.loss import clip_loss
 from workflow_scripts.judge.parallel import ALONE, Group
@@ -89,7 +89,7 @@ def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.op
 def train(
     model: Any,
     prepare: Callable[[], tuple[Examples, Evaluate]],
-    config: JudgeConfig,
+    config: Training,
     seed: int,
     checkpoint: Path,
     group: Group = ALONE,

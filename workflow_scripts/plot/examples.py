@@ -125,14 +125,14 @@ class Made:
     scores: Mapping[Prompt, tuple[bool, float]]
 
 
-def read_made(layout: Layout, generator: str, images: Collection[str]) -> Made:
+def read_made(layout: Layout, generator: str, judge: str, images: Collection[str]) -> Made:
     """Return what a generator made of the captions of ``images``: the first draw of each prompt."""
     manifest = read_table(layout.generated(generator) / "manifest.parquet", MANIFEST)
     manifest = manifest[manifest["image_id"].isin(images)]
     first = manifest.sort_values("draw").drop_duplicates(["split", "image_id", "caption_id"])
     files = {(r.split, r.image_id, r.caption_id): (r.status, r.path) for r in first.itertuples()}
     draws = {(r.split, r.image_id, r.caption_id, r.draw) for r in first.itertuples()}
-    tables = {split: layout.scores(generator) / f"{split}.parquet" for split in TESTS}
+    tables = {split: layout.scores(generator, judge) / f"{split}.parquet" for split in TESTS}
     scored = {
         (split, r.image_id, r.caption_id): (bool(r.hit), float(r.expected_top1))
         for split, file in tables.items() if file.is_file()
@@ -250,7 +250,9 @@ def _of_caption(pairs: pd.DataFrame, row: Any) -> pd.DataFrame:
     return pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)]
 
 
-def read_examples(layout: Layout, generators: Sequence[str], n: int, seed: int) -> tuple[list[Example], list[Example]]:
+def read_examples(
+    layout: Layout, generators: Sequence[str], judge: str, n: int, seed: int
+) -> tuple[list[Example], list[Example]]:
     """Return at most ``n`` swapped examples, and unseen ones; the same for the page and for print."""
     data, place = layout.data, layout.place
     captions = read_table(data / "captions.parquet", CAPTIONS)
@@ -267,7 +269,7 @@ def read_examples(layout: Layout, generators: Sequence[str], n: int, seed: int) 
     pairs = pairs[pairs["image_id"].isin(shown)]
     images = read_table(data / "images.parquet", IMAGES).dropna(subset="path")
     real = dict(zip(images["image_id"], images["path"], strict=True))
-    made = [read_made(layout, name, shown) for name in generators]
+    made = [read_made(layout, name, judge, shown) for name in generators]
     # Generators of all splits come first, so that each generator's pictures are in one column.
     made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
     gallery = Gallery(layout.results, real, made)

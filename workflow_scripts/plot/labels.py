@@ -6,6 +6,8 @@ import math
 
 import pandas as pd
 
+from workflow_scripts.core.layout import ORACLE
+
 # Names of the splits for readers, in order.
 SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
 
@@ -57,9 +59,10 @@ def pair_words(pair: str) -> str:
 
 
 def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of table.csv that represent a split: all prompts, original captions as distractors."""
+    """Return the rows of table.csv that represent a split: all judges, all prompts, original distractors."""
     subset = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
-    return table[~subset & (table["distractors"] == "original")]
+    part = (table["judge"] != ORACLE) & (table["judges"] < table["judges"].max())
+    return table[~subset & ~part & (table["distractors"] == "original")]
 
 
 def of_measure(comparisons: pd.DataFrame, measure: str) -> pd.DataFrame:

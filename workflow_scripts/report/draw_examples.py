@@ -233,7 +233,7 @@ def pages(examples: Sequence[Example], dataset: str, composition: str, seed: int
 
 
 def main(step: DrawExamples) -> None:
-    examples, _ = read_examples(step.layout, step.generators, step.examples, step.seed)
+    examples, _ = read_examples(step.layout, step.generators, step.judge, step.examples, step.seed)
     # Text as text, so that it can be searched and read aloud.
     with style(**{"pdf.fonttype": 42, "figure.constrained_layout.use": False}), atomic(step.document) as temporary:
         about = {"CreationDate": None, "Creator": "compclip", "Title": f"{step.dataset}, {step.composition}"}

@@ -241,29 +241,58 @@ def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
     return figure
 
 
-def draw_loss(training: pd.DataFrame, seed: int) -> Figure:
-    """Draw the judge's loss in each epoch, and how often it retrieves the captions of real test images."""
+def draw_judges(table: pd.DataFrame) -> Figure:
+    """Draw each score by each of several judges, and their mean."""
+    rows = table[(table["judge"] != ORACLE) & (table["distractors"] == "original")]
+    rows = rows[(rows["split"] != "test_seen") | (rows["prompts"] != "swapped")]
+    if rows.empty or rows["judges"].max() < 2:
+        return empty("There is one judge.")
+    means, parts = rows[rows["judges"] > 1], rows[rows["judges"] == 1]
+    figure = Figure(figsize=size(len(means), 0.25, 1.4))
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, column, title in zip(panels, ("exact", "adjective"), ("R-precision", "adjective accuracy"), strict=True):
+        for y, mean in enumerate(means.itertuples()):
+            own = parts[(parts["generator"] == mean.generator) & (parts["split"] == mean.split)]
+            color = SPLIT_COLORS[mean.split]
+            axes.plot(100 * own[column], [y] * len(own), SPLIT_MARKS[mean.split], color=color, alpha=0.6, markersize=5)
+            axes.plot(100 * getattr(mean, column), y, "|", color="#000000", markersize=10, markeredgewidth=1.6)
+        axes.set_title(title)
+        axes.set_xlabel("%")
+    name_rows(panels[0], [f"{row.generator}, {SPLIT_NAMES[row.split]}" for row in means.itertuples()])
+    judges = int(rows["judges"].max())
+    note(figure, f"each mark: one of {judges} judges, which differ in their seed; line: their mean")
+    return figure
+
+
+def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
+    """Draw each judge's loss in each epoch, and how often it retrieves the captions of real test images."""
+    training = trainings[0]
     watched = [column for column in training if column.startswith("retrieval")]
     if "loss" not in training:
         return empty("The judge was not trained: it is used as it came (epochs: 0).")
     figure = Figure(figsize=(WIDTH, 2.6 + 2.0 * bool(watched)))
     all_axes = figure.subplots(1 + bool(watched), 1, sharex=True, squeeze=False)[:, 0]
-    all_axes[0].plot(training["epoch"], training["loss"], "o-", color="#555555", linewidth=1.5, markersize=3)
+    for one in trainings:
+        all_axes[0].plot(one["epoch"], one["loss"], "o-", color="#555555", linewidth=1.5, markersize=3)
     all_axes[0].set_title("contrastive loss, mean of the epoch")
     all_axes[0].set_ylim(bottom=0)
     for column in watched:
         split = column.replace("retrieval", "test")
-        all_axes[1].plot(
-            training["epoch"], 100 * training[column], color=SPLIT_COLORS[split], marker=SPLIT_MARKS[split],
-            markersize=4, label=SPLIT_NAMES[split],
-        )  # fmt: skip
+        for number, one in enumerate(trainings):
+            all_axes[1].plot(
+                one["epoch"], 100 * one[column], color=SPLIT_COLORS[split], marker=SPLIT_MARKS[split],
+                markersize=4, label=None if number else SPLIT_NAMES[split],
+            )  # fmt: skip
     if watched:
         all_axes[1].set_title("real test images whose caption is first of 100, %")
         all_axes[1].set_ylim(0, 100)
         all_axes[1].legend(fontsize=9, loc="best")
     all_axes[-1].set_xlabel("epoch")
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
-    note(figure, f"n = {int(training['step'].max()):,} steps in {len(training)} epochs; seed {seed}")
+    note(
+        figure,
+        f"n = {int(training['step'].max()):,} steps in {len(training)} epochs; {len(trainings)} judges; seed {seed}",
+    )
     return figure
 
 
@@ -282,7 +311,8 @@ def main(step: DrawScores) -> None:
             (step.gaps, "How far each generator falls from seen", draw_gaps(gaps, seed)),
             (step.drops, by_divergence, draw_drops(table, gaps, seed)),
             (step.comparisons, "Generators against each other, on each split", draw_comparisons(between, seed)),
-            (step.loss, "The judge's training", draw_loss(pd.read_csv(step.judge / "log.csv"), seed)),
+            (step.by_judge, "Each judge's scores", draw_judges(table)),
+            (step.loss, "The judges' training", draw_loss([pd.read_csv(j / "log.csv") for j in step.judges], seed)),
         )
         for path, title, figure in figures:
             save(figure, path, f"{title} ({step.dataset}, {step.composition})")

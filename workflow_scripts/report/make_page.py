@@ -27,7 +27,7 @@ from workflow_scripts.report.steps import MakePage
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
-SCORE_FIGURES = ("scores", "gaps", "comparisons", "loss")
+SCORE_FIGURES = ("scores", "gaps", "comparisons", "by_judge", "loss")
 SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
 DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in WORD_KINDS.values())
 
@@ -64,11 +64,14 @@ def _first(names: Sequence[Any]) -> str:
     return ": " + "; ".join(map(str, names[:MOST_NAMES])) + (" …" if len(names) > MOST_NAMES else "")
 
 
-def summary_lines(layout: Layout, generators: Sequence[str], divided: bool) -> list[tuple[str, list[tuple[str, str]]]]:
+def summary_lines(
+    layout: Layout, generators: Sequence[str], judges: Sequence[str], divided: bool
+) -> list[tuple[str, list[tuple[str, str]]]]:
     names = ["splits", "swapped", "prompts", *(["division"] if divided else [])]
     files = [layout.data / "dataset.json", layout.read / "pairs.json", *(layout.place / f"{n}.json" for n in names)]
     for generator in generators:
-        files += [layout.generated(generator) / "summary.json", layout.scores(generator) / "summary.json"]
+        files.append(layout.generated(generator) / "summary.json")
+        files += [layout.scores(generator, judge) / "summary.json" for judge in judges]
     return [(str(file.relative_to(layout.results)), flat(read_json(file))) for file in files]
 
 
@@ -82,11 +85,13 @@ def skipped_lines(layout: Layout, captions: pd.DataFrame, ranking: pd.DataFrame)
     yield from skipped.in_prompts(read_json(place / "prompts.json"))
 
 
-def skipped_scores(layout: Layout, generators: Sequence[str], judge: dict[str, Any]) -> Iterator[Skipped]:
+def skipped_scores(
+    layout: Layout, generators: Sequence[str], summaries: Sequence[dict[str, Any]], judge: dict[str, Any]
+) -> Iterator[Skipped]:
     """Yield what was prompted for and is not in the scores."""
     manifests = {name: read_table(layout.generated(name) / "manifest.parquet", MANIFEST) for name in generators}
     yield from skipped.in_generated(manifests)
-    yield from skipped.in_scores([read_json(layout.scores(name) / "summary.json") for name in generators])
+    yield from skipped.in_scores(summaries)
     yield from skipped.by_judge(judge)
 
 
@@ -118,7 +123,7 @@ def splits_context(layout: Layout, step: MakePage) -> dict[str, Any]:
         # A swatch shows a color as it is, also on a dark page.
         "swatches": any(map(swatch, ranking["adjective"])),
         "skipped": [line for line in lines if line.count],
-        "summaries": summary_lines(layout, step.generators, divided),
+        "summaries": summary_lines(layout, step.generators, step.judges, divided),
         "class_line": class_line(captions),
     }
 
@@ -126,17 +131,19 @@ def splits_context(layout: Layout, step: MakePage) -> dict[str, Any]:
 def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     """Return what the page shows of a composition with scores."""
     context = splits_context(layout, step)
-    judge = read_json(layout.place / "judge" / "manifest.json")
-    summaries = [read_json(layout.scores(name) / "summary.json") for name in step.generators]
-    swapped, unseen = read_examples(layout, step.generators, step.examples, step.seed)
+    # What is skipped, and how, is equal for all judges.
+    judge = read_json(layout.judge(step.judges[0]) / "manifest.json")
+    summaries = [read_json(layout.scores(name, step.judges[0]) / "summary.json") for name in step.generators]
+    swapped, unseen = read_examples(layout, step.generators, step.judges[0], step.examples, step.seed)
+    lines = skipped_scores(layout, step.generators, summaries, judge)
     splits, divergence = context["sections"]
     return context | {
         "scores": scores_context(layout, summaries, step.oracle, step.fid),
-        "sections": [divergence, judge_section(layout), splits],
+        "sections": [divergence, judge_section(layout, step.judges), splits],
         "figures": show_figures(map(layout.figure, SCORE_FIGURES)) + context["figures"],
         "swapped": [swapped[n : n + PER_PAGE] for n in range(0, len(swapped), PER_PAGE)],
         "unseen": unseen,
-        "skipped": context["skipped"] + [n for n in skipped_scores(layout, step.generators, judge) if n.count],
+        "skipped": context["skipped"] + [line for line in lines if line.count],
         "judge_hash": judge["judge_hash"],
     }
 

@@ -19,7 +19,7 @@ def main(step: MakeTable) -> None:
     tables: list[Readable] = []
     for composition in step.compositions:
         layout = Layout(step.results, step.dataset, composition)
-        scores = table.load_all_scores(layout, step.generators, step.oracle)
+        scores = table.load_all_scores(layout, step.generators, step.oracle, step.judges)
         measured, fids = read_divergences(layout.place), read_fids(layout, step.fid)
         rows = [table.table_row(score, measured, step.chunks, step.bootstrap) for score in scores]
         differences = comparisons.comparisons(scores, step.bootstrap)

@@ -58,7 +58,7 @@ def score_table(scores: Sequence[Scored], rows: Sequence[Row], fids: Fids) -> pd
     oracle = {(s.generator, *s.place): row for s, row in zip(scores, rows, strict=True) if not s.trained}
     cells = []
     for scored, row in zip(scores, rows, strict=True):
-        if not scored.trained:
+        if not scored.trained or scored.part:
             continue
         balance = scored.about.get("balance")
         unbalanced = " (no cut)" if balance and not balance["cut"] and row["n"] else ""
@@ -139,17 +139,22 @@ def remark_lines(scores: Iterable[Scored]) -> list[str]:
 
 def notes(scores: Sequence[Scored]) -> list[str]:
     """Return what a reader of one composition's table must know, a line each; the first is about the judge."""
-    trained = [score for score in scores if score.trained]
+    trained = [score for score in scores if score.trained and not score.part]
     about = trained[0].summary
     seen = JUDGE_HAS_SEEN[about["train_on"]]
     if about.get("judge_epochs") == 0:
         seen = "was taken as it was given (judge.epochs: 0)"
-    oracle = "; oracle: the score by a judge that knows what was drawn" if len(trained) < len(scores) else ""
+    oracle = "; oracle: the score by a judge that knows what was drawn" if any(not s.trained for s in scores) else ""
+    several = len(trained[0].by_judge) > 1
+    judges = f"The judge is {about['judge']} ({about['judge_hash']})"
+    if several:
+        judges = f"Scores are means over {len(trained[0].by_judge)} judges, {about['judge']} with different seeds"
     levels = [score.about["adjective_chance"] for score in trained if score.about["adjective_chance"] is not None]
     chances = " to ".join(dict.fromkeys(percent(level) for level in (min(levels), max(levels)))) if levels else NONE
     lines = [
-        f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}. R-precision is in percent, exact, with"
-        f" 95 % intervals over images and pairs; {about['candidates']} candidates; ties"
+        f"{judges}; {'each' if several else 'it'} {seen}. R-precision is in percent, exact, with"
+        f" 95 % intervals over {'images, pairs and judges' if several else 'images and pairs'};"
+        f" {about['candidates']} candidates; ties"
         f" {'are broken at random' if about['ties'] == 'random' else 'count as won'}.",
         "adjective: adjective accuracy, how often the judge ranks the prompt above its copies with every other ranked"
         f" adjective of the noun; chance is {chances} %.",

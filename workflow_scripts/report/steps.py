@@ -16,6 +16,7 @@ Shown = dict[str, Any]
 Generators = Annotated[list[str], Field(min_length=1, description="names of the generators, in the order of the rows")]
 Oracle = Annotated[list[str], Field([], description="generators that the oracle has scored too")]
 Fid = Annotated[list[str], Field([], description="generators with a Fréchet distance")]
+Judges = Annotated[list[str], Field(min_length=1, description="names of the judges, whose scores are averaged")]
 Examples = Annotated[int, Key("report.examples"), ReportConfig.model_fields["examples"]]
 Chunks = Annotated[int, Key("score.chunks"), ScoreConfig.model_fields["chunks"]]
 Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["bootstrap"]]
@@ -42,6 +43,7 @@ class MakeTable(OfResults):
     generators: Generators
     oracle: Oracle
     fid: Fid
+    judges: Judges
     chunks: Chunks
     bootstrap: Bootstrap
     csv: Output = Field(description="table.csv")
@@ -54,7 +56,7 @@ class MakeTable(OfResults):
 class DrawScores(Step):
     """Draw the scores, the differences, also by divergence, and the judge's training."""
 
-    judge: Input = Field(description="folder of the judge, with log.csv")
+    judges: list[Input] = Field(min_length=1, description="folders of the judges, with log.csv")
     table: Input = Field(description="table.csv")
     differences: Input = Field(description="comparisons.csv")
     dataset: str = Field(description="name of the data set")
@@ -64,7 +66,8 @@ class DrawScores(Step):
     gaps: Output = Field(description="figure of each generator's splits against seen (SVG)")
     drops: Output = Field(description="figure of the same by divergence (SVG)")
     comparisons: Output = Field(description="figure of generators against each other (SVG)")
-    loss: Output = Field(description="figure of the judge's training (SVG)")
+    by_judge: Output = Field(description="figure of each judge's scores (SVG)")
+    loss: Output = Field(description="figure of the judges' training (SVG)")
 
 
 class DrawExamples(OfResults):
@@ -72,6 +75,7 @@ class DrawExamples(OfResults):
 
     composition: str = Field(description="name of the composition")
     generators: Generators
+    judge: str = Field(description="name of the judge whose scores are shown")
     examples: Examples
     seed: Seed
     document: Output = Field(description="the pages (PDF)")
@@ -88,6 +92,7 @@ class MakePage(OfResults):
     generators: list[str] = Field([], description="names of the generators, in the order of the rows; none: no scores")
     oracle: Oracle
     fid: Fid
+    judges: list[str] = Field([], description="names of the judges; none: no scores")
     sections: list[str] = Field([], description="further stages with a section")
     examples: Examples
     seed: Seed

@@ -1,9 +1,10 @@
 """The rows of ``table.csv``, one a score: a generator's images of one split, by one judge.
 
 ``exact`` is R-precision, ``adjective`` adjective accuracy over the ``adjective_n`` entries whose prompt has variants,
-``adjective_corrected`` the same after correction for chance. Their intervals (``_low``, ``_high``) cover images and
-pairs; those of ``_fixed_low`` and ``_fixed_high`` only images, for these pairs and this judge. ``_se_pairs`` and so on
-are standard errors: what each source alone adds to a score's error.
+``adjective_corrected`` the same after correction for chance. Their intervals (``_low``, ``_high``) cover images, pairs
+and judges; those of ``_fixed_low`` and ``_fixed_high`` only images, for these pairs and judges. ``_se_pairs`` and so on
+are standard errors: what each source alone adds to a score's error. With several judges, the first rows are of their
+mean, without ``judge_hash``, and those of each judge follow.
 
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
 swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
@@ -35,7 +36,7 @@ from workflow_scripts.stats.r_precision import sampled
 
 # The scores with an interval, and the column of ``tables.SCORES`` that each is the mean of.
 MEASURES = {"exact": "expected_top1", "adjective": "adjective_first"}
-SOURCES = ("pairs", "images", "residual")
+SOURCES = ("pairs", "images", "judges", "residual")
 
 
 def _columns(name: str) -> list[str]:
@@ -46,19 +47,26 @@ def _columns(name: str) -> list[str]:
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", *_columns("exact"),
     "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std",
-    "balanced", "balanced_low", "balanced_high", "blind_control", "judge", "judge_hash", "candidates", "class_rule",
-    "distractors", "seed", *divergences.COLUMNS,
+    "balanced", "balanced_low", "balanced_high", "blind_control", "judges", "judge", "judge_hash", "candidates",
+    "class_rule", "distractors", "seed", *divergences.COLUMNS,
 ]  # fmt: skip
+# The columns that identify an entry.
+ENTRY = ["image_id", "caption_id", "draw"]
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One score: what the generator's summary says of it, the whole summary, and its entries (``tables.SCORES``)."""
+    """One score: what the generator's summary says of it, the whole summary, and its entries (``tables.SCORES``).
+
+    Of several judges the entries have the means, and ``by_judge`` each judge's own.
+    """
 
     about: Mapping[str, Any]
     summary: Mapping[str, Any]
     entries: pd.DataFrame
+    by_judge: tuple[pd.DataFrame, ...]
+    part: bool = False  # whether it is one judge's score, beside the mean of several
 
     @property
     def generator(self) -> str:
@@ -75,9 +83,9 @@ class Scored:
 
     @property
     def main(self) -> bool:
-        """Return whether it is compared with others: trained judge, all prompts, original distractors."""
+        """Return whether it is compared with others: all trained judges, all prompts, original distractors."""
         all_prompts = self.split == "test_swapped" or self.about["prompts"] != "swapped"
-        return self.trained and all_prompts and self.about["distractors"] == "original"
+        return self.trained and not self.part and all_prompts and self.about["distractors"] == "original"
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -97,16 +105,37 @@ def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
             entries = entries[pd.MultiIndex.from_frame(entries[["image_id", "caption_id"]]).isin(names)]
         if len(entries) != about["judged"]:
             raise UserError(f"{file}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
-        scores.append(Scored(about, summary, entries.reset_index(drop=True)))
+        entries = entries.reset_index(drop=True)
+        scores.append(Scored(about, summary, entries, (entries,)))
     return scores
 
 
-def load_all_scores(layout: Layout, generators: Sequence[str], oracle: Sequence[str]) -> list[Scored]:
-    """Return the scores of a composition by generator, then by split, the trained judge's before the oracle's."""
+def averaged(scores: Sequence[Scored]) -> Scored:
+    """Return the mean of the scores of the same entries by several judges."""
+    first = scores[0]
+    for score in scores[1:]:
+        if not score.entries[ENTRY].equals(first.entries[ENTRY]):
+            raise UserError(f"{first.generator}: judges scored different images of {first.split}; score again")
+    tables = tuple(score.entries for score in scores)
+    means = {name: np.mean([table[name] for table in tables], axis=0) for name in MEASURES.values()}
+    known = {name: [score.about.get(name) for score in scores] for name in ("blind_control", "adjective")}
+    about = {name: None if None in values else float(np.mean(np.array(values))) for name, values in known.items()}
+    summary = {**first.summary, "judge_hash": None}
+    return Scored({**first.about, **about}, summary, first.entries.assign(**means), tables)
+
+
+def load_all_scores(
+    layout: Layout, generators: Sequence[str], oracle: Sequence[str], judges: Sequence[str]
+) -> list[Scored]:
+    """Return the scores of a composition by generator, then by split: of all judges, of each, of the oracle."""
     swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
     scores: list[Scored] = []
     for generator in generators:
-        own = load_scores(layout.scores(generator), swapped)
+        by_judge = [load_scores(layout.scores(generator, judge), swapped) for judge in judges]
+        own = by_judge[0]
+        if len(judges) > 1:
+            own = [averaged(group) for group in zip(*by_judge, strict=True)]
+            own += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
         if generator in oracle:
             own += load_scores(layout.scores(generator, ORACLE), swapped)
         scores += sorted(own, key=lambda s: (TESTS.index(s.split), s.about["prompts"] == "swapped", s.place[2]))
@@ -123,13 +152,23 @@ def fixed_estimate(scored: Scored, values: np.ndarray, weights: np.ndarray, resa
     return interval.share(scored.entries["image_id"].to_numpy(), values, weights, resamples, _stream(scored.summary))
 
 
-def estimate(cells: crossed.Cells, resamples: int, stream: np.random.Generator) -> Estimate:
-    """Return a score with its interval over images and pairs; without it, if there are too few to tell."""
+def judge_means(scored: Scored, name: str, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """Return a score by each judge, (J,); None if there is one judge."""
+    if len(scored.by_judge) == 1:
+        return None
+    values = [table[MEASURES[name]].to_numpy() for table in scored.by_judge]
+    if weights is not None:
+        return np.array([np.average(of_judge, weights=weights) for of_judge in values])
+    return np.array([np.nanmean(of_judge) for of_judge in values])
+
+
+def estimate(cells: crossed.Cells, judges: np.ndarray | None, resamples: int, stream: np.random.Generator) -> Estimate:
+    """Return a score with its interval over images, pairs and judges; without it, if there are too few pairs."""
     value = float(cells.means[0])
     if cells.clusters < 2:
         return Estimate(value, None, None)
     draws = crossed.resampled_means(cells, resamples, stream)[:, 0]
-    return crossed.fraction(value, draws, cells.images, cells.clusters, None)
+    return crossed.fraction(value, draws, cells.images, cells.clusters, judges)
 
 
 def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, float | None]:
@@ -140,9 +179,10 @@ def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, floa
     values, weights = rows[MEASURES[name]].to_numpy(), np.ones(len(rows))
     cells = crossed.cells(rows["image_id"].to_numpy(), rows["pair"].to_numpy(), values[:, None], weights)
     fixed = fixed_estimate(replace(scored, entries=rows), values, weights, resamples)
-    parts = crossed.components(cells, None)
+    judges = judge_means(scored, name)
+    parts = crossed.components(cells, judges)
     return {
-        **columns_of(name, estimate(cells, resamples, _stream(scored.summary))),
+        **columns_of(name, estimate(cells, judges, resamples, _stream(scored.summary))),
         f"{name}_fixed_low": fixed.low,
         f"{name}_fixed_high": fixed.high,
         **{f"{name}_se_{source}": getattr(parts, source) ** 0.5 for source in SOURCES},
@@ -156,7 +196,8 @@ def balanced_columns(scored: Scored, resamples: int) -> dict[str, float | None]:
         return columns_of("balanced", None)
     values, weights = entries[["expected_top1"]].to_numpy(), entries["weight"].to_numpy()
     cells = crossed.cells(entries["image_id"].to_numpy(), entries["pair"].to_numpy(), values, weights)
-    return columns_of("balanced", estimate(cells, resamples, _stream(scored.summary)))
+    judges = judge_means(scored, "exact", weights)
+    return columns_of("balanced", estimate(cells, judges, resamples, _stream(scored.summary)))
 
 
 def columns_of(name: str, value: Estimate | None) -> dict[str, float | None]:
@@ -170,7 +211,9 @@ def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: in
     about, summary, entries = scored.about, scored.summary, scored.entries
     chance, accuracy = about["adjective_chance"], about["adjective"]
     corrected = None if accuracy is None else (accuracy - chance) / (1 - chance)
-    means = sampled(entries["hit"], chunks, summary["seed"], summary.get("chunking", "even"))
+    chunking = summary.get("chunking", "even")
+    by_judge = [sampled(table["hit"], chunks, summary["seed"], chunking) for table in scored.by_judge]
+    known = [means for means in by_judge if means]
     return {
         **{name: summary[name] for name in ("dataset", "composition", "generator")},
         **{name: about[name] for name in ("split", "prompts")},
@@ -182,10 +225,11 @@ def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: in
         **measure_columns(scored, "adjective", resamples),
         "adjective_chance": chance,
         "adjective_corrected": corrected,
-        "sampled_mean": means[0] if means else None,
-        "sampled_std": means[1] if means else None,
+        "sampled_mean": float(np.mean([mean for mean, _ in known])) if known else None,
+        "sampled_std": float(np.mean([deviation for _, deviation in known])) if known else None,
         **balanced_columns(scored, resamples),
         "blind_control": about.get("blind_control"),
+        "judges": len(scored.by_judge),
         **{name: summary[name] for name in ("judge", "judge_hash", "candidates", "class_rule")},
         "distractors": about["distractors"],
         "seed": summary["seed"],

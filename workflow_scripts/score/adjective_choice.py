@@ -44,7 +44,7 @@ def summarize(trials: pd.DataFrame, margins: np.ndarray, resamples: int, seed: i
 
 def main(step: AdjectiveChoice) -> None:
     images = read_table(step.images, IMAGES)
-    judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.seed)
+    judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.halves)
     unseen = judged.loc[judged["split"] == "test_unseen", "image_id"]
     files = images[images["image_id"].isin(unseen) & images["path"].notna()].set_index("image_id")["path"]
     captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)

@@ -53,7 +53,7 @@ def load_inputs(step: S) -> tuple[S, Inputs]:
     """Return the step with the number of candidates that it uses, and its inputs; UserError if there are too few."""
     captions, images = read_table(step.captions, CAPTIONS), read_table(step.images, IMAGES)
     swapped = read_table(step.swapped, SWAPPED)
-    judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.seed)
+    judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.halves)
     tables = {"prompts": read_table(step.prompts, PROMPTS), "manifest": read_table(step.manifest, MANIFEST)}
     tables |= {"captions": captions, "judged": judged, "swapped": swapped}
     sets = entry_sets(step.serves, step.scoring.distractors, **tables)

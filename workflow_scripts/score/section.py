@@ -1,6 +1,8 @@
-"""What the page shows of the judge of one composition: what it was trained on, and how well it chooses adjectives."""
+"""What the page shows of the judges of one composition: what it was trained on, and how well it chooses adjectives."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.layout import Layout
@@ -14,12 +16,13 @@ TRAINED_ON = {
 }
 
 
-def section(layout: Layout) -> PageSection:
+def section(layout: Layout, judges: Sequence[str]) -> PageSection:
     """Return the section of one composition."""
-    judge = read_json(layout.place / "judge" / "manifest.json")
+    manifests = [read_json(layout.judge(name) / "manifest.json") for name in judges]
+    choices = [read_json(layout.place / "adjective_choice" / f"{name}.json") for name in judges]
     context = {
-        "judge": judge,
-        "choice": read_json(layout.place / "adjective_choice.json"),
-        "trained_on": TRAINED_ON[judge["train_on"]],
+        "judges": list(zip(judges, manifests, choices, strict=True)),
+        "judge": manifests[0],
+        "trained_on": TRAINED_ON[manifests[0]["train_on"]],
     }
     return PageSection("The judge", "score_section.html.j2", context)

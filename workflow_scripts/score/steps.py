@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.generate.steps import Prompts
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score.config import Balance, Fid, ScoreConfig, Scoring
@@ -49,6 +49,7 @@ class ScoreStep(CompositionStep):
     serves: Served
     prompt_rule: Annotated[PromptRule, Key("split.prompts")]
     train_on: Annotated[TrainOn, Key("judge.train_on")]
+    halves: HalvesSeed
     scoring: Annotated[Scoring, Key("score")] = Scoring()
     seed: Seed
     scores: Output = Field(description="folder of scores: for each set a table and predictions, and summary.json")
@@ -108,6 +109,7 @@ class AdjectiveChoice(CompositionStep, Encoding):
     splits: Splits
     results: Results
     train_on: Annotated[TrainOn, Key("judge.train_on")]
+    halves: HalvesSeed
     bootstrap: Bootstrap
     seed: Seed
     choice: Output = Field(description="adjective_choice.json")

@@ -155,7 +155,7 @@ def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame)
 def main(step: MakePrompts) -> None:
     splits, images = read_table(step.splits, SPLIT), read_table(step.images, IMAGES)
     captions, swapped = read_table(step.captions, CAPTIONS), read_table(step.swapped, SWAPPED)
-    judged = judged_images(splits, images, step.train_on, step.seed)
+    judged = judged_images(splits, images, step.train_on, step.halves)
     for image in judged["image_id"]:
         safe_id(image)
     prompts = make_prompts(

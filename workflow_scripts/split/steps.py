@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Input, Key, Output, Seed, Step
+from workflow_scripts.core.step import HalvesSeed, Input, Key, Output, Seed, SplitSeed, Step
 from workflow_scripts.split.config import Divergence, Draw, Draws, PerImage, PromptRule, TestSeen, TrainOn, Violations
 from workflow_scripts.text.lexicon import COMPOUNDS
 
@@ -44,7 +44,7 @@ class DivideImages(CompositionStep):
     pairs: Pairs
     ranking: Ranking
     divergence: Annotated[Divergence, Key("split.divergence")] = Divergence()
-    seed: Seed
+    seed: SplitSeed
     division: Output = Field(description="division.parquet")
     summary: Output = Field(description="division.json: target and result")
 
@@ -64,7 +64,7 @@ class SampleHeldout(CompositionStep):
     nouns: Input | None = Field(None, description="with listed or published: the noun lexicon (YAML), if there is one")
     division: Input | None = Field(None, description="division.parquet: hold out the pairs missing from its train")
     pairs: Input | None = Field(None, description="with listed or division: pairs.parquet")
-    seed: Seed
+    seed: SplitSeed
     heldout: Output = Field(description="heldout.json")
 
 
@@ -84,7 +84,7 @@ class MakeSplits(CompositionStep):
     adjectives: Adjectives
     nouns: KnownNouns = None
     compounds: Compounds = COMPOUNDS
-    seed: Seed
+    seed: SplitSeed
     splits: Output = Field(description="splits.parquet")
     csv: Output = Field(description="the same as CSV")
     summary: Output = Field(description="splits.json: counts")
@@ -101,7 +101,7 @@ class SwapAdjectives(CompositionStep):
     nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
     compounds: Compounds = COMPOUNDS
     published: Path | None = Field(None, description="take the swapped captions of this data.pkl")
-    seed: Seed
+    seed: SplitSeed
     swapped: Output = Field(description="swapped.parquet")
     summary: Output = Field(description="swapped.json: counts")
 
@@ -127,7 +127,8 @@ class MakePrompts(CompositionStep):
     candidates: Annotated[
         int | None, Key("score.candidates", decides=False), Field(None, description="candidates that must be available")
     ]
-    seed: Seed
+    seed: SplitSeed
+    halves: HalvesSeed
     prompts: Output = Field(description="prompts.parquet")
     jsonl: Output = Field(description="the same as JSON lines")
     summary: Output = Field(description="prompts.json: counts")

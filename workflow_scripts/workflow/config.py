@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from workflow_scripts.compun.config import CompunConfig
@@ -48,6 +48,14 @@ RUN_NAME_RULE = "lower-case letters, digits and _, the first a letter"
 RunName = Annotated[str, Field(pattern=RUN_NAME)]
 
 
+class SeedsConfig(Section):
+    """Seeds of parts of a run, to repeat it with another choice of one thing alone; null: `seed`."""
+
+    world: int | None = Field(None, ge=0, description="what the source draws")
+    split: int | None = Field(None, ge=0, description="held-out pairs, splits and swaps")
+    halves: int | None = Field(None, ge=0, description="the halves of the test images that judges have seen")
+
+
 class DvcConfig(Section):
     """What DVC versions; read by ``make dvc``, not by rules."""
 
@@ -62,6 +70,7 @@ class Config(Section):
     """A run of compclip."""
 
     seed: Seed
+    seeds: SeedsConfig = Field(default_factory=SeedsConfig, validate_default=True)
     threads: Threads
     results: str = Field("results", min_length=1, description="folder of the artifacts")
     cache: Cache
@@ -86,6 +95,17 @@ class Config(Section):
     runs: dict[RunName, str | dict[str, Any]] | None = Field(
         None, min_length=1, description="several runs in one: for each name a config file, or its content"
     )
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges: their seeds."""
+        return [str(seed) for seed in self.judge.seeds or [self.seed]]
+
+    @field_validator("seeds")
+    @classmethod
+    def _complete(cls, seeds: SeedsConfig, others: ValidationInfo) -> SeedsConfig:
+        missing = [name for name, value in seeds if value is None]
+        return seeds.model_copy(update=dict.fromkeys(missing, others.data.get("seed")))
 
     @field_validator("results", "cache", mode="before")
     @classmethod

@@ -29,7 +29,7 @@ from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.dataset.download import fetch
 from workflow_scripts.dataset.origins import obtain
 from workflow_scripts.generate.config import KINDS
-from workflow_scripts.judge.config import JudgeConfig
+from workflow_scripts.judge.config import Training
 from workflow_scripts.text.language import installed_name
 from workflow_scripts.workflow.config import Config, load_config, read_config, read_values, run_values
 
@@ -87,7 +87,7 @@ def of_scores(config: Config, cache: Path) -> Iterator[Need]:
         yield Need("score.fid.weights", partial(fetch, config.score.fid.weights, cache))
 
 
-def of_judge(key: str, config: JudgeConfig) -> Iterator[Need]:
+def of_judge(key: str, config: Training) -> Iterator[Need]:
     """Yield pretrained weights, and what open_clip fetches from the Hub for a text tower of another library."""
 
     def weights() -> Path | str:
