@@ -48,7 +48,7 @@ from workflow_scripts.workflow.config import Config
 
 EACH = 10  # captions of an image
 CLASSES = 200
-DATASET, COMPOSITION, GENERATOR = "scale", "color", "madeup"
+DATASET, COMPOSITION, GENERATOR, JUDGE = "scale", "color", "madeup", "0"
 WIDTH = 512  # numbers of an embedding, as RN101's
 LOOK = 0.2  # seconds between two looks at a step's memory
 # Files of fields that are not tables, and inputs that these runs do not have.
@@ -275,7 +275,7 @@ def fill_cache(folder: Path) -> Path:
     place = folder / DATASET / COMPOSITION
     prompts, manifest = (pd.read_parquet(place / f"{name}.parquet") for name in ("prompts", "manifest"))
     texts = pd.concat([prompts["text"], pd.read_parquet(place / "captions.parquet")["text"]]).drop_duplicates()
-    judge = place / "judge"
+    judge = place / "judges" / JUDGE
     judge.mkdir(parents=True, exist_ok=True)
     save_judge(
         build(ModelConfig(model="sketch", pretrained=None), texts.head(1000).tolist(), 0), "made up", None, judge
@@ -298,9 +298,9 @@ def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any
     judge = fill_cache(folder)
     about = {"images": size, "pool": images * EACH, "draws": draws}
     scoring = {"results": str(folder), "judge": str(judge), "serves": list(TESTS), "device": "cpu"}
-    scores = {"scores": str(place / "scores" / GENERATOR), "embedded": []}
+    scores = {"scores": str(place / "scores" / JUDGE / GENERATOR), "embedded": []}
     yield {"step": "score_images", **about, **measure("score.score_images", place, **scoring, **scores)}
-    table = {"results": str(folder), "compositions": [COMPOSITION], "generators": [GENERATOR]}
+    table = {"results": str(folder), "compositions": [COMPOSITION], "generators": [GENERATOR], "judges": [JUDGE]}
     outputs = {name: str(folder / f"table.{name}") for name in ("csv", "md", "tex")}
     more = {"comparisons": str(folder / "comparisons.csv"), "metrics": str(folder / "metrics.json")}
     yield {"step": "make_table", **about, **measure("report.make_table", place, **table, **outputs, **more)}

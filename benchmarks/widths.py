@@ -25,6 +25,7 @@ class Widths(Step):
     results: Path = Field(Path("results"), description="folder of a finished run")
     dataset: str = Field("sketch", description="name of the data set")
     compositions: list[str] = Field(["color", "shape"], description="names of the compositions")
+    judge: str = Field("0", description="name of the judge")
     generators: tuple[str, str] = Field(("faithful", "memorizer"), description="names of two generators")
 
 
@@ -34,10 +35,10 @@ def variance(entries: pd.DataFrame, cluster: str) -> float:
     return float(len(deviations) / (len(deviations) - 1) * (deviations**2).sum())
 
 
-def row(layout: Layout, split: str, generators: tuple[str, str]) -> str:
+def row(layout: Layout, split: str, judge: str, generators: tuple[str, str]) -> str:
     """Return a row of the table: sizes, measured standard errors and what follows from them, expected half width."""
     key = ["image_id", "caption_id", "draw"]
-    a, b = (read_table(layout.scores(name) / f"{split}.parquet", SCORES) for name in generators)
+    a, b = (read_table(layout.scores(name, judge) / f"{split}.parquet", SCORES) for name in generators)
     entries = a.merge(b, on=key, suffixes=("", "_b"))
     entries["y"] = entries["expected_top1"] - entries["expected_top1_b"]
     n, images = len(entries), entries["image_id"].nunique()
@@ -56,7 +57,7 @@ def row(layout: Layout, split: str, generators: tuple[str, str]) -> str:
 def main(step: Widths) -> None:
     for composition in step.compositions:
         for split in ("test_unseen", "test_swapped"):
-            print(row(Layout(step.results, step.dataset, composition), split, step.generators))
+            print(row(Layout(step.results, step.dataset, composition), split, step.judge, step.generators))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def load_default() -> tuple[Config, Any, Any]:
     from workflow_scripts.clip.weights import read_weights, start
 
     config = load_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
-    folder = ROOT / config.results / config.dataset.source / config.compositions[0] / "judge"
+    folder = ROOT / config.results / config.dataset.source / config.compositions[0] / "judges" / config.judges[0]
     with tempfile.TemporaryDirectory() as name:
         if not (folder / MODEL).is_file():
             folder = Path(name)

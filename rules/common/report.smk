@@ -76,7 +76,7 @@ def of_compositions(*names):
     return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
 
 
-SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", "by_judge", "loss")
+SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", *(["by_judge"] if len(CONFIG.judges) > 1 else []), "loss")
 
 
 def score_table(name, suffix, label, caption=None):

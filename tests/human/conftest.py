@@ -114,6 +114,7 @@ def _generate(results: Path, prompts: pd.DataFrame, generator: str, random: np.r
         top = np.round(np.clip(random.normal(skill, 0.25, len(rows)), 0, 1), 6)
         scores["similarity"], scores["p_beaten"], scores["p_tied"] = np.round(top / 2, 6), 0.0, 0.0
         scores["expected_top1"], scores["hit"], scores["weight"] = top, top > 0.5, 1.0
+        scores["adjectives"], scores["adjective_first"] = 0, np.nan
         write_table(scores, ours / "scores" / generator / f"{split}.parquet", tables.SCORES)
 
 

@@ -86,7 +86,7 @@ def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
 
 
 def test_every_swap_marks_its_pairs(results: Path) -> None:
-    found, unseen = read_examples(Layout(results, "tiny", "color"), ["faithful"], 12, 0)
+    found, unseen = read_examples(Layout(results, "tiny", "color"), ["faithful"], "0", 12, 0)
     assert len(found) == 12 and len(unseen) == 6
     for example in found:
         seen, swapped = example.captions

@@ -57,7 +57,10 @@ class Page(HTMLParser):
 
 def draw_figures(results: Path) -> None:
     """Write stand-ins of all figures of the page, with titles as the steps that draw give them."""
-    titles = {name: name.capitalize() for name in ("scores", "gaps", "drops", "comparisons", "loss", "swapped_pairs")}
+    titles = {
+        name: name.capitalize()
+        for name in ("scores", "gaps", "drops", "comparisons", "by_judge", "loss", "swapped_pairs")
+    }
     titles["division"] = "Divergence while the division grew"
     for split, name in SPLIT_NAMES.items():
         for words in WORD_KINDS.values():
@@ -86,7 +89,8 @@ def write_page(
     page = results / "report.html"
     step = MakePage(
         results=results, dataset=DATASET, compositions=[COMPOSITION], generators=list(generators), oracle=["faithful"],
-        fid=list(fid), sections=list(sections), examples=examples, seed=0, split={"method": method},
+        fid=list(fid), judges=["0"] if generators else [],
+        sections=list(sections), examples=examples, seed=0, split={"method": method},
         judge={"train_on": "half", "model": "</pre><script>"}, page=page,
         generate={"generators": [{"name": name, "kind": name} for name in configured]},
     )  # fmt: skip

@@ -27,8 +27,8 @@ def draw(results: Path, examples: int = 1, generators: list[str] = GENERATORS) -
     document = results / "figures" / "tiny_color_examples.pdf"
     draw_examples.main(
         DrawExamples(
-            results=results, dataset="tiny", composition="color", generators=generators, examples=examples, seed=0,
-            document=document,
+            results=results, dataset="tiny", composition="color", generators=generators, judge="0", examples=examples,
+            seed=0, document=document,
         )
     )  # fmt: skip
     return document.read_bytes()
@@ -83,7 +83,7 @@ def test_six_to_a_page(results: Path, examples: int, expected: int) -> None:
 
 
 def test_generators_of_seen_and_swapped_are_shown(results: Path) -> None:
-    found, _ = read_examples(Layout(results, "tiny", "color"), GENERATORS, 6, 0)
+    found, _ = read_examples(Layout(results, "tiny", "color"), GENERATORS, "0", 6, 0)
     assert of_both(found) == ["faithful", "memorizer"]
     assert [p.title for p in found[0].captions[0].pictures] == [*of_both(found), "photographs"]
     with style():

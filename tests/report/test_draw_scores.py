@@ -19,7 +19,7 @@ from workflow_scripts.report import draw_scores as module
 from workflow_scripts.report.draw_scores import draw_comparisons, draw_drops, draw_gaps, draw_loss, draw_scores
 from workflow_scripts.report.steps import DrawScores
 
-NAMES = ("scores", "gaps", "drops", "comparisons", "loss")
+NAMES = ("scores", "gaps", "drops", "comparisons", "by_judge", "loss")
 
 
 class ShiftedLayout(ConstrainedLayoutEngine):
@@ -41,8 +41,8 @@ def draw(results: Path) -> dict[str, bytes]:
     place, table, differences = results / "tiny" / "color", results / "table.csv", results / "comparisons.csv"
     module.main(
         DrawScores(
-            judge=place / "judge", table=table, differences=differences, dataset="tiny", composition="color", seed=0,
-            **figures,
+            judges=[place / "judges" / "0"], table=table, differences=differences, dataset="tiny",
+            composition="color", seed=0, **figures,
         )
     )  # fmt: skip
     return {name: path.read_bytes() for name, path in figures.items()}
@@ -106,7 +106,7 @@ def test_empty_figures_give_a_reason(results: Path, tmp_path: Path) -> None:
         draw_drops(table, against_seen(comparisons.head(0)), 0),
         draw_drops(table.assign(compound_divergence=None, subgraph_divergence=None), against_seen(comparisons), 0),
         draw_comparisons(comparisons.head(0), 0),
-        draw_loss(pd.DataFrame({"epoch": [0], "step": [0], "retrieval_seen": [0.5]}), 0),
+        draw_loss([pd.DataFrame({"epoch": [0], "step": [0], "retrieval_seen": [0.5]})], 0),
     ):
         save(figure, tmp_path / "figure.svg", "nothing")
         assert len(figure.texts) == 1 and not figure.axes

@@ -209,10 +209,9 @@ def test_splits_show_what_they_can_measure(page: Page) -> None:
 def test_without_scores_the_page_shows_the_splits(results: Path, tmp_path: Path, configured: list[str]) -> None:
     """A run of captions alone has no judge, no generated images, no scores and no figures of them."""
     copied = Path(shutil.copytree(results, tmp_path / "results"))
-    for name in ("generated", "scores", "scores_oracle", "judge", "adjective_choice.json"):
-        path = copied / "tiny" / "color" / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for name in ("scores", "gaps", "drops", "comparisons", "loss"):
+    for name in ("generated", "scores", "judges", "adjective_choice"):
+        shutil.rmtree(copied / "tiny" / "color" / name)
+    for name in ("scores", "gaps", "drops", "comparisons", "by_judge", "loss"):
         (copied / "figures" / f"tiny_color_{name}.svg").unlink()
     shutil.rmtree(copied / "tiny" / "images")
     (copied / "table.csv").unlink()

@@ -20,14 +20,17 @@ from workflow_scripts.report.steps import MakeTable
 from workflow_scripts.report.table import COLUMNS, as_csv
 from workflow_scripts.stats.r_precision import expected_top1
 
-ENDS = "{0}, {0}_low, {0}_high, {0}_fixed_low, {0}_fixed_high, {0}_se_pairs, {0}_se_images, {0}_se_residual, "
+ENDS = (
+    "{0}, {0}_low, {0}_high, {0}_fixed_low, {0}_fixed_high, {0}_se_pairs, {0}_se_images, {0}_se_judges, "
+    "{0}_se_residual, "
+)
 DESIGN_COLUMNS = (
     "dataset, composition, generator, split, prompts, n, images, pairs, "
     + ENDS.format("exact")
     + "adjective_n, "
     + ENDS.format("adjective")
     + "adjective_chance, adjective_corrected, sampled_mean, sampled_std, balanced, balanced_low, balanced_high, "
-    "blind_control, judge, judge_hash, candidates, class_rule, distractors, seed, atom_divergence, "
+    "blind_control, judges, judge, judge_hash, candidates, class_rule, distractors, seed, atom_divergence, "
     "compound_divergence, subgraph_divergence"
 )
 DIFFERENCE_COLUMNS = "dataset, composition, measure, a, b, split, difference, low, high, fixed_low, fixed_high, p, n"
@@ -120,8 +123,8 @@ def make_scores(folder: Path) -> Path:
     pd.DataFrame({"image_id": SEEN, "caption_id": 0}).to_parquet(place / "swapped.parquet")
     write_divergences(place, pairs=DIVERGENCES, subgraphs=DIVERGENCES)
     for name, beaten in (("good_one", 0.005), ("bad", 0.2)):
-        write_scores(place / "scores" / name, name, "fake", beaten, 10)
-    write_scores(place / "scores_oracle" / "bad", "bad", "oracle", 0.1, 30)
+        write_scores(place / "scores" / "0" / name, name, "fake", beaten, 10)
+    write_scores(place / "scores" / "oracle" / "bad", "bad", "oracle", 0.1, 30)
     return folder
 
 
@@ -141,7 +144,13 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
     names = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv"}
     outputs = {name: results / file for name, file in {**names, "metrics": "metrics.json"}.items()}
-    given = {"results": results, "dataset": "d", "compositions": ["color"], "generators": ["good_one", "bad"]}
+    given = {
+        "results": results,
+        "dataset": "d",
+        "compositions": ["color"],
+        "generators": ["good_one", "bad"],
+        "judges": ["0"],
+    }
     make_table.main(MakeTable(**given, oracle=["bad"], chunks=10, bootstrap=400, **outputs, **more))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
@@ -163,7 +172,7 @@ def test_rows(done: Path) -> None:
         "test_swapped swapped original", "test_swapped swapped swapped",
     ]  # fmt: skip
     assert mine["n"].tolist() == [60, 30, 40, 30, 30] and mine["images"].tolist() == [30, 30, 20, 30, 30]
-    scores = pd.read_parquet(done / "d/color/scores/good_one/test_swapped.parquet")
+    scores = pd.read_parquet(done / "d/color/scores/0/good_one/test_swapped.parquet")
     row = mine.iloc[3]
     assert row["exact"] == pytest.approx(scores["expected_top1"].mean(), abs=1e-6)
     assert row["balanced"] == pytest.approx(np.average(scores["expected_top1"], weights=scores["weight"]), abs=1e-6)
@@ -177,7 +186,7 @@ def test_rows(done: Path) -> None:
 def test_six_decimals(done: Path) -> None:
     for line in (done / "table.csv").read_text().splitlines()[1:]:
         cells = dict(zip(COLUMNS, line.split(","), strict=True))
-        for cell in [*line.split(",")[8:16], *line.split(",")[17:31], cells["subgraph_divergence"]]:
+        for cell in [*line.split(",")[8:17], *line.split(",")[18:35], cells["subgraph_divergence"]]:
             assert cell == "" or len(cell.split(".")[1]) == 6, line
     rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
     assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
@@ -200,7 +209,7 @@ def test_comparisons(done: Path) -> None:
     assert ((found["low"] <= found["difference"]) & (found["difference"] <= found["high"])).all()
 
     def scores(name: str) -> pd.DataFrame:
-        return pd.read_parquet(done / f"d/color/scores/{name}.parquet")
+        return pd.read_parquet(done / f"d/color/scores/0/{name}.parquet")
 
     seen = scores("bad/test_seen")
     same = seen[seen["caption_id"] == 0]["expected_top1"].mean()
@@ -213,9 +222,9 @@ def test_comparisons(done: Path) -> None:
 
 
 def test_generators_are_compared_on_the_entries_of_both(results: Path) -> None:
-    file = results / "d/color/scores/bad/test_unseen.parquet"
+    file = results / "d/color/scores/0/bad/test_unseen.parquet"
     write_table(pd.read_parquet(file).iloc[10:], file, SCORES)
-    summary = results / "d/color/scores/bad/summary.json"
+    summary = results / "d/color/scores/0/bad/summary.json"
     text = summary.read_text()
     assert text.count('"judged": 40') == 1
     summary.write_text(text.replace('"judged": 40', '"judged": 30'))
@@ -227,7 +236,7 @@ def test_generators_are_compared_on_the_entries_of_both(results: Path) -> None:
 
 
 def test_a_generator_without_images_has_rows(results: Path, capsys: pytest.CaptureFixture) -> None:
-    folder = results / "d/color/scores/bad"
+    folder = results / "d/color/scores/0/bad"
     text = (folder / "summary.json").read_text()
     for file in folder.glob("*.parquet"):
         write_table(pd.read_parquet(file).iloc[:0], file, SCORES)
@@ -256,7 +265,7 @@ def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureF
 
 
 def test_a_judge_without_training_is_noted(results: Path) -> None:
-    for file in results.glob("d/color/scores/*/summary.json"):
+    for file in results.glob("d/color/scores/0/*/summary.json"):
         write_json(read_json(file) | {"judge_epochs": 0}, file)
     run(results)
     text = (results / "table.md").read_text()
@@ -265,7 +274,7 @@ def test_a_judge_without_training_is_noted(results: Path) -> None:
 
 def test_missing_balance_is_noted(results: Path) -> None:
     rule = "no cut: 1 pair, 2 needed"
-    write_scores(results / "d/color/scores/bad", "bad", "fake", 0.2, 10, balance={"rule": rule, "cut": {}})
+    write_scores(results / "d/color/scores/0/bad", "bad", "fake", 0.2, 10, balance={"rule": rule, "cut": {}})
     run(results)
     text = (results / "table.md").read_text()
     assert "(no cut)" in text and rule in text

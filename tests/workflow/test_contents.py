@@ -29,7 +29,7 @@ def test_other_images_of_equal_size_are_scored_again(first_run: Project, tmp_pat
     config = yaml.safe_load((run.root / "small.yaml").read_text())
     config["generate"]["generators"].append({"name": "mine", "kind": "folder", "path": str(made)})
     (run.root / "mine.yaml").write_text(yaml.safe_dump(config))
-    target = "results/sketch/color/scores/mine"
+    target = "results/sketch/color/scores/0/mine"
     run.snakemake("mine.yaml", "--", target)
     assert run.planned("mine.yaml", target) == {}
     blacken(made)

@@ -37,7 +37,7 @@ generate: {{generators: [photographs]}}
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     """A copy in which the judge has been trained once, undisturbed."""
     place = Project(tmp_path_factory.mktemp("faults").resolve()).copy()
-    trial = Trial(place, TINY, 2, ("sketch/color/judge",))
+    trial = Trial(place, TINY, 2, ("sketch/color/judges/0",))
     trial.undisturbed("whole")
     return trial
 

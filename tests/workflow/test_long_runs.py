@@ -60,13 +60,13 @@ def test_shards_give_the_same_table(first_run: Project, tmp_path: Path) -> None:
     (fork.root / "one.yaml").write_text(few)
     fork.snakemake("one.yaml", "--", "results/table.csv")
     before = (fork.root / "results/table.csv").read_bytes()
-    scores = {name: sha for name, sha in fork.artifacts("results").items() if "/scores/faithful/" in name}
+    scores = {name: sha for name, sha in fork.artifacts("results").items() if "/scores/0/faithful/" in name}
     assert "bootstrap: 200" in few
     (fork.root / "three.yaml").write_text(few.replace("bootstrap: 200", "bootstrap: 200, shards: 3"))
     shutil.rmtree(fork.root / ".cache" / "embeddings")
     (fork.root / "results/table.csv").unlink()
     fork.snakemake("three.yaml", "--", "results/table.csv")
-    made = sorted(path.name for path in fork.root.glob("results/sketch/*/embeddings/faithful/*.parquet"))
+    made = sorted(path.name for path in fork.root.glob("results/sketch/*/embeddings/0/faithful/*.parquet"))
     assert made == sorted(f"{shard}-of-3.parquet" for shard in (1, 2, 3))
     assert (fork.root / "results/table.csv").read_bytes() == before
     after = fork.artifacts("results")

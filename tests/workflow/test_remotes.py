@@ -17,7 +17,7 @@ from tests.workflow.servers import BUCKET, Storage, credentials, object_storage,
 pytestmark = pytest.mark.slow
 
 # What a colleague asks for first: the table, the splits, the judge.
-FILES = ("table.csv", "sketch/color/splits.parquet", "sketch/color/judge/weights.safetensors")
+FILES = ("table.csv", "sketch/color/splits.parquet", "sketch/color/judges/0/weights.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_lost_object_is_named_and_made_again(shared: Repository, storage: Stor
     finally:
         storage.client.put_object(Bucket=BUCKET, Key=key, Body=kept)
     assert failed.returncode == 1 and "results/table.csv" in failed.stderr.split("Checkout failed")[1]
-    assert (theirs.root / FILES[-1]).name in {path.name for path in theirs.root.glob("results/sketch/color/judge/*")}
+    assert (theirs.root / FILES[-1]).name in {path.name for path in theirs.root.glob("results/sketch/color/judges/0/*")}
     theirs.snakemake("config.yaml", "--touch", "--forceall", cores=1)
     planned = theirs.planned("config.yaml")
     assert "make_table" in planned and not {"train_judge", "score_images", "draw_splits"} & planned.keys()
@@ -129,7 +129,7 @@ def test_a_lost_object_is_named_and_made_again(shared: Repository, storage: Stor
 def test_large_artifacts_are_left_out(recorded: Repository, tmp_path: Path) -> None:
     run = Repository(recorded.fork(tmp_path / "run").root)
     config = run.root / "config.yaml"
-    config.write_text(config.read_text() + 'dvc: {leave_out: ["*/generated/*/images", "*/judge"]}\n')
+    config.write_text(config.read_text() + 'dvc: {leave_out: ["*/generated/*/images", "*/judges/*"]}\n')
     # Nothing runs for it.
     assert run.planned("config.yaml") == {}
     run.call("python", "-m", "workflow_scripts.workflow.make_dvc")
@@ -139,7 +139,7 @@ def test_large_artifacts_are_left_out(recorded: Repository, tmp_path: Path) -> N
     assert "up to date" in run.call("dvc", "status").stdout
     run.call("dvc", "push")
     here = run.artifacts("results")
-    large = {path for path in here if "/judge/" in path or ("/generated/" in path and "/images/" in path)}
+    large = {path for path in here if "/judges/" in path or ("/generated/" in path and "/images/" in path)}
     pushed = {path.parent.name + path.name for path in (tmp_path / "store").rglob("*") if path.is_file()}
     sums = {name: hashlib.md5((run.root / "results" / name).read_bytes()).hexdigest() for name in FILES}
     assert {name for name, value in sums.items() if value in pushed} == {name for name in FILES if name not in large}
@@ -148,19 +148,22 @@ def test_large_artifacts_are_left_out(recorded: Repository, tmp_path: Path) -> N
     failed = theirs.call("dvc", "pull", check=False)
     said = failed.stderr.split("Checkout failed for following targets:")[1]
     assert failed.returncode == 1
-    assert {"results/sketch/color/generated/faithful/images", "results/sketch/color/judge"} <= set(said.split())
+    assert {"results/sketch/color/generated/faithful/images", "results/sketch/color/judges/0"} <= set(said.split())
     assert theirs.artifacts("results") == {path: value for path, value in here.items() if path not in large}
     # What was made of them is there, so that nothing has to run; what is asked for is made again, and it alone.
     theirs.snakemake("config.yaml", "--touch", "--forceall", cores=1)
     assert theirs.planned("config.yaml") == {}
-    listed = theirs.snakemake("config.yaml", "--dry-run", "--quiet", "rules", "--", "results/sketch/color/judge").stdout
+    listed = theirs.snakemake(
+        "config.yaml", "--dry-run", "--quiet", "rules", "--", "results/sketch/color/judges/0"
+    ).stdout
     planned = {line.split()[0] for line in listed.splitlines() if re.fullmatch(r"\w+ +\d+", line)}
     assert planned == {"train_judge", "total"}, listed
 
-    config.write_text(config.read_text().replace("*/judge", "*/jugde"))
+    config.write_text(config.read_text().replace("*/judges/*", "*/jugdes/*"))
     wrong = run.call("python", "-m", "workflow_scripts.workflow.make_dvc", check=False)
     assert (
-        wrong.stderr.strip() == "error: dvc.leave_out: '*/jugde' matches no artifact below results that DVC would push"
+        wrong.stderr.strip()
+        == "error: dvc.leave_out: '*/jugdes/*' matches no artifact below results that DVC would push"
     )
 
 

@@ -245,8 +245,8 @@ def draw_judges(table: pd.DataFrame) -> Figure:
     """Draw each score by each of several judges, and their mean."""
     rows = table[(table["judge"] != ORACLE) & (table["distractors"] == "original")]
     rows = rows[(rows["split"] != "test_seen") | (rows["prompts"] != "swapped")]
-    if rows.empty or rows["judges"].max() < 2:
-        return empty("There is one judge.")
+    if rows.empty:
+        return empty("There are no scores.")
     means, parts = rows[rows["judges"] > 1], rows[rows["judges"] == 1]
     figure = Figure(figsize=size(len(means), 0.25, 1.4))
     panels = figure.subplots(1, 2, sharey=True)
@@ -306,14 +306,15 @@ def main(step: DrawScores) -> None:
     between, seed = between_generators(differences), step.seed
     by_divergence = "How far each generator falls from seen, by how far the split is from train"
     with style():
-        figures = (
+        figures = [
             (step.scores, "Exact R-precision of each generator on each split", draw_scores(table)),
             (step.gaps, "How far each generator falls from seen", draw_gaps(gaps, seed)),
             (step.drops, by_divergence, draw_drops(table, gaps, seed)),
             (step.comparisons, "Generators against each other, on each split", draw_comparisons(between, seed)),
-            (step.by_judge, "Each judge's scores", draw_judges(table)),
             (step.loss, "The judges' training", draw_loss([pd.read_csv(j / "log.csv") for j in step.judges], seed)),
-        )
+        ]
+        if step.by_judge:
+            figures.append((step.by_judge, "Each judge's scores", draw_judges(table)))
         for path, title, figure in figures:
             save(figure, path, f"{title} ({step.dataset}, {step.composition})")
     log.info("%s, %s: %d figures", step.dataset, step.composition, len(figures))

@@ -27,7 +27,7 @@ from workflow_scripts.report.steps import MakePage
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
-SCORE_FIGURES = ("scores", "gaps", "comparisons", "by_judge", "loss")
+SCORE_FIGURES = ("scores", "gaps", "comparisons")
 SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
 DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in WORD_KINDS.values())
 
@@ -137,10 +137,11 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     swapped, unseen = read_examples(layout, step.generators, step.judges[0], step.examples, step.seed)
     lines = skipped_scores(layout, step.generators, summaries, judge)
     splits, divergence = context["sections"]
+    figures = [*SCORE_FIGURES, *(["by_judge"] if len(step.judges) > 1 else []), "loss"]
     return context | {
         "scores": scores_context(layout, summaries, step.oracle, step.fid),
         "sections": [divergence, judge_section(layout, step.judges), splits],
-        "figures": show_figures(map(layout.figure, SCORE_FIGURES)) + context["figures"],
+        "figures": show_figures(map(layout.figure, figures)) + context["figures"],
         "swapped": [swapped[n : n + PER_PAGE] for n in range(0, len(swapped), PER_PAGE)],
         "unseen": unseen,
         "skipped": context["skipped"] + [line for line in lines if line.count],

@@ -152,7 +152,7 @@ def notes(scores: Sequence[Scored]) -> list[str]:
     levels = [score.about["adjective_chance"] for score in trained if score.about["adjective_chance"] is not None]
     chances = " to ".join(dict.fromkeys(percent(level) for level in (min(levels), max(levels)))) if levels else NONE
     lines = [
-        f"{judges}; {'each' if several else 'it'} {seen}. R-precision is in percent, exact, with"
+        f"{judges}, {'each of which' if several else 'which'} {seen}. R-precision is in percent, exact, with"
         f" 95 % intervals over {'images, pairs and judges' if several else 'images and pairs'};"
         f" {about['candidates']} candidates; ties"
         f" {'are broken at random' if about['ties'] == 'random' else 'count as won'}.",

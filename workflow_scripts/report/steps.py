@@ -66,7 +66,7 @@ class DrawScores(Step):
     gaps: Output = Field(description="figure of each generator's splits against seen (SVG)")
     drops: Output = Field(description="figure of the same by divergence (SVG)")
     comparisons: Output = Field(description="figure of generators against each other (SVG)")
-    by_judge: Output = Field(description="figure of each judge's scores (SVG)")
+    by_judge: Output | None = Field(None, description="figure of the scores by each of several judges (SVG)")
     loss: Output = Field(description="figure of the judges' training (SVG)")
 
 

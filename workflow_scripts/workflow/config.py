@@ -62,7 +62,7 @@ class DvcConfig(Section):
     leave_out: list[str] = Field(
         [],
         description="patterns of artifacts, below the results folder, that `dvc push` skips; * also matches /:"
-        " */generated/*/images, */judge",
+        " */generated/*/images, */judges/*",
     )
 
 
