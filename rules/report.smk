@@ -13,6 +13,7 @@ rule make_table:
         swapped=expand("<dataset>/{composition}/swapped.parquet", composition=CONFIG.compositions),
         divergence=divergence_tables,
         fid=all_fids(),
+        healths=of_compositions(*health_files()),
     output:
         csv=score_table("table", "csv", "every score"),
         md="<results>/table.md",

@@ -1,6 +1,6 @@
 # score: does the judge retrieve the caption?
 # Needs the judge, the prompts and the generators' images. Gives a table of scores for each split that a generator
-# serves, with a summary; for sketches the same by the oracle; and the choice between right and wrong adjectives.
+# serves, with a summary; for sketches the same by the oracle; and the health of each judge.
 
 
 if CONFIG.score.shards > 1:
@@ -92,30 +92,31 @@ rule score_oracle:
         "python -m {params.step} --log {log:q}"
 
 
-rule adjective_choice:
-    """Ask the judge to choose between the right and one wrong adjective of held-out pairs."""
+rule measure_health:
+    """Measure whether a judge reads held-out pairs as well as seen ones."""
     input:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
         files="<dataset>/images",
         pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-        splits="<dataset>/{composition}/splits.parquet",
+        prompts="<dataset>/{composition}/prompts.parquet",
+        swapped="<dataset>/{composition}/swapped.parquet",
+        variants="<dataset>/{composition}/variants.parquet",
         judge="<dataset>/{composition}/judges/{judge}",
+        **drawn_as_asked(),
     output:
-        choice="<dataset>/{composition}/adjective_choice/{judge}.json",
+        health="<dataset>/{composition}/health/{judge}.json",
     log:
-        "<logs>/score/{composition}/adjective_choice.{judge}.log",
+        "<logs>/score/{composition}/measure_health.{judge}.log",
     benchmark:
-        "<logs>/score/{composition}/adjective_choice.{judge}.benchmark.tsv"
+        "<logs>/score/{composition}/measure_health.{judge}.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
         **judging(8000),
     params:
-        **step("score.adjective_choice"),
+        **step("score.measure_health"),
     shell:
         "python -m {params.step} --log {log:q}"
 

@@ -134,7 +134,7 @@ def final_outputs(wildcards):
         return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
     names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json"]
     tables = expand(f"{RESULTS}/{{name}}", name=names)
-    scored = of_compositions(*adjective_choices()) + all_fids()
+    scored = of_compositions(*health_files()) + all_fids()
     examples = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
     made = split_outputs() + scored + tables + examples
     return made + specs_outputs() + compun_outputs() + human_outputs()

@@ -1,5 +1,7 @@
 # score: shards, and which generators have which score.
 
+AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
+
 
 def served_splits(wildcards):
     """The test splits for which the generator makes images."""
@@ -56,9 +58,16 @@ def score_page_reads():
     """Return what the section of the judge reads, and what the oracle scored."""
     oracle = [f"scores/oracle/{name}" for name in oracle_generators()]
     judges = [f"judges/{judge}" for judge in CONFIG.judges]
-    return of_compositions(*judges, *adjective_choices(), *oracle)
+    return of_compositions(*judges, *health_files(), *oracle)
 
 
-def adjective_choices():
-    """What each judge chooses between two adjectives, below a composition's folder."""
-    return [f"adjective_choice/{judge}.json" for judge in CONFIG.judges]
+def health_files():
+    """Return the health of each judge, below a composition's folder."""
+    return [f"health/{judge}.json" for judge in CONFIG.judges]
+
+
+def drawn_as_asked():
+    """Return the images of the first generator that draws what is asked, on which health is measured too."""
+    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"][:1]
+    folder = "<dataset>/{composition}/generated"
+    return {key: f"{folder}/{name}/{file}" for name in names for key, file in AS_DRAWN.items()}

@@ -140,7 +140,7 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     figures = [*SCORE_FIGURES, *(["by_judge"] if len(step.judges) > 1 else []), "loss"]
     return context | {
         "scores": scores_context(layout, summaries, step.oracle, step.fid),
-        "sections": [divergence, judge_section(layout, step.judges), splits],
+        "sections": [divergence, judge_section(layout, step.generators, step.judges, step.health), splits],
         "figures": show_figures(map(layout.figure, figures)) + context["figures"],
         "swapped": [swapped[n : n + PER_PAGE] for n in range(0, len(swapped), PER_PAGE)],
         "unseen": unseen,

@@ -11,6 +11,7 @@ from workflow_scripts.report.readable import Readable
 from workflow_scripts.report.steps import MakeTable
 from workflow_scripts.report.table import Row
 from workflow_scripts.score.fid import fid_note, read_fids
+from workflow_scripts.score.health import read_health
 
 
 def main(step: MakeTable) -> None:
@@ -27,6 +28,7 @@ def main(step: MakeTable) -> None:
         all_differences += differences
         metrics[composition] = table.metrics(scores, rows)
         about_divergences = divergence_note(measured)
+        health = read_health(layout, step.judges, step.health)
         tables.append(
             Readable(
                 f"{step.dataset}, {composition}",
@@ -34,7 +36,7 @@ def main(step: MakeTable) -> None:
                 readable.divergence_table(measured),
                 about_divergences,
                 readable.gap_lines(differences),
-                [*readable.notes(scores), *filter(None, [about_divergences, fid_note(fids)])],
+                [*readable.notes(scores), health.line, *filter(None, [about_divergences, fid_note(fids)])],
             )
         )
     markdown = "\n".join(one.markdown() for one in tables)

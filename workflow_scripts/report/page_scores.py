@@ -35,7 +35,7 @@ ADJECTIVE_COLUMNS = tuple((title, split, "adjective") for title, split, column i
 # Columns of table.csv that the whole table does not repeat in each row if they are constant.
 CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
 # Columns that contain fractions, by how their names begin.
-FRACTIONS = ("exact", "adjective_", "sampled", "balanced", "blind", "difference", "low", "high")
+FRACTIONS = ("exact", "adjective_", "sampled", "balanced", "blind", "inverted", "hubness", "difference", "low", "high")
 Line = dict[str, Any]
 
 

@@ -20,6 +20,7 @@ Judges = Annotated[list[str], Field(min_length=1, description="names of the judg
 Examples = Annotated[int, Key("report.examples"), ReportConfig.model_fields["examples"]]
 Chunks = Annotated[int, Key("score.chunks"), ScoreConfig.model_fields["chunks"]]
 Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["bootstrap"]]
+LeastHealth = Annotated[float, Key("score.health"), ScoreConfig.model_fields["health"]]
 Compositions = Annotated[list[str], Key("compositions"), Field(min_length=1, description="names of the compositions")]
 
 
@@ -46,6 +47,7 @@ class MakeTable(OfResults):
     judges: Judges
     chunks: Chunks
     bootstrap: Bootstrap
+    health: LeastHealth
     csv: Output = Field(description="table.csv")
     md: Output = Field(description="table.md")
     tex: Output = Field(description="table.tex")
@@ -95,6 +97,7 @@ class MakePage(OfResults):
     judges: list[str] = Field([], description="names of the judges; none: no scores")
     sections: list[str] = Field([], description="further stages with a section")
     examples: Examples
+    health: LeastHealth
     seed: Seed
     source: Annotated[str, Key("dataset.source")] = Field("table", description="source of the data set")
     pairs: Annotated[Shown, Key("pairs")] = Shows

@@ -8,9 +8,11 @@ mean, without ``judge_hash``, and those of each judge follow.
 
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
 swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
-``sampled_std`` are not balanced. ``balanced`` weights the entries of test_swapped; if there are too few pairs to
-balance, it equals ``exact``, and the readable tables say so. ``atom_divergence``, ``compound_divergence`` (of pairs)
-and ``subgraph_divergence`` compare train with the split's prompts; they depend on neither generator nor judge.
+``sampled_std`` are not balanced. ``inverted_softmax`` is R-precision that takes from each caption what it has in common
+with all images, ``hubness`` the fraction of wrong first ranks that the most frequent 1 % of the captions take.
+``balanced`` weights the entries of test_swapped; if there are too few pairs to balance, it equals ``exact``, and the
+readable tables say so. ``atom_divergence``, ``compound_divergence`` (of pairs) and ``subgraph_divergence`` compare
+train with the split's prompts; they depend on neither generator nor judge.
 """
 
 from __future__ import annotations
@@ -44,10 +46,12 @@ def _columns(name: str) -> list[str]:
     return [f"{name}{end}" for end in ends] + [f"{name}_se_{source}" for source in SOURCES]
 
 
+# Scores by other similarities, and what hubs take, of ``score_images``.
+BY_OTHERS = ("blind_control", "inverted_softmax", "hubness")
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", *_columns("exact"),
     "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std",
-    "balanced", "balanced_low", "balanced_high", "blind_control", "judges", "judge", "judge_hash", "candidates",
+    "balanced", "balanced_low", "balanced_high", *BY_OTHERS, "judges", "judge", "judge_hash", "candidates",
     "class_rule", "distractors", "seed", *divergences.COLUMNS,
 ]  # fmt: skip
 # The columns that identify an entry.
@@ -118,7 +122,7 @@ def averaged(scores: Sequence[Scored]) -> Scored:
             raise UserError(f"{first.generator}: judges scored different images of {first.split}; score again")
     tables = tuple(score.entries for score in scores)
     means = {name: np.mean([table[name] for table in tables], axis=0) for name in MEASURES.values()}
-    known = {name: [score.about.get(name) for score in scores] for name in ("blind_control", "adjective")}
+    known = {name: [score.about.get(name) for score in scores] for name in (*BY_OTHERS, "adjective")}
     about = {name: None if None in values else float(np.mean(np.array(values))) for name, values in known.items()}
     summary = {**first.summary, "judge_hash": None}
     return Scored({**first.about, **about}, summary, first.entries.assign(**means), tables)
@@ -228,7 +232,7 @@ def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: in
         "sampled_mean": float(np.mean([mean for mean, _ in known])) if known else None,
         "sampled_std": float(np.mean([deviation for _, deviation in known])) if known else None,
         **balanced_columns(scored, resamples),
-        "blind_control": about.get("blind_control"),
+        **{name: about.get(name) for name in BY_OTHERS},
         "judges": len(scored.by_judge),
         **{name: summary[name] for name in ("judge", "judge_hash", "candidates", "class_rule")},
         "distractors": about["distractors"],

@@ -17,10 +17,11 @@ BLOCK = 1024
 
 @dataclass(frozen=True)
 class Choices:
-    """For each entry, the adjectives to choose from (n,), and the chance (n,) that its own is ranked first, or NaN."""
+    """For each entry (n,), how well its own adjective is chosen; chances are NaN where there is no other."""
 
-    adjectives: np.ndarray
-    first: np.ndarray
+    adjectives: np.ndarray  # to choose from, the own included
+    first: np.ndarray  # the chance that the own is ranked first
+    two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
 
 
 def variants_of_entries(entry_set: EntrySet, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +47,9 @@ def ranked_first(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) ->
         for weights in (None, of_variants > own[entry], of_variants == own[entry])
     )
     first = np.where(better > 0, 0.0, 1 / (1 + tied))
-    return Choices(others.astype(np.int64) + 1, np.where(others > 0, first, np.nan))
+    with np.errstate(invalid="ignore"):
+        two_way = 1 - (better + tied / 2) / others
+    return Choices(others.astype(np.int64) + 1, np.where(others > 0, first, np.nan), two_way)
 
 
 def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

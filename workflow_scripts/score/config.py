@@ -75,4 +75,11 @@ class ScoreConfig(Scoring, Resampling):
 
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     shards: int = Field(1, ge=1, description="jobs that share the encoding of a generator's images; scores are equal")
+    health: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="least health of the judges for a verdict: their adjective accuracy above chance on held-out pairs,"
+        " as a fraction of that on seen pairs (docs/measurement.md)",
+    )
     fid: Fid | None = Field(None, description="null: no Fréchet inception distance; {}: as published")

@@ -19,6 +19,7 @@ from workflow_scripts.score import scores
 from workflow_scripts.score.choices import Choices, gathered, ranked_first, variants_of_entries
 from workflow_scripts.score.embed_images import Embed, open_shards
 from workflow_scripts.score.entries import EntrySet, number, renumber
+from workflow_scripts.score.hubs import hubness, inverted_softmax
 from workflow_scripts.score.scores import Inputs, SetScores
 from workflow_scripts.score.steps import ScoreImages
 from workflow_scripts.stats.r_precision import BLOCK, Judged
@@ -36,23 +37,32 @@ def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embedder: Emb
 def score_set(
     step: ScoreImages, inputs: Inputs, entry_set: EntrySet, embedder: Embedder, embed_files: Embed
 ) -> SetScores:
-    """Score one set; the summaries add the blind control, where each image has the mean embedding of all."""
+    """Score one set; the summaries add scores by other similarities, and what captions that are hubs take.
+
+    In the blind control each image has the mean embedding of all.
+    """
     numbered = number(entry_set, inputs.classes)
     images = embed_files(entry_set.entries["path"].tolist())
     choices = adjective_choices(entry_set, inputs.variants, embedder, images)
     texts, index = merge_equal(embedder.texts(numbered.texts))
     numbered = renumber(numbered, index)
 
-    def blind(rows: np.ndarray, _: Judged) -> dict[str, Any]:
+    def by_others(rows: np.ndarray, _: Judged) -> dict[str, Any]:
         if not rows.any():
-            return {"blind_control": None}
+            return dict.fromkeys(("blind_control", "inverted_softmax", "hubness"))
+        part = scores.subset(entry_set, numbered, rows)[1]
         mean_image = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
-        values = similarities(mean_image, texts)(np.arange(BLOCK))
-        judged = scores.judge_set(step, lambda _: values, len(texts), scores.subset(entry_set, numbered, rows)[1])
-        return {"blind_control": rounded(judged.expected.mean())}
+        blind = similarities(mean_image, texts)(np.arange(BLOCK))
+        shown = similarities(images[rows], texts)
+        inverted = inverted_softmax(shown, int(rows.sum()))
+        return {
+            "blind_control": rounded(scores.judge_set(step, lambda _: blind, len(texts), part).expected.mean()),
+            "inverted_softmax": rounded(scores.judge_set(step, inverted, len(texts), part).expected.mean()),
+            "hubness": rounded(hubness(shown, len(texts), part)),
+        }
 
     cosines = similarities(images, texts)
-    return scores.score_set(step, inputs, entry_set, numbered, cosines, len(texts), choices, blind)
+    return scores.score_set(step, inputs, entry_set, numbered, cosines, len(texts), choices, by_others)
 
 
 def main(step: ScoreImages) -> None:

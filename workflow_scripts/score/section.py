@@ -1,12 +1,18 @@
-"""What the page shows of the judges of one composition: what it was trained on, and how well it chooses adjectives."""
+"""What the page shows of the judges of one composition: what they were trained on, and their health."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.plot.labels import interval, percent
 from workflow_scripts.plot.page import PageSection
+from workflow_scripts.score.health import Health, read_health
 
 # By ``judge.train_on``.
 TRAINED_ON = {
@@ -14,15 +20,71 @@ TRAINED_ON = {
     "half": "the train split and half of the images of each test split, which are not judged",
     "all": "all images, including the judged ones",
 }
+IMAGES = {"real": "real images", "drawn": "images drawn as asked"}
+Cell = dict[str, Any] | None
 
 
-def section(layout: Layout, judges: Sequence[str]) -> PageSection:
-    """Return the section of one composition."""
+def _cell(value: str, beside: str = "") -> Cell:
+    return {"value": value, "interval": beside, "bold": False}
+
+
+def _accuracy(of: Mapping[str, Any]) -> Cell:
+    return _cell(percent(of["accuracy"]), interval(of["low"], of["high"])) if of["n"] else None
+
+
+def health_lines(health: Health) -> list[dict[str, Any]]:
+    """Return a line for each judge and kind of images: accuracies of seen and held-out pairs, chance, ratio."""
+    return [
+        {
+            "name": f"{judge}, {IMAGES[kind]}",
+            "cells": [
+                _accuracy(of["seen"]),
+                _accuracy(of["held_out"]),
+                _cell(percent(of["held_out"]["chance"])) if of["held_out"]["n"] else None,
+                None if of["ratio"] is None else _cell(f"{of['ratio']:.2f}"),
+                _cell(percent(of["held_out"]["two_way"])) if of["held_out"]["n"] else None,
+            ],
+        }
+        for judge, content in health.judges.items()
+        for kind, of in content["images"].items()
+    ]
+
+
+def hub_lines(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a line for each generator: by split, the score under the inverted softmax, the plain one and hubness."""
+    lines = []
+    for generator in generators:
+        by_split: dict[str, list[Mapping[str, Any]]] = {split: [] for split in TESTS}
+        for judge in judges:
+            scores = read_json(layout.scores(generator, judge) / "summary.json")["scores"]
+            for of_split in by_split:
+                # The first is of all its prompts, with original distractors.
+                by_split[of_split] += [score for score in scores if score["set"] == of_split][:1]
+        lines.append({"name": generator, "cells": [_hubs(scores) for scores in by_split.values()]})
+    return lines
+
+
+def _hubs(scores: Sequence[Mapping[str, Any]]) -> Cell:
+    """Return the means over the judges' scores of one split."""
+    if not scores or any(score["inverted_softmax"] is None for score in scores):
+        return None
+    inverted, plain = (float(np.mean([score[name] for score in scores])) for name in ("inverted_softmax", "exact"))
+    known = [score["hubness"] for score in scores if score["hubness"] is not None]
+    hubs = f", hubs {percent(float(np.mean(known)))}" if known else ""
+    return _cell(percent(inverted), f"plain {percent(plain)}{hubs}")
+
+
+def section(layout: Layout, generators: Sequence[str], judges: Sequence[str], least: float) -> PageSection:
+    """Return the section of one composition; least: ``score.health``."""
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in judges]
-    choices = [read_json(layout.place / "adjective_choice" / f"{name}.json") for name in judges]
+    health = read_health(layout, judges, least)
     context = {
-        "judges": list(zip(judges, manifests, choices, strict=True)),
+        "judges": list(zip(judges, manifests, strict=True)),
         "judge": manifests[0],
         "trained_on": TRAINED_ON[manifests[0]["train_on"]],
+        "health": health,
+        "health_lines": health_lines(health),
+        "synonyms": [(name, of["synonyms"]) for name, of in health.judges.items() if of["synonyms"]["n"]],
+        "hub_lines": hub_lines(layout, generators, judges),
     }
     return PageSection("The judge", "score_section.html.j2", context)

@@ -12,7 +12,7 @@ from workflow_scripts.generate.steps import Prompts
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score.config import Balance, Fid, ScoreConfig, Scoring
 from workflow_scripts.split.config import PromptRule, TrainOn
-from workflow_scripts.split.steps import Captions, CompositionStep, Heldout, Images, Pairs, Ranking, Splits, Swapped
+from workflow_scripts.split.steps import Captions, CompositionStep, Images, Pairs, Splits, Swapped
 
 Device = Annotated[Literal["auto", "cpu", "cuda"], Key("judge.device"), JudgeConfig.model_fields["device"]]
 Batch = Annotated[int, Key("score.batch"), ScoreConfig.model_fields["batch"]]
@@ -93,26 +93,26 @@ class ScoreOracle(ScoreStep):
     drawn: Input | None = Field(None, description="scenes.parquet of the generator, if it drew its images")
 
 
-class AdjectiveChoice(CompositionStep, Encoding):
-    """Measure how often the judge chooses the right adjective of a held-out pair over one wrong adjective.
+class MeasureHealth(CompositionStep, Encoding):
+    """Measure a judge's health: adjective accuracy on seen and on held-out pairs where images show what they should.
 
-    R-precision alone can hide a judge that is blind to a composition's adjectives. Each caption of a judged image of
-    test_unseen that holds a held-out pair is compared with itself with that adjective replaced by one that no caption
-    of the image uses for the noun.
+    On real images (prompts of test_seen and test_unseen) and, with --manifest, on images drawn as asked (captions
+    before and after a swap): k-way among the noun's ranked adjectives, and two-way against one of them. The ratio is
+    that of the accuracies above chance, the lower of both kinds of images. Beside it: for what fraction of the real
+    images the choice stays the same with a synonym in the prompt.
     """
 
     captions: Captions
     images: Images
     pairs: Pairs
-    ranking: Ranking
-    heldout: Heldout
-    splits: Splits
+    prompts: Prompts
+    swapped: Swapped
+    variants: Input = Field(description="variants.parquet")
+    manifest: Input | None = Field(None, description="manifest.parquet of a generator that draws what is asked")
     results: Results
-    train_on: Annotated[TrainOn, Key("judge.train_on")]
-    halves: HalvesSeed
     bootstrap: Bootstrap
     seed: Seed
-    choice: Output = Field(description="adjective_choice.json")
+    health: Output = Field(description="health.json")
 
 
 class ScoreFid(Step):

@@ -1,0 +1,39 @@
+"""Hubness and the inverted softmax, against a count and against the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workflow_scripts.score.entries import Numbered
+from workflow_scripts.score.hubs import BETA, hubness, inverted_softmax
+from workflow_scripts.stats.r_precision import Entries, make_pool
+
+
+def numbered(own: np.ndarray, classes: np.ndarray, texts: int) -> Numbered:
+    keys = [(str(i), 0, 0) for i in range(len(own))]
+    of_texts = np.arange(texts) % 3
+    return Numbered(Entries(own, classes, keys), make_pool(np.arange(texts), of_texts, np.arange(texts)), [])
+
+
+def test_hubness_by_hand() -> None:
+    values = np.zeros((4, 150))
+    values[:, 149] = 1.0  # a hub, of class 2
+    values[[0, 1, 2, 3], [0, 1, 2, 3]] = 0.5
+    values[3, 3], values[0, 7] = 2.0, 1.5
+    of = numbered(np.arange(4), np.array([0, 1, 2, 0]), 150)
+    # Image 0 ranks caption 7 first, image 1 the hub, image 2 is of the hub's class, image 3 is right: one of two wrong
+    # first ranks is the hub's, but of 150 captions two are the most frequent 1 %.
+    assert hubness(lambda rows: values[rows], 150, of) == 1.0
+    values[2, 10] = values[1, 11] = 3.0
+    assert hubness(lambda rows: values[rows], 150, of) == pytest.approx(2 / 3)
+    right = numbered(np.arange(4), np.array([0, 1, 2, 0]), 150)
+    assert hubness(lambda rows: np.eye(4, 150)[rows], 150, right) is None
+
+
+def test_inverted_softmax_is_a_softmax_over_images() -> None:
+    values = np.random.default_rng(0).uniform(-1, 1, (300, 5)).astype(np.float32)
+    rows = np.arange(256)
+    inverted = inverted_softmax(lambda rows: values[rows], 300)(rows)
+    softmax = np.exp(BETA * values.astype(float)) / np.exp(BETA * values.astype(float)).sum(axis=0)
+    assert np.exp(BETA * inverted) == pytest.approx(softmax[rows], rel=1e-6)
