@@ -2,6 +2,32 @@
 # Needs captions, images and splits. Gives a folder with the judge's weights, its model config and its training's log.
 
 
+if CONFIG.judge.hard_negatives:
+
+    rule make_negatives:
+        """Make hard negatives of the captions that the judges learn from."""
+        input:
+            captions="<dataset>/captions.parquet",
+            images="<dataset>/images.parquet",
+            pairs=pairs_table,
+            ranking="<dataset>/{composition}/ranking.parquet",
+            splits="<dataset>/{composition}/splits.parquet",
+            adjectives=adjective_lexicons,
+            nouns=noun_lexicon,
+        output:
+            negatives="<dataset>/{composition}/negatives.parquet",
+        log:
+            "<logs>/judge/{composition}/make_negatives.log",
+        benchmark:
+            "<logs>/judge/{composition}/make_negatives.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        params:
+            **step("judge.make_negatives"),
+        shell:
+            "python -m {params.step} --log {log:q}"
+
+
 rule train_judge:
     """Train the judge on the images that it may see, or take a pretrained one as it is."""
     input:
@@ -10,6 +36,7 @@ rule train_judge:
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
         pretraining=pretraining_tables(),
+        negatives=hard_negatives(),
         files=judge_files(),
         # Only for the order: training waits for the audit, and until it is printed what the splits can measure.
         accepted=ancient("<dataset>/{composition}/accepted.json"),

@@ -8,6 +8,11 @@ def pretraining_tables():
     return [f"{RESULTS}/{DATASET}/pretraining.parquet"] if "pretraining" in source_table_names() else []
 
 
+def hard_negatives():
+    """The copies of captions that no image may retrieve, if the judges learn from some."""
+    return ["<dataset>/{composition}/negatives.parquet"] if CONFIG.judge.hard_negatives else []
+
+
 def judge_files():
     """The files, outside installed packages, that decide the judge's initial weights."""
     return of_project(*CONFIG.judge.files())

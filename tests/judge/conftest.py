@@ -38,7 +38,8 @@ def squares_step(squares: Path, place: Path, name: str, cache: str, **settings: 
     defaults = {"model": str(squares / "tiny.json"), "trainable": ["*"], "epochs": 2, "batch": 28, "lr": 0.01}
     return TrainJudge(
         captions=squares / "captions.parquet", images=squares / "images.parquet", splits=squares / "splits.parquet",
-        results=squares, settings=defaults | settings, seed=0, threads=1, cache=place / cache, judge=place / name,
+        negatives=settings.pop("negatives", None), results=squares,
+        settings=defaults | settings, seed=0, threads=1, cache=place / cache, judge=place / name,
     )  # fmt: skip
 
 
@@ -92,6 +93,11 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
         frame[column] = np.nan
     write_table(frame, results / "images.parquet", tables.IMAGES)
     write_table(pd.DataFrame(splits, columns=["image_id", "split"]), results / "splits.parquet", tables.SPLIT)
+    # Of each first caption with another color of the square.
+    firsts = table[table["caption_id"] == 0]
+    texts = firsts["text"].str.replace(r"^a \w+ square", "a gray square", regex=True)
+    negatives = firsts.assign(text=texts)[list(tables.NEGATIVES.columns)]
+    write_table(negatives, results / "negatives.parquet", tables.NEGATIVES)
     (results / "tiny.json").write_text(json.dumps(TINY))
     return results
 

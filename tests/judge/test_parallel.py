@@ -25,8 +25,9 @@ from .conftest import TOGETHER, Model, Train, assert_alike, untrained
 def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, tmp_path: Path) -> None:
     """With torchrun on the CPU, on a model without batch norms; a killed training resumes to the same bytes."""
     settings = {"model": model("vit"), **TOGETHER}
-    one = train("one", **settings)
+    one = train("one", negatives=squares / "negatives.parquet", **settings)
     options = {
+        "negatives": f"{squares}/negatives.parquet",
         "captions": f"{squares}/captions.parquet", "images": f"{squares}/images.parquet",
         "splits": f"{squares}/splits.parquet", "results": str(squares), "seed": 0, "threads": 1,
         "settings": {**settings, "gpus": 2}, "place": str(tmp_path),

@@ -94,7 +94,7 @@ def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not(
     assert of["seen"]["chance"] == 0.25 and of["seen"]["n"] > 5 and of["held_out"]["n"] > 2
 
     biased = measured(tmp_path / "biased", monkeypatch, Biased())
-    assert biased["images"]["real"]["held_out"]["accuracy"] == 0 == biased["ratio"]
+    assert biased["images"]["real"]["held_out"]["accuracy"] < 0.3 and biased["ratio"] == 0
 
     of = measured(tmp_path / "blind", monkeypatch, Blind())["images"]["real"]
     assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == 0.25 and of["seen"]["two_way"] == 0.5

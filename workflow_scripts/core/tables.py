@@ -96,6 +96,9 @@ VARIANTS = _schema(
     changes=pa.Column(object),
 )  # fmt: skip
 
+# A copy of a caption with one adjective replaced; a caption has several, or none.
+NEGATIVES = _schema(image_id=_text(), caption_id=_count(), text=_text())
+
 # path is relative to the results folder, null unless the status is ok.
 MANIFEST = _schema(
     unique=["image_id", "caption_id", "draw", "split"],

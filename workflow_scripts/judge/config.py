@@ -65,6 +65,12 @@ class JudgeConfig(Training):
     seeds: list[Annotated[int, Field(ge=0)]] | None = Field(
         None, min_length=1, description="seeds of the judges, whose scores are averaged; null: one, of `seed`"
     )
+    hard_negatives: int = Field(
+        0,
+        ge=0,
+        description="wrong copies of each caption to learn from, with one adjective replaced, drawn by how often the"
+        " noun has each adjective; 0 for none",
+    )
 
     @model_validator(mode="after")
     def _distinct(self) -> JudgeConfig:

@@ -7,8 +7,27 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Step, Threads
-from workflow_scripts.judge.config import Training
+from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, SplitSeed, Step, Threads
+from workflow_scripts.judge.config import JudgeConfig, Training
+from workflow_scripts.split.config import TrainOn
+from workflow_scripts.split.steps import Adjectives, Captions, CompositionStep, Images, Pairs, Ranking, Splits
+
+
+class MakeNegatives(CompositionStep):
+    """Make hard negatives: copies of the captions that judges learn from, with one adjective replaced."""
+
+    captions: Captions
+    images: Images
+    pairs: Pairs
+    ranking: Ranking
+    splits: Splits
+    adjectives: Adjectives
+    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
+    train_on: Annotated[TrainOn, Key("judge.train_on")]
+    count: Annotated[int, Key("judge.hard_negatives"), JudgeConfig.model_fields["hard_negatives"]]
+    halves: HalvesSeed
+    seed: SplitSeed
+    negatives: Output = Field(description="negatives.parquet")
 
 
 class TrainJudge(Step):
@@ -29,6 +48,7 @@ class TrainJudge(Step):
     images: Input = Field(description="images.parquet")
     splits: Input = Field(description="splits.parquet")
     pretraining: Input | None = Field(None, description="further images and captions to learn from: path, text")
+    negatives: Input | None = Field(None, description="negatives.parquet, whose captions no image may retrieve")
     results: Path = Field(description="folder that image paths are relative to")
     # Not an instance: the command line would complete partial settings from it, and hide which keys are given.
     settings: Annotated[Training, Key("judge")] = Field(default_factory=lambda: Training.model_validate({}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class Material:
     first: np.ndarray  # of each image the first caption
     count: np.ndarray  # and how many
     watched: dict[str, tuple[list[File], list[str]]]  # by split, test images and a caption of each
+    wrong: list[str] = field(default_factory=list)  # hard negatives
+    negatives: np.ndarray | None = None  # of each caption its places in texts and, after them, wrong; -1 for none
 
 
 def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[File]:
@@ -119,7 +121,19 @@ def read_material(step: TrainJudge) -> Material:
         names = more["path"].drop_duplicates().tolist()
         items += [(step.results / name, None) for name in names]
         texts, owners, trained = texts + more["text"].tolist(), owners + more["path"].tolist(), trained + names
-    return Material(items, texts, *first_and_count(owners, trained), watched)
+    material = Material(items, texts, *first_and_count(owners, trained), watched)
+    return with_negatives(material, own, read_table(step.negatives, tables.NEGATIVES)) if step.negatives else material
+
+
+def with_negatives(material: Material, captions: pd.DataFrame, negatives: pd.DataFrame) -> Material:
+    """Return the material with hard negatives of ``captions``, which are the first of its texts."""
+    key = ["image_id", "caption_id"]
+    row = captions[key].assign(row=np.arange(len(captions)))
+    wrong = negatives.merge(row, on=key).sort_values("row", kind="stable")
+    place = wrong.groupby("row").cumcount().to_numpy()
+    rows = np.full((len(material.texts), int(place.max(initial=-1)) + 1), -1)
+    rows[wrong["row"], place] = len(material.texts) + np.arange(len(wrong))
+    return replace(material, wrong=wrong["text"].tolist(), negatives=rows if rows.size else None)
 
 
 def training_key(step: TrainJudge, material: Material, device: torch.device, processes: int) -> str:
@@ -134,6 +148,7 @@ def training_key(step: TrainJudge, material: Material, device: torch.device, pro
     return cache.key(
         code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus", "hosts"}), step.seed, step.threads,
         torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
+        *material.wrong, b"" if material.negatives is None else material.negatives.tobytes(),
         *(text for _, texts in material.watched.values() for text in texts),
     ).hex()  # fmt: skip
 
@@ -186,14 +201,15 @@ def learn(
 
     def prepare() -> tuple[Examples, Evaluate]:
         evaluate = watch()
-        captions = feed.captions(tokenize(tokenizer, material.texts), "captions")
+        captions = feed.captions(tokenize(tokenizer, [*material.texts, *material.wrong]), "captions")
         n, parameters = len(material.items), list(judge.model.parameters())
         log.info(
             "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
             config.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
             sum(p.numel() for p in parameters), config.epochs, n // min(config.batch, n), device,
         )  # fmt: skip
-        return Examples(feed.images(material.items, "images"), captions, material.first, material.count), evaluate
+        images = feed.images(material.items, "images")
+        return Examples(images, captions, material.first, material.count, material.negatives), evaluate
 
     if config.epochs:
         rows = train(judge.model, prepare, config, seed, work / "checkpoint.pt", group)
@@ -251,6 +267,7 @@ def write_judge(step: TrainJudge, built: Built, material: Material, rows: list[d
             "epochs": config.epochs,
             "images": len(material.items),
             "captions": len(texts),
+            "hard_negatives": len(material.wrong),
             "truncated_captions": truncated,
             "watched": {split: len(items) for split, (items, _) in material.watched.items()},
             **{key: value for key, value in rows[-1].items() if key.startswith("retrieval")},

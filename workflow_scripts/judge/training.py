@@ -35,13 +35,15 @@ Evaluate = Callable[[], dict[str, float]]
 class Examples:
     """n images and their captions, as the features that ``images`` and ``captions`` make of rows by number.
 
-    The captions of image i are rows first[i] to first[i] + count[i].
+    The captions of image i are rows first[i] to first[i] + count[i]. The hard negatives of caption c are the rows
+    negatives[c] of the captions, -1 for none.
     """
 
     images: Images
     captions: Captions
     first: np.ndarray
     count: np.ndarray
+    negatives: np.ndarray | None = None
 
 
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
@@ -134,8 +136,11 @@ def train(
                 mirrored = (draw.random(batch) < 0.5)[own] if config.flip else None
                 with autocast(config.precision, device):
                     images = F.normalize(examples.images(chosen, mirrored), dim=-1)
-                    texts = F.normalize(examples.captions(captions[:, chosen].ravel()), dim=-1)
-                loss = _loss(group, images, texts, model.logit_scale, config.captions)
+                    own = captions[:, chosen].ravel()
+                    wrong = own[:0] if examples.negatives is None else examples.negatives[own].ravel()
+                    # Where there is no negative, the first caption keeps its place.
+                    texts = F.normalize(examples.captions(np.concatenate([own, np.maximum(wrong, 0)])), dim=-1)
+                loss = _loss(group, images, texts, torch.from_numpy(wrong >= 0), model.logit_scale, config.captions)
                 optimizer.zero_grad()
                 scale.scale(loss).backward()
                 group.average(p for p in model.parameters() if p.requires_grad)
@@ -156,11 +161,24 @@ def train(
     return rows
 
 
-def _loss(group: Group, images: torch.Tensor, texts: torch.Tensor, log_scale: nn.Parameter, k: int) -> torch.Tensor:
-    """Return the loss of all processes' images (n, d), averaged over k captions of each, texts (k * n, d)."""
-    everyones = group.gather(images.float())
+def _loss(
+    group: Group, images: torch.Tensor, texts: torch.Tensor, known: torch.Tensor, log_scale: nn.Parameter, k: int
+) -> torch.Tensor:
+    """Return the loss of all processes' images (n, d), averaged over k captions of each.
+
+    Args:
+        texts: (k * n + m, d) captions and, after them, their hard negatives, of each caption equally many.
+        known: (m,) whether there is such a negative.
+    """
+    n, everyones = len(images), group.gather(images.float())
+    own, wrong = texts.float().split([k * n, len(known)])
+    negatives = [
+        group.gather(part)[group.gather(kept.float()[:, None].to(part.device))[:, 0] > 0]
+        for part, kept in zip(wrong.chunk(k), known.chunk(k), strict=True)
+    ] if len(known) else [None] * k  # fmt: skip
     losses = [
-        clip_loss(everyones, group.gather(part.float()), log_scale.exp()) / k for part in texts.split(len(images))
+        clip_loss(everyones, group.gather(part), log_scale.exp(), hard) / k
+        for part, hard in zip(own.split(n), negatives, strict=True)
     ]
     return sum(losses[1:], losses[0])
 

@@ -1,0 +1,88 @@
+"""Make hard negatives: copies of the judge's training captions with one adjective replaced.
+
+Trained on captions alone, CLIP reads them as bags of words; hard negatives make it read which adjective belongs to
+which noun (NegCLIP: Yuksekgonul et al. 2023, "When and why vision-language models behave like bags-of-words").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.heldout import pair_names
+from workflow_scripts.core.io import empty_table, read_table, write_table
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, NEGATIVES, PAIRS, RANKING, SPLIT
+from workflow_scripts.judge.steps import MakeNegatives
+from workflow_scripts.split.judged import judge_images
+from workflow_scripts.split.make_variants import variants_of
+from workflow_scripts.split.swap_adjectives import mentions_by_caption, nouns_of
+from workflow_scripts.text.lexicon import load_lexicon
+
+
+def make_negatives(
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ranked: Collection[str],
+    adjectives: Mapping[str, str],
+    nouns: Collection[str],
+    count: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Return up to ``count`` negatives of each caption (``tables.NEGATIVES``).
+
+    A ranked pair of the caption is drawn, then an adjective, as often as the noun has it in these captions. If it is
+    the noun's own, there is no negative: so a caption with ``a`` has the negative ``b`` just as often as one with ``b``
+    has the negative ``a``, and no adjective is wrong more often than right. Nor is there one if a caption of the image
+    says it of the noun, or if it does not fit the wording.
+
+    Args:
+        captions, pairs: of the images that the judge learns from.
+        ranked: pairs of the composition.
+        adjectives, nouns: as in ``split.make_variants``.
+    """
+    plain = pairs[pairs["relation"] != "disputed"].assign(pair=pair_names)
+    plain = plain[plain["pair"].isin(list(ranked))]
+    frequency = plain.groupby("noun")["adjective"].value_counts().rename("n").reset_index()
+    of_noun = {
+        noun: (rows["adjective"].tolist(), rows["n"] / rows["n"].sum()) for noun, rows in frequency.groupby("noun")
+    }
+    said = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
+    targets = plain.groupby(["image_id", "caption_id"])[["pair", "noun"]].agg(list)
+    texts, mentions = captions.set_index(["image_id", "caption_id"])["text"], mentions_by_caption(pairs)
+    rows = []
+    for key, of_caption, of_nouns in targets.sort_index().itertuples():
+        draw = rng(seed, "make_negatives", key[0], int(key[1]))
+        for _ in range(count):
+            target = int(draw.integers(len(of_caption)))
+            noun = of_nouns[target]
+            other = str(draw.choice(of_noun[noun].index, p=of_noun[noun]))
+            if other in said[key[0], noun]:
+                continue
+            made = variants_of(
+                texts[key], of_caption[target], mentions[key], [], [other], adjectives, nouns, Counter()
+            )  # fmt: skip
+            rows += [(*key, text) for _, text, _ in made]
+    return pd.DataFrame(rows, columns=list(NEGATIVES.columns)) if rows else empty_table(NEGATIVES)
+
+
+def main(step: MakeNegatives) -> None:
+    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
+    images, splits = read_table(step.images, IMAGES), read_table(step.splits, SPLIT)
+    forms = load_lexicon(step.nouns).forms if step.nouns else ()
+    nouns = nouns_of(captions, pairs).union(forms)
+    learned = judge_images(splits, images, step.train_on, step.halves)
+    captions, pairs = (table[table["image_id"].isin(learned)] for table in (captions, pairs))
+    ranked = pair_names(read_table(step.ranking, RANKING)).tolist()
+    adjectives = load_lexicon(step.adjectives).forms
+    negatives = make_negatives(captions, pairs, ranked, adjectives, nouns, step.count, step.seed)
+    write_table(negatives, step.negatives, NEGATIVES)
+    log.info("%s: %d hard negatives of %d captions", step.where, len(negatives), len(captions))
+
+
+if __name__ == "__main__":
+    cli.run(main)
