@@ -10,14 +10,17 @@ import pytest
 
 from tests.score.world import COLORS, FakeJudge, build
 from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_json, write_json, write_table
+from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.score import measure_health
 from workflow_scripts.score.choices import ranked_first
 from workflow_scripts.score.health import read_health
 from workflow_scripts.score.measure_health import drawn_set, ratio, synonyms, with_synonym
+from workflow_scripts.score.score_images import adjective_choices
 from workflow_scripts.score.steps import MeasureHealth
 from workflow_scripts.split.wording import Mention
+
+NONE = empty_table(tables.VARIANTS)
 
 
 class Blind(FakeJudge):
@@ -101,6 +104,15 @@ def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not(
     assert of["ratio"] == 0, "not above chance on seen pairs either"
 
 
+def test_without_other_adjectives_health_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        measure_health, "adjective_choices", lambda part, _, *more: adjective_choices(part, NONE, *more)
+    )
+    health = measured(tmp_path, monkeypatch, FakeJudge())
+    assert health["ratio"] is None and health["synonyms"] == {"n": 0, "agreement": None}
+    assert health["images"]["real"]["seen"]["n"] == 0
+
+
 def test_drawn_captions_are_the_same_before_and_after_a_swap() -> None:
     keys = pd.DataFrame({"image_id": ["a", "a", "b"], "caption_id": [0, 1, 0], "draw": 0, "split": "test_seen"})
     prompts = keys.assign(text="a red wing", pair="red_wing", file_name=["x", "y", "z"])
@@ -129,7 +141,7 @@ def test_a_synonym_is_the_most_frequent_other_form() -> None:
     start = words.str[0].str.len() + 1
     pairs = captions.assign(adjective_start=start, adjective_end=start + words.str[1].str.len())
     pairs["adjective"] = np.where(words.str[1] == "red", "red", "gray")
-    others = synonyms(captions, pairs)
+    others = synonyms(captions, pairs.drop(columns="text"))
     # A misspelling is no synonym, and red has none.
     assert others == {("gray", f): "gray" for f in ("grey", "ashen", "gey")} | {("gray", "gray"): "grey"}
 

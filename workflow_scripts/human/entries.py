@@ -12,7 +12,7 @@ from workflow_scripts.core.io import read_table
 from workflow_scripts.core.tables import CAPTIONS, MANIFEST, PAIRS, PROMPTS, RANKING, SCORES, SWAPPED
 from workflow_scripts.human.steps import SampleTasks
 from workflow_scripts.human.tasks import PROMPT
-from workflow_scripts.score.trials import make_trials
+from workflow_scripts.human.trials import make_trials
 
 Others = dict[tuple[str, str, int], str]  # other captions by split, image_id and caption_id
 

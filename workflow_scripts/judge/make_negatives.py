@@ -47,10 +47,8 @@ def make_negatives(
     """
     plain = pairs[pairs["relation"] != "disputed"].assign(pair=pair_names)
     plain = plain[plain["pair"].isin(list(ranked))]
-    frequency = plain.groupby("noun")["adjective"].value_counts().rename("n").reset_index()
-    of_noun = {
-        noun: (rows["adjective"].tolist(), rows["n"] / rows["n"].sum()) for noun, rows in frequency.groupby("noun")
-    }
+    words = plain.groupby("noun")["adjective"]
+    of_noun = {noun: of.value_counts(normalize=True).sort_index() for noun, of in words}
     said = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
     targets = plain.groupby(["image_id", "caption_id"])[["pair", "noun"]].agg(list)
     texts, mentions = captions.set_index(["image_id", "caption_id"])["text"], mentions_by_caption(pairs)
@@ -63,9 +61,8 @@ def make_negatives(
             other = str(draw.choice(of_noun[noun].index, p=of_noun[noun]))
             if other in said[key[0], noun]:
                 continue
-            made = variants_of(
-                texts[key], of_caption[target], mentions[key], [], [other], adjectives, nouns, Counter()
-            )  # fmt: skip
+            pair = of_caption[target]
+            made = variants_of(texts[key], pair, mentions[key], [], [other], adjectives, nouns, Counter())
             rows += [(*key, text) for _, text, _ in made]
     return pd.DataFrame(rows, columns=list(NEGATIVES.columns)) if rows else empty_table(NEGATIVES)
 

@@ -136,10 +136,10 @@ def train(
                 mirrored = (draw.random(batch) < 0.5)[own] if config.flip else None
                 with autocast(config.precision, device):
                     images = F.normalize(examples.images(chosen, mirrored), dim=-1)
-                    own = captions[:, chosen].ravel()
-                    wrong = own[:0] if examples.negatives is None else examples.negatives[own].ravel()
+                    drawn = captions[:, chosen].ravel()
+                    wrong = drawn[:0] if examples.negatives is None else examples.negatives[drawn].ravel()
                     # Where there is no negative, the first caption keeps its place.
-                    texts = F.normalize(examples.captions(np.concatenate([own, np.maximum(wrong, 0)])), dim=-1)
+                    texts = F.normalize(examples.captions(np.concatenate([drawn, np.maximum(wrong, 0)])), dim=-1)
                 loss = _loss(group, images, texts, torch.from_numpy(wrong >= 0), model.logit_scale, config.captions)
                 optimizer.zero_grad()
                 scale.scale(loss).backward()

@@ -21,14 +21,16 @@ def hubness(similarities: Similarities, texts: int, numbered: Numbered) -> float
     """
     entries, pool = numbered.entries, numbered.pool
     wins = np.zeros(texts, np.int64)
-    eligible = {int(of): distractor_weights(pool, int(of), texts)[0] > 0 for of in np.unique(entries.classes)}
-    for start in range(0, len(entries.own), BLOCK):
-        rows = np.arange(start, min(start + BLOCK, len(entries.own)))
+    order = np.argsort(entries.classes, kind="stable")
+    for start in range(0, len(order), BLOCK):
+        rows = order[start : start + BLOCK]
         values = similarities(np.resize(rows, BLOCK))[: len(rows)]
-        for row, of_row in zip(rows, values, strict=True):
-            candidates = np.where(eligible[int(entries.classes[row])], of_row, -np.inf)
-            best = int(candidates.argmax())
-            wins[best] += candidates[best] > of_row[entries.own[row]]
+        own, classes = values[np.arange(len(rows)), entries.own[rows]], entries.classes[rows]
+        for of in np.unique(classes):
+            eligible = distractor_weights(pool, int(of), texts)[0] > 0
+            candidates = np.where(eligible, values[classes == of], -np.inf)
+            wrong = candidates.max(axis=1) > own[classes == of]
+            np.add.at(wins, candidates.argmax(axis=1)[wrong], 1)
     hubs = math.ceil(HUBS * len(np.unique(pool.texts)))
     return float(np.sort(wins)[-hubs:].sum() / wins.sum()) if wins.any() else None
 

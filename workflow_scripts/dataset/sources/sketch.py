@@ -26,7 +26,7 @@ class Settings(Section):
     species: int = Field(80, ge=2, description="classes, each with its own habits")
     captions: int = Field(10, ge=1, description="captions per image")
     pretraining: float = Field(
-        2 / 3, ge=0, description="wild birds for each bird: judges alone learn from them (docs/measurement.md)"
+        4 / 3, ge=0, description="wild birds for each bird: judges alone learn from them (docs/measurement.md)"
     )
     size: int = Field(96, ge=32, le=512, description="width and height of an image in pixels")
 
