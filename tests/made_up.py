@@ -24,7 +24,7 @@ COLUMNS = (
     "exact_se_residual", "adjective_n", "adjective", "adjective_low", "adjective_high", "adjective_fixed_low",
     "adjective_fixed_high", "adjective_se_pairs", "adjective_se_images", "adjective_se_judges", "adjective_se_residual",
     "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std", "balanced", "balanced_low",
-    "balanced_high", "blind_control", "judges", "judge", "judge_hash", "candidates", "class_rule", "distractors",
+    "balanced_high", "blind_control", "inverted_softmax", "hubness", "judges", "judge", "judge_hash", "candidates", "class_rule", "distractors",
     "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
 )  # fmt: skip
 # Of pairs and of subgraphs, between train and each split's prompts; all captions have half of it.
@@ -102,7 +102,7 @@ def _tables(root: Path, data: Path) -> None:
                     "exact_high": exact + 0.05, "pairs": 2, "adjective_n": 28, "adjective": exact - 0.03,
                     "adjective_low": exact - 0.08, "adjective_high": exact + 0.01, "adjective_chance": 0.25,
                     "adjective_corrected": (exact - 0.28) / 0.75, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
-                    "blind_control": 0.02, "judges": 1,
+                    "blind_control": 0.02, "inverted_softmax": exact - 0.02, "hubness": 0.1, "judges": 1,
                     "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",
                     "distractors": "original", "seed": 0, "atom_divergence": 0.01,
                 }  # fmt: skip
@@ -180,12 +180,15 @@ def _summaries(data: Path, place: Path) -> None:
         write_json({"generator": name}, place / "generated" / name / "summary.json")
         balance = {"rule": "the most frequent pair", "cut": {"green_wing": {"of": 20, "kept": 12}}}
         score = {"split": "test_swapped", "judged": 25, "balance": balance, "true_distractors": 0.04}
-        score |= {"pool": {"entries_with_fewer_than_candidates": 7}, "distractors": "original"}
+        score |= {"pool": {"entries_with_fewer_than_candidates": 7}, "distractors": "original", "set": "test_swapped"}
+        score |= {"exact": 0.4, "inverted_softmax": 0.35, "hubness": 0.2}
         summary = {"generator": name, "ties": "random", "chunking": "even", "scores": [score]}
         for judge in ("0", "oracle"):
             write_json(summary, place / "scores" / judge / name / "summary.json")
-    choice = {"n": 40, "right": 0.9, "low": 0.85, "high": 0.95, "adjectives": {"green": {"n": 40, "right": 0.9}}}
-    write_json(choice, place / "adjective_choice" / "0.json")
+    seen = {"n": 40, "accuracy": 0.7, "low": 0.6, "high": 0.8, "chance": 0.25, "corrected": 0.6, "two_way": 0.9}
+    held_out = {**seen, "accuracy": 0.55, "corrected": 0.4}
+    health = {"images": {"real": {"seen": seen, "held_out": held_out, "ratio": 0.666667}}, "ratio": 0.666667}
+    write_json({**health, "synonyms": {"n": 20, "agreement": 0.95}}, place / "health" / "0.json")
     example = {"image_id": "x", "caption_id": 0, "split": "train", "text": "a green and red bird <i>wing</i>"}
     counts = {"violations": 0, "suspicions": 2, "suspicions_unexplained": 1, "captions_read": 192, "swapped": 27}
     write_json(
