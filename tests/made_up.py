@@ -24,8 +24,8 @@ COLUMNS = (
     "exact_se_residual", "adjective_n", "adjective", "adjective_low", "adjective_high", "adjective_fixed_low",
     "adjective_fixed_high", "adjective_se_pairs", "adjective_se_images", "adjective_se_judges", "adjective_se_residual",
     "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std", "balanced", "balanced_low",
-    "balanced_high", "blind_control", "inverted_softmax", "hubness", "judges", "judge", "judge_hash", "candidates", "class_rule", "distractors",
-    "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
+    "balanced_high", "blind_control", "inverted_softmax", "hubness", "judges", "judge", "judge_hash", "candidates",
+    "class_rule", "distractors", "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
 )  # fmt: skip
 # Of pairs and of subgraphs, between train and each split's prompts; all captions have half of it.
 COMPOUND_DIVERGENCES = {"pairs": (0.1, 0.4, 0.7), "subgraphs": (0.2, 0.5, 0.9)}

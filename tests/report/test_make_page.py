@@ -70,7 +70,11 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
 
 def test_training_and_choices_of_the_judge(page: Page) -> None:
     assert "train_on: half" in page.text and "half of the images of each test split, which are not judged" in page.text
-    assert "90.0 % [85.0, 95.0] of 40 cases" in page.text
+    assert "Judge health 0.67: " in page.text and "makes the same choice for 95.0 % of 20 real images." in page.text
+    [line] = [row[1:] for row in page.rows if row[0] == "0, real images"]
+    assert line == ["70.0[60.0, 80.0]", "55.0[60.0, 80.0]", "25.0", "0.67", "90.0"]
+    [hubs] = [row for row in page.rows if "hubs" in row[-1] and row[0] == "memorizer"]
+    assert hubs == ["memorizer", "–", "–", "35.0plain 40.0, hubs 20.0"]
     assert "0123456789abcdef" in page.text
 
 
@@ -209,7 +213,7 @@ def test_splits_show_what_they_can_measure(page: Page) -> None:
 def test_without_scores_the_page_shows_the_splits(results: Path, tmp_path: Path, configured: list[str]) -> None:
     """A run of captions alone has no judge, no generated images, no scores and no figures of them."""
     copied = Path(shutil.copytree(results, tmp_path / "results"))
-    for name in ("generated", "scores", "judges", "adjective_choice"):
+    for name in ("generated", "scores", "judges", "health"):
         shutil.rmtree(copied / "tiny" / "color" / name)
     for name in ("scores", "gaps", "drops", "comparisons", "by_judge", "loss"):
         (copied / "figures" / f"tiny_color_{name}.svg").unlink()

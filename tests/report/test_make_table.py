@@ -30,8 +30,8 @@ DESIGN_COLUMNS = (
     + "adjective_n, "
     + ENDS.format("adjective")
     + "adjective_chance, adjective_corrected, sampled_mean, sampled_std, balanced, balanced_low, balanced_high, "
-    "blind_control, judges, judge, judge_hash, candidates, class_rule, distractors, seed, atom_divergence, "
-    "compound_divergence, subgraph_divergence"
+    "blind_control, inverted_softmax, hubness, judges, judge, judge_hash, candidates, class_rule, distractors, seed, "
+    "atom_divergence, compound_divergence, subgraph_divergence"
 )
 DIFFERENCE_COLUMNS = "dataset, composition, measure, a, b, split, difference, low, high, fixed_low, fixed_high, p, n"
 
@@ -78,7 +78,7 @@ def write_scores(folder: Path, generator: str, judge: str, beaten: float, seed: 
     }
     tables["test_swapped.distractors-swapped"] = tables["test_swapped"]
     seen, unseen, swapped, _ = tables.values()
-    blind = {} if judge == "oracle" else {"blind_control": 0.01}
+    blind = {} if judge == "oracle" else {"blind_control": 0.01, "inverted_softmax": 0.5, "hubness": None}
     scores = [
         about("test_seen", seen, **blind),
         about("test_seen", seen[seen["caption_id"] == 0], "swapped", **blind),
@@ -125,6 +125,8 @@ def make_scores(folder: Path) -> Path:
     for name, beaten in (("good_one", 0.005), ("bad", 0.2)):
         write_scores(place / "scores" / "0" / name, name, "fake", beaten, 10)
     write_scores(place / "scores" / "oracle" / "bad", "bad", "oracle", 0.1, 30)
+    for judge in ("0", "1", "2"):
+        write_json({"ratio": 0.8}, place / "health" / f"{judge}.json")
     return folder
 
 
@@ -158,6 +160,15 @@ def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
 def test_columns_are_those_of_the_design() -> None:
     assert DESIGN_COLUMNS.split(", ") == COLUMNS
     assert DIFFERENCE_COLUMNS.split(", ") == differences.COLUMNS
+
+
+def test_an_unhealthy_judge_is_reported(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(results)
+    assert "- Judge health 0.80: " in capsys.readouterr().out
+    write_json({"ratio": 0.4}, results / "d" / "color" / "health" / "0.json")
+    run(results)
+    said = "- Judge health 0.40, below score.health 0.5: falls on held-out pairs cannot be distinguished from"
+    assert said in capsys.readouterr().out and said in (results / "table.md").read_text()
 
 
 def test_rows(done: Path) -> None:

@@ -123,10 +123,12 @@ def test_drawn_captions_are_the_same_before_and_after_a_swap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "held_out", "expected"), [(0.6, 0.45, 0.75), (0.5, -0.1, 0.0), (0.0, 0.5, 0.0), (None, 0.5, None)]
+    ("seen", "low", "held_out", "expected"),
+    [(0.6, 0.5, 0.45, 0.75), (0.5, 0.4, -0.1, 0.0), (0.02, 0.2, 0.5, 0.0), (None, None, 0.5, None)],
 )
-def test_ratio(seen: float | None, held_out: float | None, expected: float | None) -> None:
-    assert ratio(seen, held_out) == expected
+def test_ratio(seen: float | None, low: float | None, held_out: float, expected: float | None) -> None:
+    of_seen = {"n": int(seen is not None), "corrected": seen, "low": low, "chance": 0.25}
+    assert ratio(of_seen, {"n": 1, "corrected": held_out}) == expected
 
 
 def test_two_way_is_the_mean_over_the_other_adjectives() -> None:

@@ -17,8 +17,8 @@ from tests.workflow.conftest import Project
 
 COLUMNS = """
     dataset composition generator split prompts n images exact exact_low exact_high sampled_mean sampled_std balanced
-    balanced_low balanced_high blind_control judge judge_hash candidates class_rule distractors seed
-    atom_divergence compound_divergence subgraph_divergence
+    balanced_low balanced_high blind_control inverted_softmax hubness judge judge_hash candidates class_rule
+    distractors seed atom_divergence compound_divergence subgraph_divergence
 """.split()
 
 

@@ -7,7 +7,7 @@ a perfect generator falls too, and falls cannot be told from the judge's bias.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,11 +109,15 @@ def accuracy(entries: pd.DataFrame, choices: Choices, resamples: int, seed: int)
     }
 
 
-def ratio(seen: float | None, held_out: float | None) -> float | None:
-    """Return how much of the accuracy above chance is left on held-out pairs; 0 if there is none on seen ones."""
-    if seen is None or held_out is None:
+def ratio(seen: Mapping[str, Any], held_out: Mapping[str, Any]) -> float | None:
+    """Return how much of the accuracy above chance is left on held-out pairs; None if it was not measured.
+
+    It is 0 if the accuracy on seen pairs is not above chance, by the lower end of its interval.
+    """
+    if not seen["n"] or not held_out["n"]:
         return None
-    return rounded(max(0.0, held_out) / seen) if seen > 0 else 0.0
+    least = seen["accuracy"] if seen["low"] is None else seen["low"]
+    return rounded(max(0.0, held_out["corrected"]) / seen["corrected"]) if least > seen["chance"] else 0.0
 
 
 def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
@@ -137,7 +141,7 @@ def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
             accuracy(part.entries, of_part, step.bootstrap, step.seed)
             for part, of_part in zip(parts, chosen[name], strict=True)
         )
-        result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen["corrected"], held_out["corrected"])}
+        result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
     pairs = read_table(step.pairs, PAIRS)
     others, agreements = synonyms(read_table(step.captions, CAPTIONS), pairs), []
     for part, of_part in zip(sets["real"], chosen["real"], strict=True):
