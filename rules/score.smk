@@ -95,6 +95,7 @@ rule score_oracle:
 rule measure_health:
     """Measure whether a judge reads held-out pairs as well as seen ones."""
     input:
+        **drawn_as_asked(),
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
         files="<dataset>/images",
@@ -103,7 +104,6 @@ rule measure_health:
         swapped="<dataset>/{composition}/swapped.parquet",
         variants="<dataset>/{composition}/variants.parquet",
         judge="<dataset>/{composition}/judges/{judge}",
-        **drawn_as_asked(),
     output:
         health="<dataset>/{composition}/health/{judge}.json",
     log:
