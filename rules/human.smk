@@ -17,6 +17,7 @@ rule sample_tasks:
         prompts="<dataset>/{composition}/prompts.parquet",
         manifests=of_shown_generators("generated/{generator}/manifest.parquet"),
         generated=of_shown_generators("generated/{generator}/images"),
+        # All judges score the same images.
         scores=of_shown_generators(f"scores/{CONFIG.judges[0]}/{{generator}}"),
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
@@ -99,7 +100,7 @@ rule analyze:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=of_project(*CONFIG.human.answers),
         other=of_project(*CONFIG.human.scores.values()),
-        scores=of_shown_generators(f"scores/{CONFIG.judges[0]}/{{generator}}"),
+        scores=[of_shown_generators(f"scores/{judge}/{{generator}}") for judge in CONFIG.judges],
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",

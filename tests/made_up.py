@@ -24,8 +24,8 @@ COLUMNS = (
     "exact_se_residual", "adjective_n", "adjective", "adjective_low", "adjective_high", "adjective_fixed_low",
     "adjective_fixed_high", "adjective_se_pairs", "adjective_se_images", "adjective_se_judges", "adjective_se_residual",
     "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std", "balanced", "balanced_low",
-    "balanced_high", "blind_control", "inverted_softmax", "hubness", "judges", "judge", "judge_hash", "candidates",
-    "class_rule", "distractors", "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
+    "balanced_high", "blind_control", "inverted_softmax", "hubness", "judges", "judge", "judge_seed", "judge_hash",
+    "candidates", "class_rule", "distractors", "seed", "atom_divergence", "compound_divergence", "subgraph_divergence",
 )  # fmt: skip
 # Of pairs and of subgraphs, between train and each split's prompts; all captions have half of it.
 COMPOUND_DIVERGENCES = {"pairs": (0.1, 0.4, 0.7), "subgraphs": (0.2, 0.5, 0.9)}
@@ -103,6 +103,8 @@ def _tables(root: Path, data: Path) -> None:
                     "adjective_low": exact - 0.08, "adjective_high": exact + 0.01, "adjective_chance": 0.25,
                     "adjective_corrected": (exact - 0.28) / 0.75, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
                     "blind_control": 0.02, "inverted_softmax": exact - 0.02, "hubness": 0.1, "judges": 1,
+                    "exact_se_pairs": 0.04, "exact_se_images": 0.01, "exact_se_judges": 0.0, "exact_se_residual": 0.02,
+                    "judge_seed": "0" if judge != "oracle" else None,
                     "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",
                     "distractors": "original", "seed": 0, "atom_divergence": 0.01,
                 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,8 @@ DESIGN_COLUMNS = (
     + "adjective_n, "
     + ENDS.format("adjective")
     + "adjective_chance, adjective_corrected, sampled_mean, sampled_std, balanced, balanced_low, balanced_high, "
-    "blind_control, inverted_softmax, hubness, judges, judge, judge_hash, candidates, class_rule, distractors, seed, "
-    "atom_divergence, compound_divergence, subgraph_divergence"
+    "blind_control, inverted_softmax, hubness, judges, judge, judge_seed, judge_hash, candidates, class_rule, "
+    "distractors, seed, atom_divergence, compound_divergence, subgraph_divergence"
 )
 DIFFERENCE_COLUMNS = "dataset, composition, measure, a, b, split, difference, low, high, fixed_low, fixed_high, p, n"
 
@@ -146,13 +147,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
     names = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv"}
     outputs = {name: results / file for name, file in {**names, "metrics": "metrics.json"}.items()}
-    given = {
-        "results": results,
-        "dataset": "d",
-        "compositions": ["color"],
-        "generators": ["good_one", "bad"],
-        "judges": ["0"],
-    }
+    given = {"results": results, "dataset": "d", "compositions": ["color"], "generators": ["good_one", "bad"]}
+    more = {"judges": ["0"]} | more
     make_table.main(MakeTable(**given, oracle=["bad"], chunks=10, bootstrap=400, **outputs, **more))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
@@ -281,6 +277,35 @@ def test_a_judge_without_training_is_noted(results: Path) -> None:
     run(results)
     text = (results / "table.md").read_text()
     assert "which was taken as it was given (judge.epochs: 0)" in text and "has seen" not in text
+
+
+def test_scores_are_means_over_judges(results: Path) -> None:
+    one = run(results)["table"]
+    for folder in (results / "d/color/scores/0").iterdir():
+        copied = shutil.copytree(folder, results / "d/color/scores/4" / folder.name)
+        for file in copied.glob("*.parquet"):
+            table = pd.read_parquet(file)
+            write_table(table.assign(expected_top1=0.5 * table["expected_top1"]), file, SCORES)
+        write_json(read_json(copied / "summary.json") | {"judge_hash": "4567"}, copied / "summary.json")
+    tables = run(results, judges=["0", "4"])
+    table = tables["table"].assign(judge_seed=tables["table"]["judge_seed"].fillna(-1))
+    rows = table[(table["generator"] == "good_one") & (table["distractors"] == "original")].set_index("judge_seed")
+    unseen = rows[rows["split"] == "test_unseen"]
+    assert unseen.index.tolist() == [-1, 0, 4] and unseen["judges"].tolist() == [2, 1, 1]
+    assert unseen["judge_hash"].isna().tolist() == [True, False, False]
+    own = one[(one["generator"] == "good_one") & (one["split"] == "test_unseen")].iloc[0]
+    assert unseen["exact"].tolist() == pytest.approx([0.75 * own["exact"], own["exact"], 0.5 * own["exact"]], abs=2e-6)
+    # The standard error of the mean of x and x / 2, which widens the interval.
+    assert unseen["exact_se_judges"].iloc[0] == pytest.approx(0.25 * own["exact"], abs=2e-6)
+    assert unseen["exact_high"].iloc[0] - unseen["exact_low"].iloc[0] > 2 * (own["exact_high"] - own["exact_low"])
+    # Only means are compared, and shown to be read.
+    assert len(of_measure(tables["comparisons"], "exact")) == 7
+    text = (results / "table.md").read_text()
+    assert "means over 2 judges" in text and text.count("| good_one") == 5
+    file = results / "d/color/scores/4/bad/test_unseen.parquet"
+    write_table(pd.read_parquet(file).iloc[::-1], file, SCORES)
+    with pytest.raises(UserError, match="bad: judges scored different images of test_unseen; score again"):
+        run(results, judges=["0", "4"])
 
 
 def test_missing_balance_is_noted(results: Path) -> None:

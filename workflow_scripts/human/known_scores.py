@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,21 @@ Scores = dict[tuple[Any, ...], float]
 
 
 def run_scores(tasks: pd.DataFrame, folders: Sequence[Path]) -> dict[str, Scores]:
-    """Return the run's scores of the images in ``tasks``, by name; each generator has a folder of its name."""
+    """Return the run's scores of the images in ``tasks``, by name; means over judges.
+
+    By each judge a generator has a folder of its name.
+    """
     study = tasks[tasks["check"] == "none"]
     shown = {*study["generator_1"], *study["generator_2"].dropna()}
-    scores: dict[str, Scores] = {name: {} for name in RUN_SCORES}
+    by_judge: dict[str, dict[tuple[Any, ...], list[float]]] = {name: {} for name in RUN_SCORES}
     for folder in folders:
         for split in sorted(study["split"].unique()) if folder.name in shown else ():
             path = folder / f"{split}.parquet"
             if path.is_file():
                 for row in read_table(path, SCORES).assign(split=split).to_dict("records"):
                     for name in RUN_SCORES:
-                        scores[name][folder.name, *prompt_key(row)] = row[name]
-    return scores
+                        by_judge[name].setdefault((folder.name, *prompt_key(row)), []).append(row[name])
+    return {name: {image: fmean(values) for image, values in of.items()} for name, of in by_judge.items()}
 
 
 def other_scores(path: Path) -> Scores:

@@ -97,7 +97,9 @@ class Analyze(Step):
 
     tasks: Tasks
     answers: Answers
-    scores: list[Input] = Field(description="each generator's folder of scores; its name is the generator's")
+    scores: list[Input] = Field(
+        description="each generator's folder of scores by each judge; its name is the generator's"
+    )
     other_scores: Annotated[dict[str, str], Key("human.scores")] = Field({}, description="other scores: name and file")
     kinds: Annotated[Kinds, Key("human")] = Kinds()
     screening: Annotated[Screening, Key("human")] = Screening()

@@ -63,7 +63,9 @@ class JudgeConfig(Training):
     """Judges that differ in their seed."""
 
     seeds: list[Annotated[int, Field(ge=0)]] | None = Field(
-        None, min_length=1, description="seeds of the judges, whose scores are averaged; null: one, of `seed`"
+        None,
+        min_length=1,
+        description="seeds of the judges, whose scores are averaged; null: one, with `seed`; each costs a training",
     )
     hard_negatives: int = Field(
         0,

@@ -132,10 +132,10 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     """Return what the page shows of a composition with scores."""
     context = splits_context(layout, step)
     # What is skipped, and how, is equal for all judges.
-    judge = read_json(layout.judge(step.judges[0]) / "manifest.json")
+    judges = [read_json(layout.judge(name) / "manifest.json") for name in step.judges]
     summaries = [read_json(layout.scores(name, step.judges[0]) / "summary.json") for name in step.generators]
     swapped, unseen = read_examples(layout, step.generators, step.judges[0], step.examples, step.seed)
-    lines = skipped_scores(layout, step.generators, summaries, judge)
+    lines = skipped_scores(layout, step.generators, summaries, judges[0])
     splits, divergence = context["sections"]
     figures = [*SCORE_FIGURES, *(["by_judge"] if len(step.judges) > 1 else []), "loss"]
     return context | {
@@ -145,7 +145,7 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
         "swapped": [swapped[n : n + PER_PAGE] for n in range(0, len(swapped), PER_PAGE)],
         "unseen": unseen,
         "skipped": context["skipped"] + [line for line in lines if line.count],
-        "judge_hash": judge["judge_hash"],
+        "judge_hashes": [manifest["judge_hash"] for manifest in judges],
     }
 
 

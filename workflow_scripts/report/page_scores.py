@@ -21,6 +21,7 @@ from workflow_scripts.plot.labels import (
     percent,
 )  # fmt: skip
 from workflow_scripts.plot.page import show_figures
+from workflow_scripts.report.table import MEASURES, SOURCES
 from workflow_scripts.score.fid import Fids, distance, fid_note, read_fids
 
 # The scores of a generator: title, split, column.
@@ -34,6 +35,13 @@ SCORE_COLUMNS = (
 ADJECTIVE_COLUMNS = tuple((title, split, "adjective") for title, split, column in SCORE_COLUMNS if column == "exact")
 # Columns of table.csv that the whole table does not repeat in each row if they are constant.
 CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
+# What the sources of error are, and what reduces them.
+ERROR_SOURCES = {
+    "pairs": "held-out pairs: hold out more (split.heldout.fraction)",
+    "images": "images: make more",
+    "judges": "judges: train more (judge.seeds)",
+    "residual": "single captions: ask for more (split.per_image)",
+}
 # Columns that contain fractions, by how their names begin.
 FRACTIONS = ("exact", "adjective_", "sampled", "balanced", "blind", "inverted", "hubness", "difference", "low", "high")
 Line = dict[str, Any]
@@ -146,9 +154,38 @@ def gap_lines(comparisons: pd.DataFrame) -> list[Line]:
     return lines
 
 
+def component_lines(rows: pd.DataFrame) -> list[Line]:
+    """Return a line a score: the standard error of each measure from each source, in points; a dash if unknown."""
+    columns = [(measure, source) for measure in MEASURES for source in SOURCES]
+    return [
+        {
+            "name": row["generator"],
+            "split": SPLIT_NAMES[row["split"]],
+            "sizes": [f"{row[name]:,}" for name in ("pairs", "images", "judges")],
+            "cells": [
+                "–" if source == "judges" and row["judges"] < 2 else percent(row[f"{measure}_se_{source}"])
+                for measure, source in columns
+            ],
+        }
+        for row in rows.to_dict("records")
+    ]
+
+
+def component_advice(rows: pd.DataFrame) -> str:
+    """Return what contributes most to the error of the scores, and what to add; empty without scores."""
+    variances = {source: float((rows[f"exact_se_{source}"] ** 2).sum()) for source in SOURCES}
+    total = sum(variances.values())
+    if not total:
+        return ""
+    largest = max(variances, key=variances.__getitem__)
+    share = round(100 * variances[largest] / total)
+    line = f"Over these scores, {share} % of the variance of R-precision is from {ERROR_SOURCES[largest]}."
+    return line if rows["judges"].max() > 1 else f"{line} One judge cannot show what judges add; list judge.seeds."
+
+
 def read_rows(file: Any, layout: Layout) -> pd.DataFrame:
     """Return the rows of table.csv or comparisons.csv of one composition."""
-    table = pd.read_csv(file)
+    table = pd.read_csv(file, dtype={"judge_seed": "Int64"})
     return table[(table["dataset"] == layout.dataset) & (table["composition"] == layout.composition)]
 
 
@@ -172,9 +209,12 @@ def scores_context(
         "fid_lines": fid_lines(fids),
         "fid_note": fid_note(fids),
         "blind": percent_range(trained["blind_control"].tolist()),
+        "over": "images, pairs and judges" if trained["judges"].max() > 1 else "images and pairs, for one judge",
         "balance": balance_line(summaries),
         "protocol": protocol_line(summaries[0]),
         "candidates": int(trained["candidates"].iloc[0]) if len(trained) else None,
+        "components": component_lines(trained[trained["n"] > 0]),
+        "component_advice": component_advice(trained),
         "table": full_table(table),
         "gaps": gap_lines(of_measure(comparisons, "exact")),
         "adjective_gaps": gap_lines(of_measure(comparisons, "adjective")),

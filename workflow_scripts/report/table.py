@@ -4,7 +4,7 @@
 ``adjective_corrected`` the same after correction for chance. Their intervals (``_low``, ``_high``) cover images, pairs
 and judges; those of ``_fixed_low`` and ``_fixed_high`` only images, for these pairs and judges. ``_se_pairs`` and so on
 are standard errors: what each source alone adds to a score's error. With several judges, the first rows are of their
-mean, without ``judge_hash``, and those of each judge follow.
+mean, without ``judge_seed`` and ``judge_hash``, and those of each judge follow.
 
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
 swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
@@ -51,8 +51,8 @@ BY_OTHERS = ("blind_control", "inverted_softmax", "hubness")
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", *_columns("exact"),
     "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std",
-    "balanced", "balanced_low", "balanced_high", *BY_OTHERS, "judges", "judge", "judge_hash", "candidates",
-    "class_rule", "distractors", "seed", *divergences.COLUMNS,
+    "balanced", "balanced_low", "balanced_high", *BY_OTHERS, "judges", "judge", "judge_seed", "judge_hash",
+    "candidates", "class_rule", "distractors", "seed", *divergences.COLUMNS,
 ]  # fmt: skip
 # The columns that identify an entry.
 ENTRY = ["image_id", "caption_id", "draw"]
@@ -70,6 +70,7 @@ class Scored:
     summary: Mapping[str, Any]
     entries: pd.DataFrame
     by_judge: tuple[pd.DataFrame, ...]
+    judge_seed: str | None = None  # None: several judges, or the oracle
     part: bool = False  # whether it is one judge's score, beside the mean of several
 
     @property
@@ -135,7 +136,10 @@ def load_all_scores(
     swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
     scores: list[Scored] = []
     for generator in generators:
-        by_judge = [load_scores(layout.scores(generator, judge), swapped) for judge in judges]
+        by_judge = [
+            [replace(score, judge_seed=judge) for score in load_scores(layout.scores(generator, judge), swapped)]
+            for judge in judges
+        ]
         own = by_judge[0]
         if len(judges) > 1:
             own = [averaged(group) for group in zip(*by_judge, strict=True)]
@@ -234,7 +238,9 @@ def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: in
         **balanced_columns(scored, resamples),
         **{name: about.get(name) for name in BY_OTHERS},
         "judges": len(scored.by_judge),
-        **{name: summary[name] for name in ("judge", "judge_hash", "candidates", "class_rule")},
+        "judge": summary["judge"],
+        "judge_seed": scored.judge_seed,
+        **{name: summary[name] for name in ("judge_hash", "candidates", "class_rule")},
         "distractors": about["distractors"],
         "seed": summary["seed"],
         **divergences.beside_score(measured, scored.split, about["prompts"]),

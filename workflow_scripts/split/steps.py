@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workflow_scripts.core.step import HalvesSeed, Input, Key, Output, Seed, SplitSeed, Step
+from workflow_scripts.core.step import HalvesSeed, Input, Key, Output, SplitSeed, Step
 from workflow_scripts.split.config import Divergence, Draw, Draws, PerImage, PromptRule, TestSeen, TrainOn, Violations
 from workflow_scripts.text.lexicon import COMPOUNDS
 
@@ -213,7 +213,7 @@ class DrawSplits(CompositionStep):
     prompts: Input = Field(description="prompts.parquet")
     dominant: int = Field(description="number of dominant swapped pairs")
     ratio: Annotated[float, Key("score.balance.ratio")] = Field(description="reduced to this multiple of the next")
-    seed: Seed
+    seed: SplitSeed
     adjectives: Output = Field(description="SVG: adjectives in each split")
     nouns: Output = Field(description="SVG: nouns in each split")
     swapped_pairs: Output = Field(description="SVG: swapped pairs, before and after balancing")
