@@ -287,6 +287,7 @@ def test_scores_are_means_over_judges(results: Path) -> None:
             table = pd.read_parquet(file)
             write_table(table.assign(expected_top1=0.5 * table["expected_top1"]), file, SCORES)
         write_json(read_json(copied / "summary.json") | {"judge_hash": "4567"}, copied / "summary.json")
+    shutil.copy(results / "d/color/health/0.json", results / "d/color/health/4.json")
     tables = run(results, judges=["0", "4"])
     table = tables["table"].assign(judge_seed=tables["table"]["judge_seed"].fillna(-1))
     rows = table[(table["generator"] == "good_one") & (table["distractors"] == "original")].set_index("judge_seed")
@@ -295,6 +296,7 @@ def test_scores_are_means_over_judges(results: Path) -> None:
     assert unseen["judge_hash"].isna().tolist() == [True, False, False]
     own = one[(one["generator"] == "good_one") & (one["split"] == "test_unseen")].iloc[0]
     assert unseen["exact"].tolist() == pytest.approx([0.75 * own["exact"], own["exact"], 0.5 * own["exact"]], abs=2e-6)
+    assert unseen["exact_se_judges"].isna().tolist() == [False, True, True]
     # The standard error of the mean of x and x / 2, which widens the interval.
     assert unseen["exact_se_judges"].iloc[0] == pytest.approx(0.25 * own["exact"], abs=2e-6)
     assert unseen["exact_high"].iloc[0] - unseen["exact_low"].iloc[0] > 2 * (own["exact_high"] - own["exact_low"])

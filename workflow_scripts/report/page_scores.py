@@ -162,10 +162,7 @@ def component_lines(rows: pd.DataFrame) -> list[Line]:
             "name": row["generator"],
             "split": SPLIT_NAMES[row["split"]],
             "sizes": [f"{row[name]:,}" for name in ("pairs", "images", "judges")],
-            "cells": [
-                "–" if source == "judges" and row["judges"] < 2 else percent(row[f"{measure}_se_{source}"])
-                for measure, source in columns
-            ],
+            "cells": [percent(row[f"{measure}_se_{source}"]) for measure, source in columns],
         }
         for row in rows.to_dict("records")
     ]

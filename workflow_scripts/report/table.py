@@ -3,8 +3,8 @@
 ``exact`` is R-precision, ``adjective`` adjective accuracy over the ``adjective_n`` entries whose prompt has variants,
 ``adjective_corrected`` the same after correction for chance. Their intervals (``_low``, ``_high``) cover images, pairs
 and judges; those of ``_fixed_low`` and ``_fixed_high`` only images, for these pairs and judges. ``_se_pairs`` and so on
-are standard errors: what each source alone adds to a score's error. With several judges, the first rows are of their
-mean, without ``judge_seed`` and ``judge_hash``, and those of each judge follow.
+are standard errors: what each source alone adds to a score's error; ``_se_judges`` needs several judges. With several
+judges, the first rows are of their mean, without ``judge_seed`` and ``judge_hash``, and those of each judge follow.
 
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
 swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
@@ -194,6 +194,7 @@ def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, floa
         f"{name}_fixed_low": fixed.low,
         f"{name}_fixed_high": fixed.high,
         **{f"{name}_se_{source}": getattr(parts, source) ** 0.5 for source in SOURCES},
+        **({f"{name}_se_judges": None} if judges is None else {}),
     }
 
 
