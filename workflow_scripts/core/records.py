@@ -1,7 +1,7 @@
 """Read the rows of a user's file: CSV, TSV, JSON, JSON lines or Parquet, every value as text.
 
-Numbers written as text stay as they are (``007``). A row that cannot be read is named; what is said of it is written to
-artifacts.
+Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalised, so that
+those that look alike are equal. A row that cannot be read is named; what is said of it is written to artifacts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import json
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ from workflow_scripts.core.errors import UserError
 
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
+CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 Row = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 
 
@@ -74,18 +77,25 @@ def read_records(
     return pd.DataFrame(cells, dtype=object), bad
 
 
+def tidy_id(value: str) -> str:
+    """Return an id without white space around it, in Unicode's composed form, which macOS decomposes in file names."""
+    return unicodedata.normalize("NFC", value).strip()
+
+
 def _as_text(name: str, value: Any) -> str | None:
     """Return a cell as text, None for no value, whole numbers without a fraction.
 
     Raises:
-        ValueError: the cell is nested, too long, or a number that may have lost digits.
+        ValueError: the cell is nested, too long, no text, or a number that may have lost digits.
     """
     if isinstance(value, str):
         if len(value) > limits.CELL:
             raise ValueError(limits.over("CELL", f"{name} has {len(value):,} characters"))
         if _SURROGATE.search(value):
             raise ValueError(f"{name} holds half a character")
-        return value
+        if control := CONTROL.search(value):
+            raise ValueError(f"{name} contains the control character U+{ord(control[0]):04X}")
+        return tidy_id(value) if name.endswith("_id") else value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):

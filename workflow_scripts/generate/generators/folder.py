@@ -34,7 +34,7 @@ from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
 from workflow_scripts.core.progress import track
-from workflow_scripts.core.records import read_records
+from workflow_scripts.core.records import read_records, tidy_id
 from workflow_scripts.core.section import Section
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
@@ -270,9 +270,9 @@ def files_of_folder(folder: Path, home: str) -> Found:
 def _key(split: str | None, name: str) -> Key | None:
     """Return which prompt a file's name, without its ending, stands for; None if it is not understood."""
     if match := _NAME.fullmatch(name):
-        return split, match["image"], int(match["caption"]), int(match["draw"] or 0)
+        return split, tidy_id(match["image"]), int(match["caption"]), int(match["draw"] or 0)
     if match := _SAMPLED.fullmatch(name):
-        return split, match["image"], int(match["caption"]), int(match["draw"] or match["spaced"] or 0)
+        return split, tidy_id(match["image"]), int(match["caption"]), int(match["draw"] or match["spaced"] or 0)
     return None
 
 
