@@ -179,6 +179,7 @@ def test_captions_without_images(tmp_path: Path) -> None:
     place = run(tmp_path, "image_id,caption\na,a red bird\n")
     assert read_table(place / "images.parquet", tables.IMAGES)["path"].isna().all()
     assert list((place / "images").iterdir()) == []
+    assert read_json(place / "dataset.json")["images_without_file"]["count"] == 0
 
 
 def test_a_failure_keeps_the_previous_artifacts(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
@@ -16,6 +17,7 @@ from workflow_scripts.core.checks import count_images
 from workflow_scripts.core.cli import UNDER_RUN
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.records import BEGINNING, read_records
 from workflow_scripts.workflow import hooks
 from workflow_scripts.workflow.check import check_config, report
 from workflow_scripts.workflow.config import load_config
@@ -45,6 +47,34 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"cache": "README.md"}, ["cache: README.md: not writable (not a directory)"]),
 ]  # fmt: skip
 SMALL_JUDGE = {"judge": {"model": "sketch"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("t.csv", "image_id;caption\na;red\n", "the separator seems to be ';'"),
+        ("t.csv", "id,caption\na,red\n", "no column 'image_id'; its columns: 'id', 'caption'"),
+        ("t.csv", "", "empty file"),
+        ("t.csv", "image_id,caption\n", "no captions: it has no rows"),
+        ("t.json", '{"image_id": "a"}', "expected a list of objects"),
+        ("t.jsonl", '{"image_id": "a"}\n', "no column 'caption'"),
+        ("t.parquet", "PAR1", "not a readable Parquet file"),
+        ("t.csv", "image_id,caption\na\nb,red\n", "1 of the first 100 rows will be skipped, the first: line 2: 1 val"),
+    ],
+)
+def test_the_table_of_captions_is_read_a_little(tmp_path: Path, name: str, content: str, part: str) -> None:
+    (tmp_path / name).write_text(content)
+    data = {"dataset": {"source": "table", "table": {"file": str(tmp_path / name)}}}
+    findings = check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **data}))
+    assert [part in line for line in findings.errors + findings.warnings] == [True], findings
+
+
+def test_a_large_table_is_checked_by_its_first_rows(tmp_path: Path) -> None:
+    rows = ("image_id,caption\n" + "a,red\n" * 50) + "x" * BEGINNING + "\n" + "\xff\n"
+    (tmp_path / "t.csv").write_bytes(rows.encode("latin-1"))
+    pd.DataFrame({"image_id": "a", "caption": ["red"] * 500}).to_parquet(tmp_path / "t.parquet", row_group_size=7)
+    for name in ("t.csv", "t.parquet"):
+        assert len(read_records(tmp_path / name, ["image_id"], most=50)[0]) == 50
 
 
 @pytest.mark.parametrize(("values", "parts"), FAULTS)

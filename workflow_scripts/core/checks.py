@@ -1,7 +1,7 @@
 """Collect what is wrong with a config before anything is computed, and what its run will do.
 
-A stage contributes ``<stage>/check.py`` with ``check(config, findings)``, which reads files' names and sizes, not their
-content, because every run begins with it.
+A stage contributes ``<stage>/check.py`` with ``check(config, findings)``, which reads files' names, sizes and first
+rows, not all their content, because every run begins with it.
 """
 
 from __future__ import annotations

@@ -120,8 +120,10 @@ def check_images(
     for axis, name in enumerate(("width", "height")):
         images[name] = images["image_id"].map({i: size[axis] for i, size in sizes.items()}).astype("Int64")
     images, outside = check_boxes(images)
+    # Of captions alone, no file is missing.
+    without = missing + list(images["image_id"][~given]) if given.any() else []
     report = {
-        "images_without_file": named(missing + list(images["image_id"][~given])),
+        "images_without_file": named(without),
         "images_broken": named(broken),
         "images_without_captions": named(sorted(silent["image_id"])),
         "boxes_outside_image": named(outside),

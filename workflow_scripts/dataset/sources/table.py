@@ -24,9 +24,11 @@ from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES
 from workflow_scripts.core.progress import track
-from workflow_scripts.core.records import read_records, tidy_id
+from workflow_scripts.core.records import BEGINNING, read_records, tidy_id
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.source import Loaded, named, spread
+
+PREVIEWED = 100  # rows
 
 
 class Settings(Section):
@@ -73,14 +75,26 @@ def with_images(
     return Loaded(captions, images, summary=summary)
 
 
-def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
+def preview(settings: Settings) -> str | None:
+    """Read the first rows; return what is wrong with some of them, and raise UserError if none can be read."""
+    path = Path(settings.file)
+    if path.suffix.lower() == ".json" and path.stat().st_size > BEGINNING:
+        return None  # would take too long
+    bad = read_captions(path, PREVIEWED)[2]["rows_unreadable"]
+    if not bad["count"]:
+        return None
+    count = f"{bad['count']} of the first {PREVIEWED} rows"
+    return f"{path}: {count} will be skipped, the first: {bad['names'][0]}"
+
+
+def read_captions(file: Path, most: int | None = None) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
     """Read a table of captions; a row without a caption keeps its number, with an empty text.
 
     Returns:
         Columns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
         skipped.
     """
-    rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"])
+    rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"], most=most)
     keep = rows["image_id"].fillna("") != ""
     reasons = rows["where"][~keep] + ": no image_id"
     if "caption_id" in rows:
