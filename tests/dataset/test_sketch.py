@@ -19,7 +19,7 @@ from PIL import Image
 
 from tests.conftest import ROOT
 from workflow_scripts.core import seeds
-from workflow_scripts.dataset.sketch.captions import MOST_FACTS, NOUNS, SYNONYMS, Caption, write_caption
+from workflow_scripts.dataset.sketch.captions import FACTS, NOUNS, SYNONYMS, Caption, write_caption
 from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import (
     ATTRIBUTES,
@@ -144,7 +144,7 @@ def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
     caption = write_caption(scene, dice)
     forms = {kind: lexicon(kind).forms for kind in KINDS}
     assert caption.text == " ".join(caption.text.lower().split())
-    assert len(caption.facts) <= MOST_FACTS
+    assert len(caption.facts) <= max(FACTS[0])
     for fact in caption.facts:
         assert scene[f"{fact.part}:{fact.kind}"] == fact.value
         assert forms[fact.kind][caption.text[fact.start : fact.end]] == fact.value

@@ -24,8 +24,8 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, read_table, write_json
 from workflow_scripts.core.tables import PROMPTS, TESTS
 from workflow_scripts.split.steps import EstimateWidths
+from workflow_scripts.stats.interval import LEVEL
 
-LEVEL = 0.95
 # σ: between pairs, of a generator that composes minus one that repeats, measured on drawn birds.
 PAIR_SD = 0.15
 # ρ: between the scores of one image's prompts, measured likewise.

@@ -44,7 +44,6 @@ SALIENCE = {
 # How many facts a caption states, with cumulative fractions, and how many parts are drawn for them.
 FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
 MOST_PARTS = 7
-MOST_FACTS = max(FACTS[0])
 BIRDS = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
 HAVING = ("it has", "the bird has", "it also has")
 BARE = (
