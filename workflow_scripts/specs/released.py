@@ -17,6 +17,7 @@ from pydantic_settings import CliPositionalArg
 
 from workflow_scripts.clip.model import assemble, construct
 from workflow_scripts.clip.pixels import PREPROCESS
+from workflow_scripts.clip.published import SETTINGS
 from workflow_scripts.clip.weights import read_weights
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
@@ -37,7 +38,6 @@ SHAPES = (  # the tensors whose shapes give the config
     FIRST, "token_embedding.weight", "ln_final.weight", "text_projection", "visual.conv1.weight",
     "visual.positional_embedding", "visual.proj",
 )  # fmt: skip
-SETTINGS = ("input_resolution", "context_length", "vocab_size")  # in OpenAI's files, but no weights
 HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
 
 
