@@ -69,13 +69,19 @@ def step(name, *code, **given):
         own = {key: value for key, value in values(wildcards).items() if key not in paths}
         reads = {**dict(input.items()), "also_reads": list(input)}
         writes = {**dict(output.items()), "also_writes": list(output)}
-        return command(name, CONFIG, reads, writes, own)
+        return command(name, config_of(wildcards), reads, writes, own)
 
     return {
         "code": code_hash(f"workflow_scripts.{name}", *code),
-        "settings": lambda wildcards: settings(name, CONFIG, values(wildcards)),
+        "settings": lambda wildcards: settings(name, config_of(wildcards), values(wildcards)),
         "step": words,
     }
+
+
+def config_of(wildcards):
+    """Return the config of a job: {composition} in the path of the judge's weights is replaced."""
+    composition = dict(wildcards.items()).get("composition")
+    return CONFIG.model_copy(update={"judge": CONFIG.judge.of(composition)}) if composition else CONFIG
 
 
 def results_folder(wildcards):

@@ -9,7 +9,7 @@ rule train_judge:
         images="<dataset>/images.parquet",
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
-        files=judge_files(),
+        files=judge_files,
         # Only for the order: training waits for the audit, and until it is printed what the splits can measure.
         accepted=ancient("<dataset>/{composition}/accepted.json"),
         widths=ancient("<dataset>/{composition}/widths.json"),
@@ -30,6 +30,6 @@ rule train_judge:
     params:
         **step("judge.train_judge"),
         launch=launch(CONFIG.judge),
-        contents=contents(*CONFIG.judge.files()),
+        contents=judge_contents,
     shell:
         "{params.launch} {params.step} --log {log:q}"

@@ -3,9 +3,14 @@
 from workflow_scripts.judge.launch import launch_command
 
 
-def judge_files():
+def judge_files(wildcards):
     """The files, outside installed packages, that decide the judge's initial weights."""
-    return of_project(*CONFIG.judge.files())
+    return of_project(*config_of(wildcards).judge.files())
+
+
+def judge_contents(wildcards):
+    """A fingerprint of these files."""
+    return contents_of(*config_of(wildcards).judge.files())
 
 
 def training_resources(judge):

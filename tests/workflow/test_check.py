@@ -13,7 +13,7 @@ import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
 
-from workflow_scripts.core.checks import count_images
+from workflow_scripts.core.checks import DRIVE, count_images
 from workflow_scripts.core.cli import UNDER_RUN
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
@@ -35,6 +35,11 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"dataset": {"source": "table", "table": {"file": "README.dm"}}}, ["dataset.table.file", "mean README.md?"]),
     ({"dataset": {"source": "cub", "cub": {"root": "nowhere"}}}, ["dataset.cub.images", "correct root"]),
     ({"split": {"published": {"split": "s_{composition}.pkl"}}}, ["split.published.split: s_color.pkl"]),
+    ({"split": {"published": {"split": "no/split.pkl"}}, "compositions": ["color"]}, ["no/split.pkl", f"{DRIVE}/1jO"]),
+    (
+        {"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt"}},
+        ["judge.pretrained: no/C_CUB_shape.pt: no such file; download it from", f"{DRIVE}/1A2", "to this path"],
+    ),
     ({"human": {"generators": ["nobody"]}}, ["human.generators", "nobody"]),
     ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
     ({"compun": {"captions": {"file": "no.json"}}}, ["compun.captions.file: no.json"]),
@@ -83,6 +88,12 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
     lines = [line for line in findings.errors if all(part in line for part in parts)]
     assert lines and "\n" not in lines[0], findings.errors
     assert not (tmp_path / "results").exists()
+
+
+def test_a_judge_of_each_composition_is_checked_once(tmp_path: Path) -> None:
+    for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
+        config = {"results": str(tmp_path / "results"), "judge": {"model": "sketch", "pretrained": name}}
+        assert len(check_config(load_config(config)).errors) == count
 
 
 def test_addresses_on_object_storage_are_not_checked(tmp_path: Path) -> None:

@@ -196,6 +196,7 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
 def test_dvc_joins_what_the_presets_make() -> None:
     stages = yaml.safe_load(dvc_text(PUBLISHED))["stages"]
     assert list(stages) == ["runs"]
-    assert {"results/presets/paper/table.csv", "results/presets/paper_flowers/table.csv"} <= set(stages["runs"]["deps"])
+    tables = {f"results/presets/published_{name}/table.csv" for name in ("birds", "flowers")}
+    assert tables <= set(stages["runs"]["deps"])
     assert "results/presets/published/table.csv" in stages["runs"]["outs"]
     assert {"presets/published/config.yaml": ["runs"]} in stages["runs"]["params"]

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 # Names that may be a folder in results/ and a wildcard of a rule.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 NAME_RULE = "letters, digits, - and _, the first a letter or digit"
+# In a path of the config: replaced by the name of the composition.
+COMPOSITION_FIELD = "{composition}"
 # The type of an error (``PydanticCustomError``) at a value that must not be shown, because it may be an API key.
 SECRET = "secret"
 

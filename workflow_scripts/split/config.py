@@ -7,9 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
-from workflow_scripts.core.section import Section
-
-COMPOSITION_FIELD = "{composition}"  # in the path of a published file
+from workflow_scripts.core.section import COMPOSITION_FIELD, Section
 
 TestSeen = Annotated[
     Literal["auto"] | PositiveInt,

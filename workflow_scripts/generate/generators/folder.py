@@ -36,11 +36,10 @@ from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.records import read_records, tidy_id
-from workflow_scripts.core.section import Section
+from workflow_scripts.core.section import COMPOSITION_FIELD, Section
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import KEYS, Context, Generated
-from workflow_scripts.split.config import COMPOSITION_FIELD
 
 SPLITS = TESTS
 TABLES = ()
