@@ -11,6 +11,7 @@ rule make_table:
     input:
         scores=all_scores,
         swapped=expand("<dataset>/{composition}/swapped.parquet", composition=CONFIG.compositions),
+        heldout=of_compositions("heldout.json"),
         divergence=divergence_tables,
         fid=all_fids(),
     output:
