@@ -52,6 +52,7 @@ def test_compounds_plurals_and_people() -> None:
         ("a red slide", "red", "slide", "slide"),
         ("a red t-shirt", "red", "t-shirt", "t-shirt"),
         ("a red bench", "red", "bench", "bench"),
+        ("red shorts", "red", "shorts", "shorts"),
         ("a black man", "black", "man", "man"),
         ("a black photo", "black", "photo", "photo"),
     ]
@@ -60,6 +61,7 @@ def test_compounds_plurals_and_people() -> None:
     drafted = {
         "water slide": ["water slides"],
         "bench": ["benches"],
+        "shorts": [],
         "slide": ["slides"],
         "t-shirt": ["t-shirts"],
     }

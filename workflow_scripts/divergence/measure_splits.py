@@ -169,7 +169,7 @@ def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str])
     nouns = load_lexicon(step.nouns) if step.nouns else None
     adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
     extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
-    log.info("%d distinct texts; new ones are parsed by %d processes", len(distinct), step.processes)
+    log.info("%d distinct texts; new ones are parsed (processes: %d)", len(distinct), step.processes)
     with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
         forest = read_forest(extractor, cache, distinct.tolist(), step.processes)
     subgraphs = find_subgraphs(forest, settings.nodes, settings.branching)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -113,8 +114,11 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
         if (word := same.get(noun, noun)) in drafted:
             owner.setdefault(form, word)
     for noun in drafted:
-        # A form in -s is a plural already.
-        if not any(form != noun and form.endswith("s") for form, word in owner.items() if word == noun):
+        # A form in -s is a plural already; so is `shorts`, unlike `bus`, `glass` and `iris`.
+        is_plural = re.search("[^aisu]s$", noun)
+        if not is_plural and not any(
+            form != noun and form.endswith("s") for form, word in owner.items() if word == noun
+        ):
             owner.setdefault(plural(noun), noun)
     forms: dict[str, list[str]] = defaultdict(list)
     for form, noun in sorted(owner.items()):
