@@ -3,8 +3,6 @@
 An image tower is a sequence of stages; the frontier lies before the first stage that trains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce

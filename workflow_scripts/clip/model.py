@@ -6,8 +6,6 @@ images and captions. A judge's folder holds ``weights.safetensors``, ``model.jso
 transformers, its files in ``tokenizer/``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

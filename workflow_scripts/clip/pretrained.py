@@ -1,7 +1,5 @@
 """Load the weights that a judge starts from: of open_clip and OpenAI, and towers of other models."""
 
-from __future__ import annotations
-
 import pickle
 import textwrap
 from collections.abc import Mapping

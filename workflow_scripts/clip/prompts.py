@@ -9,8 +9,6 @@ Supervision", ICML 2021), the descriptions those of Menon and Vondrick, "Visual 
 Large Language Models" (ICLR 2023).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights files in three forms, and tables that rename their tensors."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import warnings

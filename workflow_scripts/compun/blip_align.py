@@ -1,7 +1,5 @@
 """BLIP and ALIGN of transformers as judges of their contrastive features, of unit length."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

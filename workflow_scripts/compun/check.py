@@ -1,7 +1,5 @@
 """Check the compounds, their texts and the models that are asked."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

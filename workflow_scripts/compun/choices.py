@@ -1,7 +1,5 @@
 """Which of a compound's three images a model chose (``tables.CHOICES``)."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 

@@ -7,8 +7,6 @@ they are not the constituents; ``path``, ``path_n1`` and ``path_n2``, the images
 images; and ``check``, in which ``split_closed`` marks the constituents that it proposes. Other columns are errors.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Read compound nouns and three images of each: of the compound, and of each of its two nouns."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Rank a compound's image among all images, not only its two distractors (the paper's 12 %)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

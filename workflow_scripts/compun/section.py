@@ -1,7 +1,5 @@
 """The section of compound nouns on pages: which image each model chose, by prompt, next to the paper's results."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Check that the files of the data set exist, begin as they should, and say how much there is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

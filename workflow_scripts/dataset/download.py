@@ -5,8 +5,6 @@ server sent, so that a part of another version is never continued. If Google Dri
 its form is sent; any other page instead of a file is an error.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

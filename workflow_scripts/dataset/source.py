@@ -8,8 +8,6 @@ files can be fetched before a run. ``preview(settings) -> str | None`` reads the
 run: it returns a warning, or raises UserError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw how far the test splits of one data set and composition are from train."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 from typing import Any

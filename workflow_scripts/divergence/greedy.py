@@ -11,8 +11,6 @@ sample changes only the gains of samples that share an item with it. So all scor
 pool, however many items it has.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

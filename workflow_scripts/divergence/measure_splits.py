@@ -1,7 +1,5 @@
 """Measure how far each test split is from train (DBCA; Keysers et al. 2020)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product

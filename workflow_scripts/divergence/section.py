@@ -1,7 +1,5 @@
 """What the page shows of divergence: how far the test splits of one composition are from train."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Check that the generators can make images: folders, models, tables of the data set."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any

@@ -12,8 +12,6 @@ are the prompt. Generator kind ``folder`` reads the images that they write. All 
 a text encoder trained with one numbering cannot read another. Images are links.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import re

@@ -8,8 +8,6 @@ compositions)``, which raises UserError if they cannot serve several composition
 ``prefetch(settings) -> Path``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path

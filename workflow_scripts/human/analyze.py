@@ -1,7 +1,5 @@
 """Summarize the answers, the agreement of the workers, and the correlation of the scores with the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

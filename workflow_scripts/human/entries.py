@@ -1,7 +1,5 @@
 """The scored images that people can be asked about, each with the caption that it is compared with."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The figure of what people answered."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

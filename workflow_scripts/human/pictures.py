@@ -1,7 +1,5 @@
 """The pictures that people see: in one format regardless of their source, and those of tasks with a known answer."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sample tasks for people from a scored run."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

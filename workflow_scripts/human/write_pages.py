@@ -1,7 +1,5 @@
 """Write the tasks as web pages: one self-contained HTML file for each batch, and an index."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Write the tasks for a crowd-work site: a batch CSV and a layout for each kind."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

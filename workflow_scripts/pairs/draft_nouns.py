@@ -1,7 +1,5 @@
 """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Find the adjective-noun pairs of all captions."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Iterator

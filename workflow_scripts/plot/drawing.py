@@ -1,7 +1,5 @@
 """What all figures share: style, named rows, and how they are saved."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Examples for the page and for print: captions with their pairs marked, and the pictures made from them."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

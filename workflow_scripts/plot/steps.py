@@ -1,7 +1,5 @@
 """What the declarations of several stages' steps share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Describe drawn birds at length: descriptions for training, and growing ones with wrong details for testing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

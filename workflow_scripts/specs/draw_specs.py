@@ -1,7 +1,5 @@
 """Draw what training with long captions changed: each judge's measures for each seed, and their differences."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)"""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Write specs.html: what training with long captions changed, in one self-contained file."""
 
-from __future__ import annotations
-
 import json
 
 from workflow_scripts.core import cli

@@ -4,8 +4,6 @@ Their tensors have the names of OpenAI's CLIP, which are open_clip's too, except
 of which the model uses the first 20 of one and the rest of the other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SPECS scores of pairs of an image and a text."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections import Counter

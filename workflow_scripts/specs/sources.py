@@ -10,8 +10,6 @@ A source is a file, or a folder of files of one kind, which are read in the orde
 Paths are relative to the folder of images. Memory does not grow with the number of entries.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -3,8 +3,6 @@
 Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Mapping
 from copy import deepcopy

@@ -3,8 +3,6 @@
 On several GPUs: torchrun --nproc-per-node=N -m -- workflow_scripts.specs.train_specs ... (docs/cluster.md)
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The training of SPECS: what a step draws from the captions, how texts are encoded, one step after another."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_left

@@ -4,8 +4,6 @@ Source of the example captions: Kumar et al., "Do Vision-Language Models Underst
 appendix A.2.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Lexicons: surface forms and their canonical words. Data that users edit (``lexicons/``)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

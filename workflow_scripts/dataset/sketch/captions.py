@@ -5,8 +5,6 @@ relative, coordinated, stacked, shared by two parts, with synonyms, mostly witho
 of the scene.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate

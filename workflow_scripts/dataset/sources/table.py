@@ -6,8 +6,6 @@ from 0) and ``path``. Of equal rows, the first is kept. An image's file is ``pat
 jpg, jpeg, png or webp, below the folder of images. Without a folder, the captions can still be split.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path
