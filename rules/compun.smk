@@ -132,7 +132,7 @@ rule classify:
         mem_mb=growing(8000),
         runtime=growing(120),
         torch=torch_slots(),
-        gpu=compun_gpus(),
+        gpu=gpu_of(CONFIG.compun.device),
     params:
         **step("compun.classify", models=asked_models),
         contents=contents(*(path for model in CONFIG.compun.models for path in model.places())),
@@ -231,7 +231,7 @@ rule draw_compun:
     input:
         analysis=f"{compun_folder()}/analysis",
     output:
-        **compun_figures(),
+        **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},
         text="<results>/compun.md",
     log:
         "<logs>/compun/draw_compun.log",
@@ -251,12 +251,7 @@ rule make_compun_page:
         compun_page_reads(),
         templates=page_templates("compun"),
     output:
-        page=report(
-            "<results>/compun.html",
-            caption="../workflow_scripts/report/captions/compun.rst",
-            category="Compound nouns",
-            labels={"table": "the page to read"},
-        ),
+        page=of_section("compun", "compun.html", table="the page to read"),
     log:
         "<logs>/compun/make_compun_page.log",
     benchmark:
@@ -264,6 +259,6 @@ rule make_compun_page:
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.make_compun_page", settings=compun_settings),
+        **step("compun.make_compun_page", settings=shown_settings("compun")),
     shell:
         "python -m {params.step} --log {log:q}"

@@ -81,9 +81,7 @@ rule stretch:
     resources:
         mem_mb=growing(4000),
     params:
-        **step(
-            "specs.stretch", judge=stretched_model, pretrained=stretched_weights(), preprocess=stretched_preprocess()
-        ),
+        **step("specs.stretch", judge=stretched_model, **stretched_settings()),
         contents=contents(*CONFIG.specs.base.files()),
     shell:
         "python -m {params.step} --log {log:q}"
@@ -162,7 +160,7 @@ rule intrinsic:
         mem_mb=growing(8000),
         runtime=growing(120),
         torch=torch_slots(),
-        gpu=specs_gpu(),
+        gpu=gpu_of(CONFIG.specs.base.device),
     params:
         **step("specs.intrinsic"),
         contents=step_contents,
@@ -177,8 +175,8 @@ rule draw_specs:
         similarities=f"{RESULTS}/{DATASET}/specs/{CONFIG.specs.seeds[0]}/similarities.parquet",
         images=step_images,
     output:
-        **specs_figures(),
-        table=specs_report("specs.csv", table="measures of each seed"),
+        **{name: of_section("specs", file, figure=name) for name, file in SPECS_FIGURES.items()},
+        table=of_section("specs", "specs.csv", table="measures of each seed"),
         text="<results>/specs.md",
     log:
         "<logs>/specs/draw_specs.log",
@@ -198,7 +196,7 @@ rule make_specs_page:
         specs_page_reads(),
         templates=page_templates("specs"),
     output:
-        page=specs_report("specs.html", table="the page to read"),
+        page=of_section("specs", "specs.html", table="the page to read"),
     log:
         "<logs>/specs/make_specs_page.log",
     benchmark:
@@ -206,6 +204,6 @@ rule make_specs_page:
     conda:
         "../envs/base.yaml"
     params:
-        **step("specs.make_specs_page", settings=CONFIG.model_dump_json(include={"seed", "dataset", "specs"})),
+        **step("specs.make_specs_page", settings=shown_settings("specs")),
     shell:
         "python -m {params.step} --log {log:q}"

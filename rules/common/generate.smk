@@ -63,8 +63,8 @@ def generator_cache(wildcards):
 
 
 def generator_gpus(wildcards):
-    """How many GPUs a scheduler is asked for; without a GPU, the CPU draws."""
-    return 0 if getattr(kind_settings(wildcards), "device", "cpu") == "cpu" else 1
+    """The number of GPUs of a generator."""
+    return gpu_of(getattr(kind_settings(wildcards), "device", "cpu"))
 
 
 def generator_contents(wildcards):

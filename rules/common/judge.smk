@@ -31,9 +31,9 @@ def training_threads(judge):
     return CONFIG.threads * judge.gpus
 
 
-def judge_gpu():
-    """The number of GPUs of a step that runs the trained judge, or another model on its device: one is enough."""
-    return 0 if CONFIG.judge.device == "cpu" else 1
+def gpu_of(device):
+    """The number of GPUs of a step that runs a model on this device: one is enough, and without one the CPU runs it."""
+    return 0 if device == "cpu" else 1
 
 
 def launch(judge):

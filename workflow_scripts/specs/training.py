@@ -127,7 +127,8 @@ class Batch:
 def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.random.Generator, hinges: bool) -> Batch:
     """Return ``rows``, this process's, of the batch of all processes; ``hinges``: with bases, details, negatives."""
     own = samples[rows]
-    (pixels,) = judge.read_ahead([(_image(example), None) for example, _ in own], len(own))
+    images = [e.image if isinstance(e.image, Path) else Content(e.image, e.name) for e, _ in own]
+    (pixels,) = judge.read_ahead([(image, None) for image in images], len(own))
     texts = [example.text for example, _ in own]
     ids = tokenize(judge.tokenizer, texts)
     truncated = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
@@ -139,10 +140,6 @@ def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.ra
     triples, without = draw_triples(samples, fitting, rows, draw)
     forms = [tokenize(judge.tokenizer, form) for form in zip(*triples, strict=True)]
     return Batch(pixels, torch.stack([ids, *forms]), len(truncated), without)
-
-
-def _image(example: Example) -> Path | Content:
-    return example.image if isinstance(example.image, Path) else Content(example.image, example.name)
 
 
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
