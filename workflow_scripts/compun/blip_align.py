@@ -76,8 +76,6 @@ TOWERS: dict[str, type[Blip] | type[Align]] = {"blip": Blip, "align": Align}
 
 
 class Processed(Preprocess):
-    """Prepare images by the processor of transformers."""
-
     def __init__(self, processor: Any) -> None:
         self.processor, self.crop = processor, None
 

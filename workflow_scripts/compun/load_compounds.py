@@ -155,7 +155,6 @@ def _rows(compounds: Sequence[str]) -> pd.DataFrame:
 def _by_columns(
     compounds: pd.DataFrame, names: Sequence[str], where: str, listed_in: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the images that the list's columns state, and counts."""
     existing = set(names)
     rows, absent = [], []
     for row in compounds.to_dict("records"):

@@ -78,7 +78,6 @@ def _files(key: str, settings: Any, findings: Findings, preview: Callable[[Any],
 
 
 def _archive(key: str, places: list[Candidate], cache: Path, findings: Findings) -> str | None:
-    """Check that one of the places of an archive may have it."""
     for place in places:
         try:
             path = local_path(place.address)

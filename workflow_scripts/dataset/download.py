@@ -247,7 +247,6 @@ def _ask(session: requests.Session, address: str, headers: dict[str, str]) -> re
 
 
 def _attributes(tag: str) -> dict[str, str]:
-    """Return the attributes of the first HTML tag in a text."""
     return {k: html.unescape(v) for k, v in re.findall(r'([\w-]+)="([^"]*)"', tag[: tag.index(">")])}
 
 

@@ -44,7 +44,6 @@ def misfits(config: Any, findings: Findings) -> None:
 
 
 def _check(generator: Generator, config: Any, findings: Findings) -> str:
-    """Check one generator; return its description."""
     key = f"generate.generators: {generator.name}"
     kind = plugins.load(KINDS, generator.kind)
     about = generator.name

@@ -23,7 +23,6 @@ from workflow_scripts.stats.agreement import agreement
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as JSON values."""
     return json_values(table.astype(object).where(table.notna(), None).to_dict("records"))
 
 

@@ -67,7 +67,6 @@ def entries_of(
 
 
 def read_entries(step: SampleTasks) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return ``entries_of`` the scored run."""
     prompts, swapped = read_table(step.prompts, PROMPTS), read_table(step.swapped, SWAPPED)
     unseen = set(prompts.loc[prompts["split"] == "test_unseen", "image_id"])
     captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)

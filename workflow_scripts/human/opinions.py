@@ -89,7 +89,6 @@ class Screened:
     rule: str
 
     def worker_counts(self) -> dict[str, int]:
-        """Return how many workers answered, were excluded, and met no gold task."""
         return {
             "answered": len(self.workers),
             "left_out": int((~self.workers["kept"]).sum()),

@@ -49,7 +49,6 @@ def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
 
 
 def drawn(color: str, shape: str) -> Image.Image:
-    """Return a shape of a color on white."""
     image = Image.new("RGB", (DRAWN_SIDE, DRAWN_SIDE), "white")
     pen = ImageDraw.Draw(image)
     near, far = DRAWN_SIDE // 4, DRAWN_SIDE * 3 // 4

@@ -33,7 +33,6 @@ def size(rows: int, per_row: float, rest: float) -> tuple[float, float]:
 
 
 def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
-    """Name the rows of a plot, the first row on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 1 + margin, -margin)
     axes.tick_params(axis="y", length=0)

@@ -34,7 +34,6 @@ class PageSection:
 
     @property
     def anchor(self) -> str:
-        """Return the fragment of the section's address."""
         return self.title.lower().replace(" ", "-")
 
 

@@ -61,7 +61,6 @@ def draw_measures(table: pd.DataFrame) -> Figure:
 
 
 def draw_gains(table: pd.DataFrame) -> Figure:
-    """Draw what the loss of SPECS gains over each rival, paired."""
     gains = table[table["against"] != ""]
     labels = {judge: f"loss of SPECS − {name}" for judge, name in JUDGES.items() if judge in set(gains["against"])}
     figure, axes = _draw_intervals(gains.assign(series=gains["against"]), labels, 0.36, 0.26)

@@ -40,7 +40,6 @@ TRAINING = (  # the code that decides the trained weights
 
 
 def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Write log.csv, a row per step, and loss.png, its curves."""
     from matplotlib.figure import Figure
 
     table = pd.DataFrame(rows)
@@ -59,7 +58,6 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
 
 
 def train_judge(step: TrainSpecs, settings: Training, device: torch.device, group: Group) -> None:
-    """Run the step in one process of ``group``."""
     built, name, crop = read_judge(step.judge)
     tokenizer, preprocess = built.tokenizer(), Preprocess(built.preprocess_cfg, crop)
     judge = Judge(built.model, tokenizer, preprocess, device, step.threads)

@@ -153,8 +153,6 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes of a training."""
-
     batch: int  # images of a batch, of all processes
     accumulation: int  # batches of a step
     each: int  # steps of an epoch
@@ -187,8 +185,6 @@ def make_batches(
 
 
 class Trainer:
-    """A model, its optimizer and the loss's margin."""
-
     def __init__(self, judge: Judge, settings: Training, hinges: bool, group: Group) -> None:
         self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
         training_mode(self.model)

@@ -33,7 +33,6 @@ def article(words: str) -> str:
 
 
 def say_thing(thing: Thing, dice: Dice) -> str:
-    """Return a noun phrase without its article."""
     color = thing.color if dice.chance(TOLD) else ""
     pattern = thing.pattern if thing.pattern != PLAIN and dice.chance(TOLD) else ""
     form = dice.unit()

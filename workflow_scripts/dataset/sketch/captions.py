@@ -92,7 +92,6 @@ def _choice(dice: Dice, options: Sequence[tuple]) -> tuple:
 
 
 def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
-    """Return one group of words for each value of the mention."""
     return [
         [(_choice(dice, SYNONYMS.get(value, ((value, 1),)))[0], tuple((part, kind, value) for part in mention.parts))]
         for kind, value in mention.values
