@@ -169,9 +169,9 @@ def read_source(step: Stretch) -> tuple[Built, str, float | None, dict[str, Any]
     if step.pretrained is None and not has_weights(step.judge):
         fault = f"{step.judge} would have random weights; give a tag of open_clip or a weights file"
         raise UserError(f"--pretrained: {fault}")
-    config = ModelConfig(model=step.judge, pretrained=step.pretrained, preprocess=step.preprocess)
     try:
-        built = build(config, [], 0)  # the seed does not matter, since all weights are loaded
+        # The seed does not matter, since all weights are loaded.
+        built = build(ModelConfig(model=step.judge, pretrained=step.pretrained, preprocess=step.preprocess), [], 0)
     except UserError as error:
         # The options of this command.
         message = str(error).replace("judge.model:", "--judge:").replace("judge.pre", "--pre")
