@@ -145,7 +145,7 @@ rule analyze_choices:
     input:
         compounds=f"{COMPUN}/compounds.parquet",
         choices=f"{COMPUN}/choices",
-        people=people_answered(),
+        people=[f"{COMPUN}/human/people.json"] if CONFIG.compun.human and CONFIG.compun.human.answers else [],
     output:
         analysis=directory(f"{COMPUN}/analysis"),
     log:

@@ -12,7 +12,7 @@ rule make_table:
         scores=all_scores,
         swapped=expand("<dataset>/{composition}/swapped.parquet", composition=CONFIG.compositions),
         heldout=of_compositions("heldout.json"),
-        divergence=divergence_tables,
+        divergence=of_compositions("divergence.parquet"),
         fid=all_fids(),
     output:
         csv=score_table("table", "csv", "every score"),

@@ -171,7 +171,7 @@ rule intrinsic:
 rule draw_specs:
     """Draw what training with long captions changed, for each seed."""
     input:
-        intrinsic=specs_results,
+        intrinsic=[f"{RESULTS}/{DATASET}/specs/{seed}/intrinsic.json" for seed in CONFIG.specs.seeds],
         similarities=f"{RESULTS}/{DATASET}/specs/{CONFIG.specs.seeds[0]}/similarities.parquet",
         images=step_images,
     output:

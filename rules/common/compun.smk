@@ -77,12 +77,6 @@ def model_files(wildcards):
     return [*small_clips().values(), *of_project(*places)]
 
 
-def people_answered():
-    """Return the results of asking people, if the config names their answers."""
-    asked = CONFIG.compun.human
-    return [f"{compun_folder()}/human/people.json"] if asked and asked.answers else []
-
-
 def compun_page_reads():
     """Return the inputs of pages with a section on compound nouns."""
     if CONFIG.compun is None:

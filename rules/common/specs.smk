@@ -63,11 +63,6 @@ def folder_beside(path):
     return path if os.path.isdir(path) else os.path.dirname(path) or "."
 
 
-def specs_results(wildcards):
-    """The measures of every seed."""
-    return [f"{RESULTS}/{DATASET}/specs/{seed}/intrinsic.json" for seed in CONFIG.specs.seeds]
-
-
 def specs_outputs():
     """The targets of the stage."""
     return [f"{RESULTS}/specs.csv", f"{RESULTS}/specs.html"] if CONFIG.specs else []
