@@ -64,13 +64,13 @@ def train_judge(step: TrainSpecs, settings: Training, device: torch.device, grou
     training_mode(judge.model)
     synchronise_norms(judge.model, group, device, PROCESSES)
 
-    def read() -> Examples:
+    def opened() -> Examples:
         return open_examples(step.examples, step.images, step.parsing.model, step.cache, step.processes)
 
     # The first process indexes the captions, and the others read the index.
-    examples = read() if group.first else None
+    examples = opened() if group.first else None
     group.wait()
-    examples = examples or read()
+    examples = examples or opened()
     log.info(
         "training %s by %s on %d captions, %d epochs of batches of %d, on %s",
         name, step.loss, len(examples), settings.epochs, settings.batch * group.count, device,
