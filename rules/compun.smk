@@ -56,9 +56,12 @@ if drawn_compounds():
             runtime=growing(120),
             torch=torch_slots(),
         params:
-            **step("judge.train_judge", settings=CONFIG.compun.judge.model_dump(mode="json")),
+            **step(
+                "judge.train_judge",
+                settings=CONFIG.compun.judge.model_dump(mode="json"),
+                also={"contents": contents(*CONFIG.compun.judge.files())},
+            ),
             launch=launch(CONFIG.compun.judge),
-            contents=contents(*CONFIG.compun.judge.files()),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -81,8 +84,7 @@ rule load_compounds:
     resources:
         runtime=growing(60),
     params:
-        **step("compun.load_compounds", origin=compound_origin),
-        contents=compound_contents,
+        **step("compun.load_compounds", origin=compound_origin, also={"contents": compound_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -104,8 +106,7 @@ rule ask_captions:
     resources:
         runtime=growing(240),
     params:
-        **step("compun.ask_captions", ask=asking),
-        contents=text_contents,
+        **step("compun.ask_captions", ask=asking, also={"contents": text_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -134,8 +135,11 @@ rule classify:
         torch=torch_slots(),
         gpu=gpu_of(CONFIG.compun.device),
     params:
-        **step("compun.classify", models=asked_models),
-        contents=contents(*(path for model in CONFIG.compun.models for path in model.places())),
+        **step(
+            "compun.classify",
+            models=asked_models,
+            also={"contents": contents(*(path for model in CONFIG.compun.models for path in model.places()))},
+        ),
     shell:
         "python -m {params.step} --log {log:q}"
 

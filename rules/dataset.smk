@@ -26,7 +26,7 @@ rule load_dataset:
             f"{SOURCES}.{CONFIG.dataset.source}",
             settings=lambda wildcards: retrieved(source_section()),
             contents=source_contents_read,
+            also={"contents": lambda wildcards: source_contents()},
         ),
-        contents=lambda wildcards: source_contents(),
     shell:
         "python -m {params.step} --log {log:q}"

@@ -34,9 +34,11 @@ rule generate_images:
             threads=for_model(CONFIG.threads),
             cache=generator_cache,
             contents=generator_contents_read,
+            also={
+                "kind_code": lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),
+                "contents": generator_contents,
+            },
         ),
-        kind_code=lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),
-        contents=generator_contents,
     shell:
         "python -m {params.step} --log {log:q}"
 

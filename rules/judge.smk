@@ -10,9 +10,8 @@ rule train_judge:
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
         files=judge_files,
-        # Only for the order: training waits for the audit, and until it is printed what the splits can measure.
-        accepted=ancient("<dataset>/{composition}/accepted.json"),
-        widths=ancient("<dataset>/{composition}/widths.json"),
+        # Training waits for the audit, and until it is printed what the splits can measure.
+        after=[ancient("<dataset>/{composition}/accepted.json"), ancient("<dataset>/{composition}/widths.json")],
     output:
         judge=directory("<dataset>/{composition}/judge"),
     log:
@@ -28,8 +27,7 @@ rule train_judge:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("judge.train_judge"),
+        **step("judge.train_judge", also={"contents": judge_contents}),
         launch=launch(CONFIG.judge),
-        contents=judge_contents,
     shell:
         "{params.launch} {params.step} --log {log:q}"

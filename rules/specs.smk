@@ -59,9 +59,12 @@ if CONFIG.specs.base.epochs:
             runtime=growing(720),
             torch=torch_slots(),
         params:
-            **step("judge.train_judge", settings=CONFIG.specs.base.model_dump(mode="json")),
+            **step(
+                "judge.train_judge",
+                settings=CONFIG.specs.base.model_dump(mode="json"),
+                also={"contents": contents(*CONFIG.specs.base.files())},
+            ),
             launch=launch(CONFIG.specs.base),
-            contents=contents(*CONFIG.specs.base.files()),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -81,8 +84,12 @@ rule stretch:
     resources:
         mem_mb=growing(4000),
     params:
-        **step("specs.stretch", judge=stretched_model, **stretched_settings()),
-        contents=contents(*CONFIG.specs.base.files()),
+        **step(
+            "specs.stretch",
+            judge=stretched_model,
+            **stretched_settings(),
+            also={"contents": contents(*CONFIG.specs.base.files())},
+        ),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -104,8 +111,7 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
-        **step("specs.cut_captions"),
-        contents=long_contents,
+        **step("specs.cut_captions", also={"contents": long_contents}),
     shell:
         "python -m {params.step} --processes {threads} --log {log:q}"
 
@@ -132,9 +138,8 @@ rule train_specs:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("specs.train_specs", processes=CONFIG.threads),
+        **step("specs.train_specs", processes=CONFIG.threads, also={"contents": long_contents}),
         launch=launch(CONFIG.specs.base),
-        contents=long_contents,
     shell:
         "{params.launch} {params.step} --log {log:q}"
 
@@ -162,8 +167,7 @@ rule intrinsic:
         torch=torch_slots(),
         gpu=gpu_of(CONFIG.specs.base.device),
     params:
-        **step("specs.intrinsic"),
-        contents=step_contents,
+        **step("specs.intrinsic", also={"contents": step_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 
