@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -266,3 +267,12 @@ def test_the_tables(tmp_path: Path) -> None:
     assert all(Image.open(tmp_path / "it" / path).size == (96, 96) for path in images.path)
     true = scenes.set_index("image_id")
     assert all(true.loc[f.image_id, f"{f.part}:{f.kind}"] == f.value for f in facts.itertuples())
+
+
+def test_preset_protocol_has_captions_that_tie(tmp_path: Path) -> None:
+    """Birds of several species share captions, all of which are prompted for."""
+    preset = yaml.safe_load((ROOT / "presets" / "protocol" / "config.yaml").read_text())
+    assert preset["split"]["prompts"] == "all"
+    small = Settings.model_validate({**preset["dataset"]["sketch"], "images": 200, "size": 32})
+    captions = load(small, seed=0, limit=None, folder=tmp_path, cache=tmp_path).captions
+    assert (captions.groupby("text")["class_id"].nunique() > 1).sum() >= 5
