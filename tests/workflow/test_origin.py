@@ -10,6 +10,7 @@ import pytest
 from snakemake_interface_common.exceptions import WorkflowError
 
 from workflow_scripts.core import digests
+from workflow_scripts.core.step import Step
 from workflow_scripts.workflow import hooks, origin
 from workflow_scripts.workflow.graph import Job
 from workflow_scripts.workflow.run import look_ahead
@@ -67,6 +68,15 @@ def test_an_artifact_made_from_another_input_is_named(run: Path) -> None:
     # What is gone cannot be compared, and a damaged record is named by others.
     (run / "pairs").unlink()
     digests.record_file(run / "scores").write_text("{")
+    assert strays(run) == {}
+
+
+def test_what_the_user_accepts_is_this_runs(run: Path) -> None:
+    write(run, "pairs", "p1", "other bytes of the same step")
+    write(run, "scores", "s2")
+    write(run, "table", "t1")
+    origin.forget()
+    origin.accept(run / "scores", Step(identity="s1", also_reads=[run / "pairs"]))
     assert strays(run) == {}
 
 

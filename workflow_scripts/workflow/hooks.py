@@ -54,7 +54,8 @@ def check_origin(workflow: Any) -> None:
 def end(failed: bool) -> None:
     """Restore the outputs of jobs that failed or did not run."""
     for job in _touched:
+        step = origin.made_by(job.shellcmd)
         for output in job.output:
-            origin.accept(Path(output), origin.made_by(job.shellcmd))
+            origin.accept(Path(output), step)
     for kept in _kept:
         kept.restore() if failed else kept.discard()
