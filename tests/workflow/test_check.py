@@ -81,6 +81,8 @@ def test_a_large_table_is_checked_by_its_first_rows(tmp_path: Path) -> None:
     pd.DataFrame({"image_id": "a", "caption": ["red"] * 500}).to_parquet(tmp_path / "t.parquet", row_group_size=7)
     for name in ("t.csv", "t.parquet"):
         assert len(read_records(tmp_path / name, ["image_id"], most=50)[0]) == 50
+    (tmp_path / "t.jsonl").write_text('{"image_id": "' + "x" * BEGINNING + '"}')
+    assert "characters, more than the limit" in read_records(tmp_path / "t.jsonl", ["image_id"], most=50)[1][0]
 
 
 @pytest.mark.parametrize(("values", "parts"), FAULTS)

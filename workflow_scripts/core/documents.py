@@ -41,12 +41,12 @@ def decode(path: Path, most: int | None = None) -> str:
     """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8.
 
     Args:
-        most: read only whole lines of so many bytes.
+        most: read only the whole lines in so many bytes, if there are any.
     """
     with path.open("rb") as file:
         raw = file.read() if most is None else file.read(most)
     if most is not None and len(raw) == most:
-        raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1]
+        raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1] or path.read_bytes()
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
