@@ -12,7 +12,7 @@ from workflow_scripts.core import plugins
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.step import command, declaration, settings
+from workflow_scripts.core.step import command, declaration, identity, settings
 from workflow_scripts.workflow import hooks
 from workflow_scripts.workflow.check import misfits
 from workflow_scripts.workflow.config import snakemake_config
@@ -50,14 +50,17 @@ wildcard_constraints:
     judge="|".join(CONFIG.judges),
 
 
-def step(name, *code, **given):
+def step(name, *code, also=None, **given):
     """Return the params that run step ``stage.module``, which are the identity of its code, its settings and its command.
 
     Snakemake does not compare the command between runs, since it depends on the rule's paths; it compares the settings.
 
     ``code`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
-    nor keys of the config, nor wildcards; a function is called with the wildcards.
+    nor keys of the config, nor wildcards; a function is called with the wildcards. ``also`` has further params whose
+    change reruns it. Inputs named ``after`` are made before it and not read.
     """
+    also = also or {}
+    code_identity = code_hash(f"workflow_scripts.{name}", *code)
     declared = declaration(name).model_fields
 
     def values(wildcards):
@@ -68,15 +71,28 @@ def step(name, *code, **given):
     def words(wildcards, input, output):
         paths = {*input.keys(), *output.keys()}
         own = {key: value for key, value in values(wildcards).items() if key not in paths}
-        reads = {**dict(input.items()), "also_reads": list(input)}
+        after = input.get("after") or []
+        read = [path for path in input if path not in after]
+        reads = {**dict(input.items()), "also_reads": read}
         writes = {**dict(output.items()), "also_writes": list(output)}
-        return command(name, CONFIG, reads, writes, own)
+        decide = [value(wildcards) if callable(value) else value for value in also.values()]
+        given_files = contents_of(*(path for path in read if path in PROJECT_FILES))
+        more = [code_identity, *decide, given_files, *read]
+        made = identity(name, config_of(wildcards), values(wildcards), more, RESULTS)
+        return command(name, config_of(wildcards), reads, writes, own | {"identity": made})
 
     return {
-        "code": code_hash(f"workflow_scripts.{name}", *code),
-        "settings": lambda wildcards: settings(name, CONFIG, values(wildcards)),
+        "code": code_identity,
+        "settings": lambda wildcards: settings(name, config_of(wildcards), values(wildcards)),
+        **also,
         "step": words,
     }
+
+
+def config_of(wildcards):
+    """Return the config of a job: {composition} in the path of the judge's weights is replaced."""
+    composition = dict(wildcards.items()).get("composition")
+    return CONFIG.model_copy(update={"judge": CONFIG.judge.of(composition)}) if composition else CONFIG
 
 
 def results_folder(wildcards):
@@ -105,6 +121,9 @@ def growing(amount):
     return lambda wildcards, attempt: amount * attempt
 
 
+# Files that ``of_project`` named.
+PROJECT_FILES = set()
+
 # object storage
 
 follow_constraints(workflow.storage_registry.default_storage_provider)
@@ -119,6 +138,7 @@ if workflow.is_main_process:
 
 def of_project(*paths):
     """Return files that are read but not made: they stay local even with a default storage."""
+    PROJECT_FILES.update(paths)
     return [local(path) for path in paths]
 
 

@@ -56,9 +56,12 @@ if drawn_compounds():
             runtime=growing(120),
             torch=torch_slots(),
         params:
-            **step("judge.train_judge", settings=CONFIG.compun.judge.model_dump(mode="json")),
+            **step(
+                "judge.train_judge",
+                settings=CONFIG.compun.judge.model_dump(mode="json"),
+                also={"contents": contents(*CONFIG.compun.judge.files())},
+            ),
             launch=launch(CONFIG.compun.judge),
-            contents=contents(*CONFIG.compun.judge.files()),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -81,8 +84,7 @@ rule load_compounds:
     resources:
         runtime=growing(60),
     params:
-        **step("compun.load_compounds", origin=compound_origin),
-        contents=compound_contents,
+        **step("compun.load_compounds", origin=compound_origin, also={"contents": compound_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -104,8 +106,7 @@ rule ask_captions:
     resources:
         runtime=growing(240),
     params:
-        **step("compun.ask_captions", ask=asking),
-        contents=text_contents,
+        **step("compun.ask_captions", ask=asking, also={"contents": text_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -132,10 +133,13 @@ rule classify:
         mem_mb=growing(8000),
         runtime=growing(120),
         torch=torch_slots(),
-        gpu=compun_gpus(),
+        gpu=gpu_of(CONFIG.compun.device),
     params:
-        **step("compun.classify", models=asked_models),
-        contents=contents(*(path for model in CONFIG.compun.models for path in model.places())),
+        **step(
+            "compun.classify",
+            models=asked_models,
+            also={"contents": contents(*(path for model in CONFIG.compun.models for path in model.places()))},
+        ),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -145,7 +149,7 @@ rule analyze_choices:
     input:
         compounds=f"{COMPUN}/compounds.parquet",
         choices=f"{COMPUN}/choices",
-        people=people_answered(),
+        people=[f"{COMPUN}/human/people.json"] if CONFIG.compun.human and CONFIG.compun.human.answers else [],
     output:
         analysis=directory(f"{COMPUN}/analysis"),
     log:
@@ -231,7 +235,7 @@ rule draw_compun:
     input:
         analysis=f"{compun_folder()}/analysis",
     output:
-        **compun_figures(),
+        **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},
         text="<results>/compun.md",
     log:
         "<logs>/compun/draw_compun.log",
@@ -251,12 +255,7 @@ rule make_compun_page:
         compun_page_reads(),
         templates=page_templates("compun"),
     output:
-        page=report(
-            "<results>/compun.html",
-            caption="../workflow_scripts/report/captions/compun.rst",
-            category="Compound nouns",
-            labels={"table": "the page to read"},
-        ),
+        page=of_section("compun", "compun.html", table="the page to read"),
     log:
         "<logs>/compun/make_compun_page.log",
     benchmark:
@@ -264,6 +263,6 @@ rule make_compun_page:
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.make_compun_page", settings=compun_settings),
+        **step("compun.make_compun_page", settings=shown_settings("compun")),
     shell:
         "python -m {params.step} --log {log:q}"

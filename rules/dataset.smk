@@ -11,7 +11,7 @@ rule load_dataset:
         images="<dataset>/images.parquet",
         folder=directory("<dataset>/images"),
         summary="<dataset>/dataset.json",
-        tables=source_tables(),
+        tables=[f"<dataset>/{name}.parquet" for name in source_table_names()],
     log:
         "<logs>/dataset/load_dataset.log",
     benchmark:
@@ -21,7 +21,12 @@ rule load_dataset:
     resources:
         runtime=growing(120),
     params:
-        **step("dataset.load_dataset", source_module(), settings=source_settings, contents=source_contents_read),
-        contents=lambda wildcards: source_contents(),
+        **step(
+            "dataset.load_dataset",
+            f"{SOURCES}.{CONFIG.dataset.source}",
+            settings=lambda wildcards: retrieved(source_section()),
+            contents=source_contents_read,
+            also={"contents": lambda wildcards: source_contents()},
+        ),
     shell:
         "python -m {params.step} --log {log:q}"

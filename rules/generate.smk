@@ -29,14 +29,16 @@ rule generate_images:
     params:
         **step(
             "generate.generate_images",
-            kind=generator_kind,
-            settings=generator_settings,
+            kind=lambda wildcards: GENERATORS[wildcards.generator].kind,
+            settings=lambda wildcards: retrieved(generator_section(wildcards)),
             threads=for_model(CONFIG.threads),
             cache=generator_cache,
             contents=generator_contents_read,
+            also={
+                "kind_code": lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),
+                "contents": generator_contents,
+            },
         ),
-        kind_code=generator_code,
-        contents=generator_contents,
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -63,7 +65,7 @@ use rule generate_images as generate_by_model with:
         torch=torch_slots(),
         mem_mb=growing(16000),
         runtime=growing(1440),
-        gpu=generator_gpus,
+        gpu=lambda wildcards: gpu_of(getattr(kind_settings(wildcards), "device", "cpu")),
 
 
 rule export_layout:

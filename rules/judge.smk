@@ -37,10 +37,9 @@ rule train_judge:
         splits="<dataset>/{composition}/splits.parquet",
         pretraining=pretraining_tables(),
         negatives=hard_negatives(),
-        files=judge_files(),
-        # Only for the order: training waits for the audit, and until it is printed what the splits can measure.
-        accepted=ancient("<dataset>/{composition}/accepted.json"),
-        widths=ancient("<dataset>/{composition}/widths.json"),
+        files=judge_files,
+        # Training waits for the audit, and until it is printed what the splits can measure.
+        after=[ancient("<dataset>/{composition}/accepted.json"), ancient("<dataset>/{composition}/widths.json")],
     output:
         judge=directory("<dataset>/{composition}/judges/{judge}"),
     log:
@@ -56,8 +55,7 @@ rule train_judge:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("judge.train_judge", seed=lambda wildcards: int(wildcards.judge)),
+        **step("judge.train_judge", also={"contents": judge_contents}, seed=lambda wildcards: int(wildcards.judge)),
         launch=launch(CONFIG.judge),
-        contents=contents(*CONFIG.judge.files()),
     shell:
         "{params.launch} {params.step} --log {log:q}"

@@ -11,7 +11,8 @@ rule make_table:
     input:
         scores=all_scores,
         swapped=expand("<dataset>/{composition}/swapped.parquet", composition=CONFIG.compositions),
-        divergence=divergence_tables,
+        heldout=of_compositions("heldout.json"),
+        divergence=of_compositions("divergence.parquet"),
         fid=all_fids(),
         healths=of_compositions(*health_files()),
     output:

@@ -10,7 +10,7 @@ sys.path.insert(0, workflow.basedir)
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.workflow.config import run_values, snakemake_config
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import command
+from workflow_scripts.core.step import command, identity
 from workflow_scripts.workflow import hooks
 
 try:
@@ -75,7 +75,13 @@ def final_outputs(wildcards):
 
 def join_command(wildcards, input, output):
     """Return the arguments of ``python -m`` that join the tables."""
-    return command("report.join_tables", CONFIG, dict(input.items()), dict(output.items()), {"runs": list(SCORED)})
+    given = {"runs": list(SCORED)}
+    made = identity("report.join_tables", CONFIG, given, [JOIN_CODE, *input], CONFIG.results)
+    given["identity"] = made
+    return command("report.join_tables", CONFIG, dict(input.items()), dict(output.items()), given)
+
+
+JOIN_CODE = code_hash("workflow_scripts.report.join_tables")
 
 
 rule join_tables:
@@ -91,7 +97,7 @@ rule join_tables:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.report.join_tables"),
+        code=JOIN_CODE,
         step=join_command,
     shell:
         "python -m {params.step} --log {log:q}"

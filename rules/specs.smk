@@ -59,9 +59,12 @@ if CONFIG.specs.base.epochs:
             runtime=growing(720),
             torch=torch_slots(),
         params:
-            **step("judge.train_judge", settings=CONFIG.specs.base.model_dump(mode="json")),
+            **step(
+                "judge.train_judge",
+                settings=CONFIG.specs.base.model_dump(mode="json"),
+                also={"contents": contents(*CONFIG.specs.base.files())},
+            ),
             launch=launch(CONFIG.specs.base),
-            contents=contents(*CONFIG.specs.base.files()),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -82,9 +85,11 @@ rule stretch:
         mem_mb=growing(4000),
     params:
         **step(
-            "specs.stretch", judge=stretched_model, pretrained=stretched_weights(), preprocess=stretched_preprocess()
+            "specs.stretch",
+            judge=stretched_model,
+            **stretched_settings(),
+            also={"contents": contents(*CONFIG.specs.base.files())},
         ),
-        contents=contents(*CONFIG.specs.base.files()),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -106,8 +111,7 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
-        **step("specs.cut_captions"),
-        contents=long_contents,
+        **step("specs.cut_captions", also={"contents": long_contents}),
     shell:
         "python -m {params.step} --processes {threads} --log {log:q}"
 
@@ -134,9 +138,8 @@ rule train_specs:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("specs.train_specs", processes=CONFIG.threads),
+        **step("specs.train_specs", processes=CONFIG.threads, also={"contents": long_contents}),
         launch=launch(CONFIG.specs.base),
-        contents=long_contents,
     shell:
         "{params.launch} {params.step} --log {log:q}"
 
@@ -162,10 +165,9 @@ rule intrinsic:
         mem_mb=growing(8000),
         runtime=growing(120),
         torch=torch_slots(),
-        gpu=specs_gpu(),
+        gpu=gpu_of(CONFIG.specs.base.device),
     params:
-        **step("specs.intrinsic"),
-        contents=step_contents,
+        **step("specs.intrinsic", also={"contents": step_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -173,12 +175,12 @@ rule intrinsic:
 rule draw_specs:
     """Draw what training with long captions changed, for each seed."""
     input:
-        intrinsic=specs_results,
+        intrinsic=[f"{RESULTS}/{DATASET}/specs/{seed}/intrinsic.json" for seed in CONFIG.specs.seeds],
         similarities=f"{RESULTS}/{DATASET}/specs/{CONFIG.specs.seeds[0]}/similarities.parquet",
         images=step_images,
     output:
-        **specs_figures(),
-        table=specs_report("specs.csv", table="measures of each seed"),
+        **{name: of_section("specs", file, figure=name) for name, file in SPECS_FIGURES.items()},
+        table=of_section("specs", "specs.csv", table="measures of each seed"),
         text="<results>/specs.md",
     log:
         "<logs>/specs/draw_specs.log",
@@ -198,7 +200,7 @@ rule make_specs_page:
         specs_page_reads(),
         templates=page_templates("specs"),
     output:
-        page=specs_report("specs.html", table="the page to read"),
+        page=of_section("specs", "specs.html", table="the page to read"),
     log:
         "<logs>/specs/make_specs_page.log",
     benchmark:
@@ -206,6 +208,6 @@ rule make_specs_page:
     conda:
         "../envs/base.yaml"
     params:
-        **step("specs.make_specs_page", settings=CONFIG.model_dump_json(include={"seed", "dataset", "specs"})),
+        **step("specs.make_specs_page", settings=shown_settings("specs")),
     shell:
         "python -m {params.step} --log {log:q}"

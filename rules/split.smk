@@ -46,8 +46,12 @@ rule sample_heldout:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.sample_heldout", listed=listed_heldout, published=published_split),
-        contents=published_contents,
+        **step(
+            "split.sample_heldout",
+            listed=listed_heldout,
+            published=published_split,
+            also={"contents": published_contents},
+        ),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -76,8 +80,7 @@ rule make_splits:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.make_splits", published=published_split),
-        contents=published_contents,
+        **step("split.make_splits", published=published_split, also={"contents": published_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -104,8 +107,7 @@ rule swap_adjectives:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.swap_adjectives", published=published_data),
-        contents=published_contents,
+        **step("split.swap_adjectives", published=published_data, also={"contents": published_contents}),
     shell:
         "python -m {params.step} --log {log:q}"
 

@@ -169,7 +169,10 @@ def _summaries(data: Path, place: Path) -> None:
     write_json(summary, data / "dataset.json")
     write_json({"captions": 240, "without_pairs": 60}, data / "pairs.json")
     heldout = {"pairs": list(HELD), "occurrences": {"green_wing": 30, "white_bill": 2}, "not_ranked": ["white_bill"]}
-    write_json({**heldout, "window": [25, 75], "fraction": 0.1, "seed": 0}, place / "heldout.json")
+    write_json(
+        {**heldout, "window": [25, 75], "fraction": 0.1, "prefer": "any", "source": "drawn", "seed": 0},
+        place / "heldout.json",
+    )
     expected = {"prompts": 24, "images": 12, "half_width": 0.2}
     widths = {split: expected | ({} if split == "test_seen" else {"pairs": 2}) for split in tables.TESTS}
     warnings = ["test_swapped: few pairs (2), ± 20.0 points: set <b>"]

@@ -1,7 +1,7 @@
 # compun: its compounds, texts and models, and what pages show.
 from workflow_scripts.compun.config import TRAININGS, Asking
 
-COMPUN_FIGURES = ("accuracy", "examples", "gains", "kinds")
+COMPUN_FIGURES = {name: f"figures/{DATASET}_compun_{name}.svg" for name in ("accuracy", "examples", "gains", "kinds")}
 
 
 def compun_folder():
@@ -77,43 +77,13 @@ def model_files(wildcards):
     return [*small_clips().values(), *of_project(*places)]
 
 
-def compun_gpus():
-    """Return the number of GPUs to request from a scheduler; they are optional on a machine without a scheduler."""
-    return 0 if CONFIG.compun.device == "cpu" else 1
-
-
-def people_answered():
-    """Return the results of asking people, if the config names their answers."""
-    asked = CONFIG.compun.human
-    return [f"{compun_folder()}/human/people.json"] if asked and asked.answers else []
-
-
-def compun_figures():
-    """Return the figures of compound nouns, by name."""
-    return {
-        name: report(
-            f"{RESULTS}/figures/{DATASET}_compun_{name}.svg",
-            caption="../workflow_scripts/report/captions/compun.rst",
-            category="Compound nouns",
-            labels={"figure": name},
-        )
-        for name in COMPUN_FIGURES
-    }
-
-
 def compun_page_reads():
     """Return the inputs of pages with a section on compound nouns."""
     if CONFIG.compun is None:
         return []
-    figures = [f"{RESULTS}/figures/{DATASET}_compun_{name}.svg" for name in COMPUN_FIGURES]
     read = ["analysis", "choices", "compounds.parquet", "images.parquet", "images"]
     read += ["drawn/drawn.json"] if drawn_compounds() else []
-    return [*figures, *(f"{compun_folder()}/{name}" for name in read)]
-
-
-def compun_settings(wildcards):
-    """Return the settings that the page shows."""
-    return CONFIG.model_dump(mode="json", include={"seed", "dataset", "compun"})
+    return [f"{RESULTS}/{file}" for file in COMPUN_FIGURES.values()] + [f"{compun_folder()}/{name}" for name in read]
 
 
 def compun_outputs():

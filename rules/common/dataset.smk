@@ -3,19 +3,9 @@ from workflow_scripts.dataset.check import is_scored
 from workflow_scripts.dataset.choice import SOURCES
 
 
-def source_module():
-    """The module of the chosen source."""
-    return f"{SOURCES}.{CONFIG.dataset.source}"
-
-
 def source_section():
     """The settings of the chosen source."""
     return getattr(CONFIG.dataset, CONFIG.dataset.source).model_dump(mode="json")
-
-
-def source_settings(wildcards):
-    """The same, with local copies of what lies on object storage."""
-    return retrieved(source_section())
 
 
 def captions_alone():
@@ -26,11 +16,6 @@ def captions_alone():
 def source_table_names():
     """Tables that the chosen source makes beside captions and images."""
     return getattr(plugins.load(SOURCES, CONFIG.dataset.source), "TABLES", ())
-
-
-def source_tables():
-    """Their files, for the output of its rule."""
-    return [f"<dataset>/{name}.parquet" for name in source_table_names()]
 
 
 @cache

@@ -3,11 +3,6 @@ from workflow_scripts.core.tables import TESTS
 from workflow_scripts.plot.labels import PART_NAMES
 
 
-def divergence_tables(wildcards):
-    """The divergences of all compositions."""
-    return [f"{RESULTS}/{DATASET}/{composition}/divergence.parquet" for composition in CONFIG.compositions]
-
-
 def measured_definitions():
     """The definitions of atoms and compounds by which divergence is measured."""
     return ["pairs", "subgraphs"] if CONFIG.divergence.subgraphs else ["pairs"]

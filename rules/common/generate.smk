@@ -28,28 +28,19 @@ def generator_tables(wildcards):
     return [f"{folder.get(name, place)}/{name}.parquet" for name in reads(kind_of(wildcards.generator))]
 
 
-def generator_code(wildcards):
-    """The identity of the code of the generator's kind."""
-    return code_hash(kind_of(wildcards.generator).__name__)
-
-
 def kind_settings(wildcards):
     """The settings of the generator's kind for a composition."""
     return GENERATORS[wildcards.generator].settings(wildcards.composition)
 
 
-def generator_kind(wildcards):
-    return GENERATORS[wildcards.generator].kind
-
-
-def generator_settings(wildcards):
-    """The settings of the generator's kind, with local copies of what lies on object storage."""
-    return retrieved(kind_settings(wildcards).model_dump(mode="json"))
+def generator_section(wildcards):
+    """The same as the config has them."""
+    return kind_settings(wildcards).model_dump(mode="json")
 
 
 def generator_stored(wildcards):
     """What the generator's kind reads from object storage."""
-    return stored(kind_settings(wildcards).model_dump(mode="json"))
+    return stored(generator_section(wildcards))
 
 
 def for_model(value):
@@ -60,11 +51,6 @@ def for_model(value):
 def generator_cache(wildcards):
     """The cache folder for a kind that runs a model or reads the user's files."""
     return CONFIG.cache if hasattr(kind_of(wildcards.generator), "fingerprint") else None
-
-
-def generator_gpus(wildcards):
-    """How many GPUs a scheduler is asked for; without a GPU, the CPU draws."""
-    return 0 if getattr(kind_settings(wildcards), "device", "cpu") == "cpu" else 1
 
 
 def generator_contents(wildcards):

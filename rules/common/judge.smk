@@ -13,9 +13,14 @@ def hard_negatives():
     return ["<dataset>/{composition}/negatives.parquet"] if CONFIG.judge.hard_negatives else []
 
 
-def judge_files():
+def judge_files(wildcards):
     """The files, outside installed packages, that decide the judge's initial weights."""
-    return of_project(*CONFIG.judge.files())
+    return of_project(*config_of(wildcards).judge.files())
+
+
+def judge_contents(wildcards):
+    """A fingerprint of these files."""
+    return contents_of(*config_of(wildcards).judge.files())
 
 
 def training_resources(judge):
@@ -36,9 +41,9 @@ def training_threads(judge):
     return CONFIG.threads * judge.gpus
 
 
-def judge_gpu():
-    """The number of GPUs of a step that runs the trained judge, or another model on its device: one is enough."""
-    return 0 if CONFIG.judge.device == "cpu" else 1
+def gpu_of(device):
+    """The number of GPUs of a step that runs a model on this device: one is enough, and without one the CPU runs it."""
+    return 0 if device == "cpu" else 1
 
 
 def launch(judge):

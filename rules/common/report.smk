@@ -66,6 +66,21 @@ def page_reads():
     ]
 
 
+def of_section(stage, name, **labels):
+    """Return a file of a stage with a page of its own, shown in Snakemake's report."""
+    return report(
+        f"{RESULTS}/{name}",
+        caption=f"../workflow_scripts/report/captions/{stage}.rst",
+        category={"specs": "Long captions", "compun": "Compound nouns"}[stage],
+        labels=labels,
+    )
+
+
+def shown_settings(stage):
+    """Return the settings that the page of one stage shows."""
+    return CONFIG.model_dump(mode="json", include={"seed", "dataset", stage})
+
+
 def page_tables(name):
     """Return a table of scores that the page reads, if there are scores."""
     return [] if captions_alone() else f"{RESULTS}/{name}.csv"

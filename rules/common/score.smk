@@ -15,7 +15,8 @@ def dominant_pairs(wildcards):
 
 def judging(memory):
     """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
-    return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(60), "gpu": judge_gpu()}
+    gpu = gpu_of(CONFIG.judge.device)
+    return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(60), "gpu": gpu}
 
 
 def image_shards(wildcards):

@@ -6,11 +6,6 @@ def specs_folder(wildcards):
     return f"{RESULTS}/{DATASET}/specs/{wildcards.seed}"
 
 
-def specs_gpu():
-    """The number of GPUs to request; measuring also works on a machine without one."""
-    return 0 if CONFIG.specs.base.device == "cpu" else 1
-
-
 def stretched_base(wildcards):
     """The judge that is stretched, or the user's files that it is made from."""
     base = CONFIG.specs.base
@@ -23,16 +18,10 @@ def stretched_model(wildcards):
     return on_disk(f"{specs_folder(wildcards)}/base") if base.epochs else base.model
 
 
-def stretched_weights():
-    """The weights of a pretrained model."""
+def stretched_settings():
+    """The weights of a pretrained model, and how its images are prepared, if they do not say it."""
     base = CONFIG.specs.base
-    return None if base.epochs else base.pretrained
-
-
-def stretched_preprocess():
-    """How the images of a pretrained model are prepared, if its weights do not say it."""
-    base = CONFIG.specs.base
-    return None if base.epochs or not base.preprocess else base.preprocess.model_dump(mode="json")
+    return {} if base.epochs else base.model_dump(mode="json", include={"pretrained", "preprocess"}, exclude_none=True)
 
 
 def long_examples(wildcards):
@@ -74,32 +63,12 @@ def folder_beside(path):
     return path if os.path.isdir(path) else os.path.dirname(path) or "."
 
 
-def specs_results(wildcards):
-    """The measures of every seed."""
-    return [f"{RESULTS}/{DATASET}/specs/{seed}/intrinsic.json" for seed in CONFIG.specs.seeds]
-
-
 def specs_outputs():
     """The targets of the stage."""
     return [f"{RESULTS}/specs.csv", f"{RESULTS}/specs.html"] if CONFIG.specs else []
 
 
-def specs_report(name, **labels):
-    """A file of the results that is shown in Snakemake's report."""
-    return report(
-        f"{RESULTS}/{name}",
-        caption="../workflow_scripts/report/captions/specs.rst",
-        category="Long captions",
-        labels=labels,
-    )
-
-
 SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains", "growing")}
-
-
-def specs_figures():
-    """The figures, by the names that their rule gives them."""
-    return {name: specs_report(file, figure=name) for name, file in SPECS_FIGURES.items()}
 
 
 def specs_page_reads():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from workflow_scripts.clip.model import build, construct
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.errors import UserError
 
+from .conftest import OPENAI as OPENAI_PIXELS
 from .conftest import RESNET, SIGLIP, VIT, Model
 
 OPENAI = open_clip().get_pretrained_cfg("RN101", "openai")
@@ -89,6 +91,64 @@ def test_only_openais_torchscript_files_are_opened(
     assert built.model_cfg["quick_gelu"] is True
     assert type(built.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
     assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight.half().float())
+
+
+# The modules of the published training code, in its order, by their names here.
+STEM = ["conv1", "bn1", "", "conv2", "bn2", "", "conv3", "bn3", "", "", "layer1", "layer2", "layer3"]
+
+
+def as_published(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Return the state dict of a CLIP by the names of the published training code."""
+    visual, (*first, last), tree = model.visual, model.transformer.resblocks, torch.nn.Module()
+    tree.visual_frozen = torch.nn.Sequential(*(getattr(visual, n) if n else torch.nn.ReLU() for n in STEM))
+    tree.attn_pool, tree.layer4 = visual.attnpool, visual.layer4
+    tree.token_embedding_frozen, tree.positional_embedding_frozen = model.token_embedding, model.positional_embedding
+    tree.transformer_frozen, tree.transformer_last_block = torch.nn.Sequential(*first), last
+    tree.ln_final, tree.text_projection, tree.logit_scale = model.ln_final, model.text_projection, model.logit_scale
+    return tree.state_dict()
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("form", ["published", "openai", "wrapped", "parallel", "traced"])
+def test_state_dicts_of_openais_resnets(model: Model, tmp_path: Path, form: str, half: bool) -> None:
+    """The published judges' files: names of their training code, in ``state_dict``; and other forms of the same."""
+    torch.manual_seed(1)
+    whole = construct({**RESNET, "quick_gelu": True})
+    for parameter in [*whole.parameters(), *(b for b in whole.buffers() if b.is_floating_point())]:
+        parameter.data.normal_().abs_()  # each tensor differs
+    whole = whole.half().float() if half else whole
+    state = as_published(whole) if form in ("published", "parallel") else whole.state_dict()
+    state = {name: tensor.half() if half and tensor.is_floating_point() else tensor for name, tensor in state.items()}
+    if form == "parallel":
+        state = {f"module.{name}": tensor for name, tensor in state.items()}
+    if form == "traced":
+        state |= dict.fromkeys(("input_resolution", "context_length", "vocab_size"), torch.tensor(1))
+    path = tmp_path / "C_CUB_color.pt"
+    torch.save(state if form in ("openai", "traced") else {"state_dict": state, "epoch": 100}, path)
+    preprocess = {**OPENAI_PIXELS, "resize_mode": "shortest"}
+    built = build(ModelConfig(model=model("resnet"), pretrained=str(path), preprocess=preprocess), [], 0)
+    loaded = built.model.state_dict()
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in whole.state_dict().items())
+    assert {parameter.dtype for parameter in built.model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"visual_frozen.0.weight": torch.ones(1)}, "size mismatch for visual.conv1.weight"),
+        ({"transformer_frozen.7.ln_1.bias": torch.ones(16)}, "Missing key"),
+        ({"visual.conv1.weight": torch.ones(1)}, "visual_frozen.0.weight and visual.conv1.weight both become"),
+        ({"text_projection": None}, 'Missing key.* "text_projection"'),
+        ({"callbacks": Fraction(1)}, r"it would build fractions\.Fraction; save its state dict alone"),
+    ],
+)
+def test_published_judges_of_other_names_or_shapes(model: Model, tmp_path: Path, wrong: dict, message: str) -> None:
+    state = as_published(construct(RESNET)) | wrong
+    path = tmp_path / "C_CUB_color.pt"
+    torch.save({"state_dict": {name: tensor for name, tensor in state.items() if tensor is not None}}, path)
+    with pytest.raises(UserError, match=rf"C_CUB_color\.pt: .*{message}") as error:
+        build(ModelConfig(model=model("resnet"), pretrained=str(path), preprocess=SIGLIP), [], 0)
+    assert "\n" not in str(error.value)
 
 
 def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

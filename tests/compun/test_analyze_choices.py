@@ -21,10 +21,9 @@ from workflow_scripts.compun.analyze_choices import (
     people_of,
     retrieved,
 )  # fmt: skip
-from workflow_scripts.compun.choices import is_tied
+from workflow_scripts.compun.choices import is_tied, standings
 from workflow_scripts.compun.prompt_names import in_order, read_prompt, usual_prompts
 from workflow_scripts.compun.published import OURS, PAPER
-from workflow_scripts.compun.retrieval import found, standings
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import check_table, read_json
 from workflow_scripts.core.tables import CHOICES, RETRIEVAL
@@ -133,7 +132,6 @@ def test_standings_against_sorting() -> None:
 def test_retrieved_counts_no_tie() -> None:
     rows = [("a", 0, 0), ("b", 0, 1), ("c", 2, 0), ("d", 0, 0)]
     table = pd.DataFrame([(n, "m", "template", 12, a, t) for n, a, t in rows], columns=list(RETRIEVAL.columns))
-    assert found(table).tolist() == [True, False, False, True] and found(table, 3).all()
     row = retrieved(check_table(table, RETRIEVAL, "x"), Estimator(100, 0)).iloc[0]
     assert (row["found"], row["n"], row["images"], row["ties"], row["median_rank"]) == (0.5, 4, 12, 1, 1.5)
 

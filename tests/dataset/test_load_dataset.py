@@ -19,7 +19,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.step import parse
-from workflow_scripts.dataset.load_dataset import BOX, check_boxes, check_captions, check_images, main
+from workflow_scripts.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_images, main
 from workflow_scripts.dataset.source import spread
 from workflow_scripts.dataset.steps import LoadDataset
 
@@ -49,6 +49,7 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
         ([], "^x: no captions;"),
         ([("a", 0, ""), ("a", 1, " \t")], "^x: no captions, 2 are empty;"),
         ([("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")], "image 'a': duplicate caption_id 0"),
+        ([("a", 0, "x"), ("b", 3, "y\0")], r"image 'b': caption 3 contains a control character \(1 in total\); remove"),
         ([("a", 0, "x", "1"), ("a", 1, "y", "2")], "image 'a' has captions of two classes"),
     ],
 )
@@ -71,7 +72,7 @@ def test_empty_captions_do_not_renumber_the_others() -> None:
     assert empty == ["a 1", "b 0"]
 
 
-@given(st.text())
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\t\n\r")))
 def test_a_caption_is_one_line(text: str) -> None:
     found, _ = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x")
     for kept in found["text"][1:]:
@@ -82,6 +83,15 @@ def test_ordinary_captions_are_unchanged() -> None:
     texts = ["a bird  with two spaces", "ein grüner Vogel", "鳥", "it's \"red\", isn't it?"]
     found, _ = check_captions(captions(*(("a", n, t) for n, t in enumerate(texts))), "x")
     assert list(found["text"]) == texts
+
+
+def test_ids_that_file_systems_mix(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = captions(("b", 0, "x"), ("Im1", 0, "x"), ("im1", 0, "x"))
+    check_alike(table, tmp_path / "out", "x")
+    assert "x: images 'Im1' and 'im1' differ only in case or Unicode form (2 such ids); file" in caplog.text
+    (tmp_path / "OUT").mkdir()  # as if the file system found out
+    with pytest.raises(UserError, match="does not distinguish them; rename them"):
+        check_alike(table, tmp_path / "out", "x")
 
 
 def test_images(tmp_path: Path) -> None:
@@ -169,6 +179,7 @@ def test_captions_without_images(tmp_path: Path) -> None:
     place = run(tmp_path, "image_id,caption\na,a red bird\n")
     assert read_table(place / "images.parquet", tables.IMAGES)["path"].isna().all()
     assert list((place / "images").iterdir()) == []
+    assert read_json(place / "dataset.json")["images_without_file"]["count"] == 0
 
 
 def test_a_failure_keeps_the_previous_artifacts(tmp_path: Path) -> None:

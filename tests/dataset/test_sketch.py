@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from tests.conftest import ROOT
 from workflow_scripts.core import seeds
-from workflow_scripts.dataset.sketch.captions import MOST_FACTS, NOUNS, SYNONYMS, Caption, write_caption
+from workflow_scripts.dataset.sketch.captions import FACTS, NOUNS, SYNONYMS, Caption, write_caption
 from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import (
     ATTRIBUTES,
@@ -144,7 +145,7 @@ def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
     caption = write_caption(scene, dice)
     forms = {kind: lexicon(kind).forms for kind in KINDS}
     assert caption.text == " ".join(caption.text.lower().split())
-    assert len(caption.facts) <= MOST_FACTS
+    assert len(caption.facts) <= max(FACTS[0])
     for fact in caption.facts:
         assert scene[f"{fact.part}:{fact.kind}"] == fact.value
         assert forms[fact.kind][caption.text[fact.start : fact.end]] == fact.value
@@ -266,3 +267,12 @@ def test_the_tables(tmp_path: Path) -> None:
     assert all(Image.open(tmp_path / "it" / path).size == (96, 96) for path in images.path)
     true = scenes.set_index("image_id")
     assert all(true.loc[f.image_id, f"{f.part}:{f.kind}"] == f.value for f in facts.itertuples())
+
+
+def test_preset_protocol_has_captions_that_tie(tmp_path: Path) -> None:
+    """Birds of several species share captions, all of which are prompted for."""
+    preset = yaml.safe_load((ROOT / "presets" / "protocol" / "config.yaml").read_text())
+    assert preset["split"]["prompts"] == "all"
+    small = Settings.model_validate({**preset["dataset"]["sketch"], "images": 200, "size": 32})
+    captions = load(small, seed=0, limit=None, folder=tmp_path, cache=tmp_path).captions
+    assert (captions.groupby("text")["class_id"].nunique() > 1).sum() >= 5

@@ -22,7 +22,7 @@ ROWS = [
     {"image_id": "007", "caption": "rote Flügel", "class_id": "01"},
 ]
 IDS = st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True)
-TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], include_characters="\t\n"), min_size=1)
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -73,13 +73,39 @@ def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(IDS, TEXTS), min_size=1, max_size=6))
 def test_all_formats_agree(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    rows = list(dict.fromkeys(rows))
     found = []
     for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet"):
         file = write(tmp_path / f"t{suffix}", [{"image_id": i, "caption": c} for i, c in rows])
-        captions, _, bad = table.read_captions(file)
-        assert not bad and captions["class_id"].isna().all()
+        captions, _, skipped = table.read_captions(file)
+        assert not any(rows["count"] for rows in skipped.values()) and captions["class_id"].isna().all()
         found.append(captions[["image_id", "text"]].values.tolist())
     assert all(f == [list(r) for r in rows] for f in found)
+
+
+def test_ids_that_look_alike_are_equal(tmp_path: Path) -> None:
+    rows = [
+        {"image_id": image_id, "class_id": class_id, "caption": f"bird {n}"}
+        for n, (image_id, class_id) in enumerate([("caf\u00e9", "1"), ("cafe\u0301 ", "1\n"), (" caf\u00e9", " 1")])
+    ]
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "cafe\u0301.jpg").write_bytes(jpeg())
+    loaded = load(write(tmp_path / "t.csv", rows), tmp_path / "pictures", tmp_path / "out")
+    assert loaded.captions[["image_id", "caption_id", "class_id"]].values.tolist() == [
+        ["caf\u00e9", n, "1"] for n in range(3)
+    ]
+    assert loaded.images.values.tolist() == [["caf\u00e9", "caf\u00e9.jpg"]]
+
+
+def test_equal_rows_are_counted_and_read_once(tmp_path: Path) -> None:
+    csv = tmp_path / "t.csv"
+    csv.write_text("image_id,caption\na,red\nb,red\na,red\na ,red\na,tan\n")
+    loaded = load(csv, None, tmp_path / "out")
+    # The position among the image's rows stays that in the file.
+    assert loaded.captions[["image_id", "caption_id"]].values.tolist() == [["a", 0], ["b", 0], ["a", 3]]
+    assert loaded.summary["rows_duplicate"] == {"count": 2, "names": ["line 4", "line 5"]}
+    csv.write_text("image_id,caption_id,caption\na,7,red\na,7,red\na,8,red\n")
+    assert list(load(csv, None, tmp_path / "out").captions["caption_id"]) == [7, 8]
 
 
 def test_numbers_become_text_unchanged(tmp_path: Path) -> None:
@@ -118,16 +144,20 @@ def test_bad_rows_are_counted_and_named(tmp_path: Path) -> None:
         '{"image_id": {}, "caption": "x"}',
         '{"image_id": "a", "caption": "\\ud800"}',
     ]
-    jsonl.write_text("\n".join(lines))
-    _, _, bad = table.read_captions(jsonl)
-    assert [b.split(" ")[1] for b in bad] == ["2:", "3:", "4:", "5:"]
+    jsonl.write_text("\n".join([*lines, '{"image_id": "a", "caption": "a \\u0000 bill"}']))
+    bad = table.read_captions(jsonl)[2]["rows_unreadable"]["names"]
+    assert [b.split(" ")[1] for b in bad] == ["2:", "3:", "4:", "5:", "6:"]
+    assert bad[4] == "line 6: caption contains the control character U+0000"
 
 
 def test_stated_caption_ids(tmp_path: Path) -> None:
     rows = [{"image_id": "a", "caption_id": n, "caption": "x"} for n in ("5", "2", "two", None)]
-    captions, _, bad = table.read_captions(write(tmp_path / "t.json", rows))
+    captions, _, skipped = table.read_captions(write(tmp_path / "t.json", rows))
     assert list(captions["caption_id"]) == [5, 2]
-    assert bad == ["record 3: caption_id is no whole number", "record 4: caption_id is no whole number"]
+    assert skipped["rows_unreadable"]["names"] == [
+        "record 3: caption_id is no whole number",
+        "record 4: caption_id is no whole number",
+    ]
 
 
 @pytest.mark.parametrize(

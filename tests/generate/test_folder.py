@@ -179,6 +179,22 @@ def test_manifests_of_texts_that_are_refused(place: Place) -> None:
             place.generate("folder", path=str(mine))
 
 
+def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:
+    prompts = make_prompts({"test_unseen": ["u/1", "u/2"]}, captions=1)
+    mine = make(place.root / "made", ["u/1/0.png", "u/2/0.png", "u/3/0.png", "u/4/0.png"])
+    # A killed generator leaves few images, but all are of prompts; and models draw more images than are asked for.
+    make(mine, [f"u/1/0_{draw}.png" for draw in range(1, 10)])
+    assert place.generate("folder", prompts, path=str(mine))[1]["files_without_prompt"]["count"] == 11
+    for draw in range(1, 10):
+        (mine / f"u/1/0_{draw}.png").unlink()
+    make(mine, ["u/5/0.png"])
+    with pytest.raises(UserError, match="only 2 of 5 images are of this composition's prompts; give .*manifest.csv"):
+        place.generate("folder", prompts, path=str(mine))
+    texts = prompts.set_index("file_name")["text"]
+    pd.DataFrame({"file_name": texts.index, "text": texts}).to_csv(mine / "manifest.csv", index=False)
+    assert (place.generate("folder", prompts, path=str(mine))[0]["status"] == "ok").all()
+
+
 def test_one_folder_serves_two_compositions_by_full_names(place: Place) -> None:
     """Names without a composition are only read where no other composition can mean them."""
     mine = make(place.root / "made", list(place.prompts["file_name"][:2]))

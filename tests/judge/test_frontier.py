@@ -69,7 +69,7 @@ def test_a_tower_is_cut_before_what_trains(cfg: dict, patterns: list[str], behin
 
 def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> None:
     with torch.device("meta"):
-        model = construct(find_model("RN101"))
+        model = construct(find_model("RN101")[0])
     patterns = [pattern.replace("resblocks.1.", "resblocks.11.") for pattern in PUBLISHED]
     trained = choose_trainable(model, patterns)
     assert {name.split(".layer4")[0] for name in trained if "layer4" in name} == {"visual"}

@@ -61,7 +61,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_no_epochs_and_long_captions_are_read_whole(train: Train, results: Path, tmp_path: Path) -> None:
     source = stretched(tmp_path, 248)
-    assert find_model(str(source / "model.json"))["text_cfg"]["context_length"] == 248
+    assert find_model(str(source / "model.json"))[0]["text_cfg"]["context_length"] == 248
     folder = train("judge", epochs=0, crop=None, **settings(source))
     assert (folder / "weights.safetensors").read_bytes() == (source / "weights.safetensors").read_bytes()
     assert read_json(folder / "model.json") == read_json(source / "model.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ import yaml
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.pairs.draft_nouns import DraftNouns, draft, main
+from workflow_scripts.pairs.draft_nouns import DraftNouns, draft, main, synonyms
 from workflow_scripts.text.lexicon import load_lexicon
 
 
@@ -51,6 +52,7 @@ def test_compounds_plurals_and_people() -> None:
         ("a red slide", "red", "slide", "slide"),
         ("a red t-shirt", "red", "t-shirt", "t-shirt"),
         ("a red bench", "red", "bench", "bench"),
+        ("red shorts", "red", "shorts", "shorts"),
         ("a black man", "black", "man", "man"),
         ("a black photo", "black", "photo", "photo"),
     ]
@@ -59,6 +61,7 @@ def test_compounds_plurals_and_people() -> None:
     drafted = {
         "water slide": ["water slides"],
         "bench": ["benches"],
+        "shorts": [],
         "slide": ["slides"],
         "t-shirt": ["t-shirts"],
     }
@@ -67,14 +70,20 @@ def test_compounds_plurals_and_people() -> None:
 
 
 def test_synonyms_are_grouped_where_wordnet_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    sense = SimpleNamespace(name=lambda: "sofa.n.01")
+    senses = {  # of WordNet 3.1
+        "couch": ["sofa.n.01", "couch.n.02"], "sofa": ["sofa.n.01"], "motorcycle": ["motorcycle.n.01"],
+        "bike": ["motorcycle.n.01", "bicycle.n.01"], "bicycle": ["bicycle.n.01"],
+    }  # fmt: skip
     wordnet = SimpleNamespace(
-        ensure_loaded=lambda: None, synsets=lambda noun, pos: [sense] if noun in ("couch", "sofa") else []
+        ensure_loaded=lambda: None,
+        synsets=lambda noun, pos: [SimpleNamespace(name=partial(str, name)) for name in senses.get(noun, [])],
     )
     monkeypatch.setitem(sys.modules, "nltk", SimpleNamespace(corpus=SimpleNamespace(wordnet=wordnet)))
     monkeypatch.setitem(sys.modules, "nltk.corpus", SimpleNamespace(wordnet=wordnet))
     rows = [*[("a red couch", "red", "couch", "couch")] * 2, ("a red sofa", "red", "sofa", "sofa")]
     assert draft(*tables(rows), most=5) == {"couch": ["couches", "sofa"]}
+    apart = {noun: noun for noun in ("bike", "motorcycle", "bicycle")}
+    assert synonyms(apart) == apart and synonyms(["bike", "motorcycle"]) == {"bike": "bike", "motorcycle": "bike"}
 
 
 def test_disputed_pairs_draft_nothing() -> None:

@@ -123,6 +123,8 @@ def make_scores(folder: Path) -> Path:
     place.mkdir(parents=True)
     pd.DataFrame({"image_id": SEEN, "caption_id": 0}).to_parquet(place / "swapped.parquet")
     write_divergences(place, pairs=DIVERGENCES, subgraphs=DIVERGENCES)
+    draw = {"source": "drawn", "window": [25, 75], "fraction": 0.1, "prefer": "any", "seed": 3}
+    write_json({"pairs": ["red_wing"], **draw}, place / "heldout.json")
     for name, beaten in (("good_one", 0.005), ("bad", 0.2)):
         write_scores(place / "scores" / "0" / name, name, "fake", beaten, 10)
     write_scores(place / "scores" / "oracle" / "bad", "bad", "oracle", 0.1, 30)
@@ -400,3 +402,12 @@ def test_same_scores_give_the_same_bytes(results: Path, done: Path) -> None:
 def test_percent() -> None:
     assert percent(0.61234, 0.5891, 0.634) == "61.2 [58.9, 63.4]"
     assert percent(0.5) == "50.0" and percent(None) == "–"
+
+
+def test_tables_say_whose_split_it_is(results: Path) -> None:
+    run(results)
+    assert "follow the paper's rule" in (results / "table.md").read_text()
+    file = results / "d" / "color" / "heldout.json"
+    write_json(read_json(file) | {"source": "published"}, file)
+    run(results)
+    assert "The 1 held-out pairs are those of a published split." in (results / "table.md").read_text()

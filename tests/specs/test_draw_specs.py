@@ -107,7 +107,7 @@ def test_a_missing_image_is_not_drawn(results: Path) -> None:
 
 def test_page(results: Path) -> None:
     draw(results)
-    settings, page = '{"specs": "</pre><script>"}', results / "specs.html"
+    settings, page = {"specs": "</pre><script>"}, results / "specs.html"
     make_specs_page.main(MakeSpecsPage(results=results, dataset="birds", settings=settings, page=page))
     page = Page((results / "specs.html").read_text())
     assert {"Seed 0", "Seed 1"} <= {word.strip() for word in page.words}

@@ -250,7 +250,7 @@ def test_bad_models(tmp_path: Path) -> None:
     settings["model_cfg"]["text_cfg"] |= {"width": 32}
     write_json(settings, tmp_path / "j" / "model.json")
     (tmp_path / "j" / "manifest.json").unlink()
-    with pytest.raises(UserError, match=r"j: \S+ is \(248, 16\), but the tower's is \(248, 32\)"):
+    with pytest.raises(UserError, match=r"j/weights.safetensors: \S+ is \(77, 16\), but the tower's is \(77, 32\)"):
         run(tmp_path / "j", tmp_path / "k")
 
 
@@ -294,7 +294,7 @@ def test_other_files_are_not_overwritten(tiny: Path, output: str, said: str, mon
     monkeypatch.chdir(root / "empty")
     before = all_files(root)
     # The error comes before any weights are read.
-    monkeypatch.setattr(step, "read_weights", None)
+    monkeypatch.setattr(step, "read_source", None)
     whole = Path(output) if output == "." else root / output
     with pytest.raises(UserError, match=rf"^--output {whole}: .*{said}"):
         run(tiny / "plain", whole)

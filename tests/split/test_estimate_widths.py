@@ -83,7 +83,7 @@ EVEN = {f"a{i}_n": 10 for i in range(12)}
         (prompts(EVEN, split="test_swapped"), 29, "drawn", []),
         (prompts({"a_n": 60, "b_n": 60}, split="test_swapped"), 9, "drawn", ["few pairs (2 of 9 held out), ± "]),
         (prompts({"a_n": 90} | EVEN), 13, "drawn", ["few pairs (13, worth 4.7 equally", "a_n has 43% of the"]),
-        (prompts({"a_n": 9}), 1, "config", ["few prompts (18): list", "few pairs (1), ± unknown points: list more"]),
+        (prompts({"a_n": 9}), 1, "config", ["few prompts (18): list", "few pairs (1), interval unknown: list more"]),
         (prompts({}), 3, "divergence", ["few prompts (0): raise split.divergence.test"]),
     ],
 )  # fmt: skip
@@ -118,5 +118,5 @@ def test_the_step_prints_and_writes_them(tmp_path: Path, caplog: pytest.LogCaptu
     with caplog.at_level("INFO"):
         run("estimate_widths", folder, widths=folder / "widths.json")
     widths = read_json(folder / "widths.json")
-    assert re.search(r"d/color: expected 95 % intervals, in points: test_seen ± [\d.]+, test_unseen ±", caplog.text)
+    assert re.search(r"d/color: expected 95 % intervals: test_seen ± [\d.]+ points, test_unseen ±", caplog.text)
     assert all(f"warning: d/color: {warning}" in caplog.text for warning in widths["warnings"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.split.stage import inputs, run
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names, split_pair
+from workflow_scripts.core.heldout import heldout_note, pair_names, split_pair
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.core.tables import PAIRS, RANKING, SPLIT
 from workflow_scripts.split.config import Draw
@@ -124,3 +124,19 @@ def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
     preferred = {pair for pair in others if median <= others[pair] <= 10 * median}
     assert len(drawn) == len(set(drawn)) == n_heldout(n, 0.1) and set(drawn) <= set(others)
     assert len(preferred & set(drawn)) == min(len(preferred), len(drawn))
+
+
+@pytest.mark.parametrize(
+    ("settings", "note"),
+    [
+        ({}, "follow the paper's rule (0.1 of the ranked pairs, from percentiles 25 to 75) with our own draw (seed 3)"),
+        ({"draw": {"window": [50, 75]}}, "drawn here with seed 3: 0.1 of the ranked pairs, from percentiles 50 to 75."),
+        ({"listed": ["red_wing"]}, "listed in the config"),
+    ],
+)
+def test_notes_say_how_the_pairs_were_chosen(tmp_path: Path, settings: dict, note: str) -> None:
+    folder = inputs(tmp_path / "d")
+    if "listed" in settings:
+        settings = {"listed": [pair_names(read_table(folder / "ranking.parquet", RANKING)).iloc[0]]}
+    run("sample_heldout", folder, **settings)
+    assert note in heldout_note(read_json(folder / "heldout.json"))

@@ -43,7 +43,7 @@ def test_too_few_pairs(counts: dict[str, int], dominant: int) -> None:
     """The released code fails here too."""
     pairs = entries(**counts)
     cut = cut_dominant(pairs, dominant=dominant)
-    assert not cut.possible and cut.rule.startswith("no cut")
+    assert not cut.kept and cut.rule.startswith("no cut")
     assert (weights(pairs, cut) == 1).all() and subsample(pairs, cut, 0).all()
 
 

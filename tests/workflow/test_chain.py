@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +23,7 @@ from workflow_scripts.core import cli, code, digests, disk, errors, fingerprint,
 from workflow_scripts.core.code import ROOT, UNDECISIVE
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import parse
-from workflow_scripts.workflow import verify
+from workflow_scripts.workflow import origin, verify
 from workflow_scripts.workflow.graph import Job, jobs
 
 TINY = SMALL.replace("images: 240, species: 20", "images: 120, species: 12").replace(
@@ -52,10 +54,11 @@ def run_chain(folder: Path) -> Path:
     return folder
 
 
-def records_of(folder: Path) -> dict[str, bytes]:
-    """Return the records of digests of a chain, by their paths."""
+def records_of(folder: Path) -> dict[str, dict]:
+    """Return what the records of a chain hold, by their paths; fingerprints of the user's files are replaced here."""
     files = sorted((folder / "results").rglob(f"{digests.FOLDER}/*"))
-    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+    values = {str(file.relative_to(folder)): json.loads(file.read_bytes()) for file in files}
+    return {name: {key: value[key] for key in ("step", "inputs", "files")} for name, value in values.items()}
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,7 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
         (disk.shutil, "disk_usage", lambda folder: (0, 0, sys.maxsize)),
         (progress.Progress, "add", nothing),
         (lock, "locked", free),
-        (digests, "check", nothing),
+        (digests, "faults", lambda path, recorded: []),
         (errors.UserError, "__str__", lambda self: "another text"),
     ]
     for owner, name, value in changed:
@@ -111,6 +114,20 @@ def test_undecisive_modules_change_no_artifact(made: Path, unwatched: None, tmp_
     assert records_of(made) == records_of(tmp_path)
 
 
+def test_verify_names_what_another_config_made_and_a_moved_run_is_as_recorded(made: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(made / "results", moved / "results")
+    config = moved / "config.yaml"
+    config.write_text(TINY.format(results=moved / "results", cache=moved / "cache"))
+    planned = [(job.command, job.outputs) for job in jobs(config)]
+    assert origin.strays(planned) == {}
+    config.write_text(config.read_text().replace("candidates: 10", "candidates: 20"))
+    found = origin.strays((job.command, job.outputs) for job in jobs(config))
+    names = {str(path.relative_to(moved / "results")): reason for path, reason in found.items()}
+    assert names["sketch/color/scores/faithful"] == origin.OTHER and "table.md" in names
+    assert not {"sketch/color/judge", "sketch/color/splits.parquet"} & names.keys()
+
+
 def test_verify_names_what_is_not_as_recorded(made: Path, capsys, caplog) -> None:
     caplog.set_level("INFO", "compclip")
     config, place = made / "config.yaml", made / "results" / "sketch"
@@ -124,19 +141,25 @@ def test_verify_names_what_is_not_as_recorded(made: Path, capsys, caplog) -> Non
     (place / "color" / "ranking.parquet").unlink()
     digests.record_file(place / "pairs.json").unlink()
     digests.record_file(place / "pairs.parquet").write_text("{")
-    with pytest.raises(UserError, match="^4 of .* not as recorded"):
+    with pytest.raises(UserError, match="^of .*, 3 damaged or missing, 0 not of this run; make them again: `") as error:
         verify.verify(config)
-    assert capsys.readouterr().out.splitlines() == [
+    assert "--record" not in str(error.value)  # which would accept the damage
+    lines = capsys.readouterr().out.splitlines()
+    damaged = f"{place}/.digests/pairs.parquet: damaged, so nothing tells whether {place}/pairs.parquet is"
+    assert {
         f"{place}/color/ranking.parquet: missing",
         f"{image}: changed",
         f"{place}/pairs.json: not recorded",
-        f"{place}/.digests/pairs.parquet: damaged; delete it and {place}/pairs.parquet, and run again",
-    ]
+        f"{damaged}; delete both and run again",
+    } <= set(lines)
     assert f"{cache}: damaged values: 3; they are computed again when needed" in caplog.messages
     assert "no step wrote them: lexicons/adjectives/color.yaml" in caplog.messages[-1]
     (place / "color" / "ranking.parquet").touch()
     verify.record(config)
     verify.verify(config)
+    digests.record_file(place / "pairs.json").unlink()
+    with pytest.raises(UserError, match="^nothing tells whether 1 of .* `dvc pull`, record them: .* --record`;"):
+        verify.verify(config)
 
 
 def test_steps_without_torch_do_not_import_it() -> None:

@@ -8,14 +8,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
 
-from workflow_scripts.core.checks import count_images
+from workflow_scripts.core.checks import DRIVE, count_images
 from workflow_scripts.core.cli import UNDER_RUN
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.records import BEGINNING, read_records
 from workflow_scripts.workflow import hooks
 from workflow_scripts.workflow.check import check_config, report
 from workflow_scripts.workflow.config import load_config
@@ -33,11 +35,17 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"dataset": {"source": "table", "table": {"file": "README.dm"}}}, ["dataset.table.file", "mean README.md?"]),
     ({"dataset": {"source": "cub", "cub": {"root": "nowhere"}}}, ["dataset.cub.images", "correct root"]),
     ({"split": {"published": {"split": "s_{composition}.pkl"}}}, ["split.published.split: s_color.pkl"]),
+    ({"split": {"published": {"split": "no/split.pkl"}}, "compositions": ["color"]}, ["no/split.pkl", f"{DRIVE}/1jO"]),
+    (
+        {"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt"}},
+        ["judge.pretrained: no/C_CUB_shape.pt: no such file; download it from", f"{DRIVE}/1A2", "to this path"],
+    ),
     ({"human": {"generators": ["nobody"]}}, ["human.generators", "nobody"]),
     ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
     ({"compun": {"captions": {"file": "no.json"}}}, ["compun.captions.file: no.json"]),
     ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
     ({"compun": {"models": MODELS}}, ["compun.models: mine", "unknown model 'RN51'"]),
+    ({"score": {"candidates": 100_000}}, ["score.candidates: 100,000, but there are only 90,000 captions; lower it"]),
     ({"score": {"fid": {"weights": "no.pth"}}}, ["score.fid.weights: no.pth"]),
     ({"judge": {"model": "sketch", "pretrained": "x" * 300 + ".pt"}}, ["judge.pretrained: xxx", "File name too long"]),
     ({"judge": {"model": "x" * 300}}, ["judge.model: unknown model 'xxx"]),
@@ -47,12 +55,48 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
 SMALL_JUDGE = {"judge": {"model": "sketch"}}
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("t.csv", "image_id;caption\na;red\n", "the separator seems to be ';'"),
+        ("t.csv", "id,caption\na,red\n", "no column 'image_id'; its columns: 'id', 'caption'"),
+        ("t.csv", "", "empty file"),
+        ("t.csv", "image_id,caption\n", "no captions: it has no rows"),
+        ("t.json", '{"image_id": "a"}', "expected a list of objects"),
+        ("t.jsonl", '{"image_id": "a"}\n', "no column 'caption'"),
+        ("t.parquet", "PAR1", "not a readable Parquet file"),
+        ("t.csv", "image_id,caption\na\nb,red\n", "1 of the first 100 rows will be skipped, the first: line 2: 1 val"),
+    ],
+)
+def test_the_table_of_captions_is_read_a_little(tmp_path: Path, name: str, content: str, part: str) -> None:
+    (tmp_path / name).write_text(content)
+    data = {"dataset": {"source": "table", "table": {"file": str(tmp_path / name)}}}
+    findings = check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **data}))
+    assert [part in line for line in findings.errors + findings.warnings] == [True], findings
+
+
+def test_a_large_table_is_checked_by_its_first_rows(tmp_path: Path) -> None:
+    rows = ("image_id,caption\n" + "a,red\n" * 50) + "x" * BEGINNING + "\n" + "\xff\n"
+    (tmp_path / "t.csv").write_bytes(rows.encode("latin-1"))
+    pd.DataFrame({"image_id": "a", "caption": ["red"] * 500}).to_parquet(tmp_path / "t.parquet", row_group_size=7)
+    for name in ("t.csv", "t.parquet"):
+        assert len(read_records(tmp_path / name, ["image_id"], most=50)[0]) == 50
+    (tmp_path / "t.jsonl").write_text('{"image_id": "' + "x" * BEGINNING + '"}')
+    assert "characters, more than the limit" in read_records(tmp_path / "t.jsonl", ["image_id"], most=50)[1][0]
+
+
 @pytest.mark.parametrize(("values", "parts"), FAULTS)
 def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path: Path) -> None:
     findings = check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **values}))
     lines = [line for line in findings.errors if all(part in line for part in parts)]
     assert lines and "\n" not in lines[0], findings.errors
     assert not (tmp_path / "results").exists()
+
+
+def test_a_judge_of_each_composition_is_checked_once(tmp_path: Path) -> None:
+    for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
+        config = {"results": str(tmp_path / "results"), "judge": {"model": "sketch", "pretrained": name}}
+        assert len(check_config(load_config(config)).errors) == count
 
 
 def test_addresses_on_object_storage_are_not_checked(tmp_path: Path) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from pydantic import ValidationError
 
 from tests.conftest import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.workflow.config import CHECKOUT, load_config, read_config, snakemake_config
+from workflow_scripts.core.section import Section
+from workflow_scripts.workflow.config import CHECKOUT, Config, load_config, read_config, snakemake_config
 
 
 @pytest.mark.parametrize(
@@ -34,6 +38,15 @@ from workflow_scripts.workflow.config import CHECKOUT, load_config, read_config,
         ({"compositions": ["colour"]}, ["compositions", "colour", "color"]),
         ({"threads": 0}, ["threads", "0"]),
         ({"seed": "x"}, ["seed", "'x'"]),
+        (
+            {"split": {"heldout": {"pairs": ["purple bill"]}}},
+            ["split.heldout.pairs: 'purple bill': write pairs as a l"],
+        ),
+        (
+            {"split": {"heldout": {"pairs": [["red", "bill"]]}}},
+            ["pairs: ['red', 'bill']: write", "such as [purple_bill]"],
+        ),
+        ({"split": {"heldout": {"pairs": {"color": "red_bill"}}}}, ["pairs: 'red_bill': write pairs as a list"]),
         ({"seed": 10**29}, ["seed: 30 digits, more than the limit of 15 (core/limits.py: COUNT_DIGITS)"]),
         ({"generate": {"generators": [{"name": "x", "kind": "folder", "options": 3}]}}, ["generators.0.options", "3"]),
         ({"compositions": "color"}, ["compositions: expected a list; write [color]"]),
@@ -64,6 +77,28 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
     assert message.startswith("my.yaml: ") and "\n" not in message
     for part in parts:
         assert part in message, message
+
+
+def sections(kind: Any) -> Iterator[type[Section]]:
+    """Yield the sections that an annotation contains, and theirs."""
+    if isinstance(kind, type) and issubclass(kind, Section):
+        yield kind
+        for field in kind.model_fields.values():
+            yield from sections(field.annotation)
+    for inner in get_args(kind):
+        yield from sections(inner)
+
+
+def test_true_is_no_number() -> None:
+    checked = 0
+    for section in sections(Config):
+        for name, field in section.model_fields.items():
+            if re.search(r"int|float", str(field.annotation)) and "Literal" not in str(field.annotation):
+                with pytest.raises(ValidationError) as error:
+                    section.model_validate({name: [True, True] if "tuple" in str(field.annotation) else True})
+                assert (name,) in [f["loc"] for f in error.value.errors() if "expected a number" in f["msg"]], name
+                checked += 1
+    assert checked > 60
 
 
 def test_folders_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

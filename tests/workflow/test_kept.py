@@ -13,7 +13,7 @@ from snakemake.settings.enums import Quietness
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
 from workflow_scripts.workflow import graph
-from workflow_scripts.workflow.kept import FOLDER, Kept
+from workflow_scripts.workflow.kept import FOLDER, Kept, recover
 
 SNAKEFILE = """
 from workflow_scripts.workflow.kept import Kept
@@ -105,6 +105,18 @@ def test_what_a_killed_run_kept_is_removed_and_links_may_be_impossible(
     with pytest.raises(WorkflowError):
         snakemake(place, 2, "false")
     assert not (place / "results" / "inner" / "made").exists() and (place / "results" / "last").exists()
+    assert not list(place.glob(f"**/{FOLDER}"))
+
+
+def test_what_a_killed_run_removed_comes_back(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = [name for name in contents(place) if "folder" in name]
+    before = contents(place)
+    monkeypatch.setattr(Kept, "restore", lambda self: None)
+    with pytest.raises(WorkflowError):
+        snakemake(place, 2, "false")
+    assert not (place / "results" / "folder").exists() and list(place.glob(f"**/{FOLDER}"))
+    recover([place / "results" / "inner", place / "results"])
+    assert [contents(place)[name] for name in recorded] == [before[name] for name in recorded] and recorded
     assert not list(place.glob(f"**/{FOLDER}"))
 
 

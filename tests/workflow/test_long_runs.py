@@ -52,6 +52,21 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     assert (project.root / "divided" / "report.html").stat().st_size > 0
 
 
+def test_preset_protocol_balances_and_ties(tmp_path: Path) -> None:
+    """What the default run does not exercise, with the trained judge: weights below 1, ties."""
+    project = Project(tmp_path / "protocol").copy()
+    preset = yaml.safe_load((project.root / "presets" / "protocol" / "config.yaml").read_text())
+    preset["generate"]["generators"], preset["judge"]["epochs"] = ["faithful"], 1
+    (project.root / "config.yaml").write_text(yaml.safe_dump(preset))
+    project.snakemake("config.yaml", "--", f"{preset['results']}/table.csv")
+    for split in ("test_unseen", "test_swapped"):
+        (file,) = (project.root / preset["results"]).rglob(f"[!o]*/faithful/{split}.parquet")
+        scores = pd.read_parquet(file)
+        assert (scores["weight"] < 1).any() == (split == "test_swapped")
+        assert (scores["p_tied"] > 0).mean() > 0.01 or split == "test_swapped"
+    assert len(scores.loc[scores["weight"] < 1, "pair"].unique()) == preset["score"]["balance"]["dominant"]
+
+
 def test_shards_give_the_same_table(first_run: Project, tmp_path: Path) -> None:
     """Embeddings made by three jobs each, from a cold cache; without shards there is no such job."""
     fork = first_run.fork(tmp_path / "shards")

@@ -196,6 +196,23 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
 def test_dvc_joins_what_the_presets_make() -> None:
     stages = yaml.safe_load(dvc_text(PUBLISHED))["stages"]
     assert list(stages) == ["runs"]
-    assert {"results/presets/paper/table.csv", "results/presets/paper_flowers/table.csv"} <= set(stages["runs"]["deps"])
+    tables = {f"results/presets/published_{name}/table.csv" for name in ("birds", "flowers")}
+    assert tables <= set(stages["runs"]["deps"])
     assert "results/presets/published/table.csv" in stages["runs"]["outs"]
     assert {"presets/published/config.yaml": ["runs"]} in stages["runs"]["params"]
+
+
+def test_each_composition_takes_its_own_judge(tmp_path: Path) -> None:
+    """The authors published a judge for each: {composition} in judge.pretrained."""
+    weights = {name: tmp_path / f"C_CUB_{name}.pt" for name in ("color", "shape")}
+    for file in weights.values():
+        file.touch()
+    judge = {"model": "sketch", "pretrained": str(tmp_path / "C_CUB_{composition}.pt"), "epochs": 0}
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump({"results": str(tmp_path / "results"), "judge": judge}))
+    training = [job for job in jobs(config) if job.rule == "train_judge"]
+    assert len(training) == 2
+    for job in training:
+        (own,) = (file for name, file in weights.items() if f"/{name}/" in job.outputs[0])
+        assert {str(file) for file in weights.values()} & set(job.inputs) == {str(own)}
+        assert f'"pretrained":"{own}"' in job.command and "{composition}" not in job.command

@@ -48,18 +48,11 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
         )
     elif weights and not _is_path(weights):
         with findings.errors_of(f"{key}.pretrained"):
-            from workflow_scripts.clip.sources import check_tag
-            from workflow_scripts.clip.vision import open_clip
+            from workflow_scripts.clip.sources import check_tag, find_tag
 
-            if tag := open_clip().get_pretrained_cfg(name, weights):
-                if findings.here:
-                    check_tag(f"{name} {weights}", tag)
-            else:
-                tags = open_clip().list_pretrained_tags_by_model(name)
-                findings.error(
-                    f"{key}.pretrained",
-                    f"{weights!r} is neither a file nor a tag of {name}; its tags: {', '.join(tags)}",
-                )
+            tag = find_tag(name, weights)
+            if findings.here:
+                check_tag(f"{name} {weights}", tag)
     if weights and _is_path(weights):
         findings.exists(f"{key}.pretrained", weights)
     if config.tower:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import Section
+from workflow_scripts.core.section import COMPOSITION_FIELD, Section
 
 MODELS = ROOT / "workflow_scripts" / "clip" / "models"
 # Models with their own weights, as open_clip names them.
@@ -107,9 +108,9 @@ class ModelConfig(Section):
     )
     pretrained: str | None = Field(
         "openai",
-        description="open_clip tag, or a path to weights; null (the default for a model file) starts from random"
-        " weights, and for hf-hub: and local-dir: from the model's own. For OpenAI's weights in any form but their own"
-        " .pt the model's name ends in -quickgelu",
+        description="open_clip tag, or a path to weights, in which {composition} is replaced; null (the default for a"
+        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own. For OpenAI's"
+        " weights in any form but their own .pt the model's name ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
         None, description="how images are prepared, for a weights file that does not say it"
@@ -142,6 +143,15 @@ class ModelConfig(Section):
     def random(self) -> bool:
         """Whether some initial weights are random."""
         return self.pretrained is None and not has_weights(self.model)
+
+    def of(self, composition: str) -> Self:
+        """Return the settings with the name of a composition instead of {composition} in ``pretrained``."""
+        path = self.pretrained and self.pretrained.replace(COMPOSITION_FIELD, composition)
+        return self.model_copy(update={"pretrained": path})
+
+    def each(self, compositions: Iterable[str]) -> list[Self]:
+        """Return the settings of these compositions, equal ones once."""
+        return list({(model := self.of(name)).pretrained: model for name in compositions}.values())
 
     def files(self) -> list[str]:
         """Return the files, outside installed packages, that decide the initial weights."""

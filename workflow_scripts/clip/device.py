@@ -1,7 +1,5 @@
 """The device that torch computes on, and the settings that make its results reproducible."""
 
-from __future__ import annotations
-
 import os
 
 import torch

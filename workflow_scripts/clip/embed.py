@@ -154,7 +154,6 @@ def encoding_code() -> str:
 
 @contextmanager
 def open_embedder(encoding: Encoding) -> Iterator[Embedder]:
-    """Open the embedder of a step's judge, with its cache."""
     import torch  # slow to import, and everything else here works with any encoder
 
     from workflow_scripts.clip.model import load_judge

@@ -3,8 +3,6 @@
 An image tower is a sequence of stages; the frontier lies before the first stage that trains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -28,7 +26,8 @@ class Stage:
 
     @property
     def trains(self) -> bool:
-        return any(p.requires_grad for part in self.parts for p in _parameters(part))
+        parameters = (part.parameters() if isinstance(part, nn.Module) else [part] for part in self.parts)
+        return any(parameter.requires_grad for of_part in parameters for parameter in of_part)
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,6 @@ class TextCut:
     below: Transform  # ids (n, length) to floats (n, length, width), for any length that holds the end
     above: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # these and the ids to features (n, d)
     behind: str
-
-
-def _parameters(part: nn.Module | nn.Parameter) -> list[nn.Parameter]:
-    return list(part.parameters()) if isinstance(part, nn.Module) else [part]
 
 
 def image_stages(visual: Any) -> list[Stage]:

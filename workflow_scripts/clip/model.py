@@ -6,8 +6,6 @@ images and captions. A judge's folder holds ``weights.safetensors``, ``model.jso
 transformers, its files in ``tokenizer/``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -291,16 +289,10 @@ def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
 
 def _read_judge(folder: Path) -> tuple[Built, str, float | None]:
     settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
-    built = assemble(
-        settings["model_cfg"], read_weights(weights), settings["preprocess_cfg"], vocabulary, weights,
-        tokenizer_of(folder),
-    )  # fmt: skip
+    tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None  # of transformers
+    state, preprocess_cfg = read_weights(weights), settings["preprocess_cfg"]
+    built = assemble(settings["model_cfg"], state, preprocess_cfg, vocabulary, weights, tokenizer)
     return built, settings["name"], settings["crop"]
-
-
-def tokenizer_of(folder: Path) -> Path | None:
-    """Return the folder of a judge's tokenizer of transformers, if it has one."""
-    return folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None
 
 
 def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:

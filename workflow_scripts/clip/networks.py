@@ -4,8 +4,6 @@ A model config selects them by the key ``tower`` in open_clip's ``vision_cfg`` a
 are the arguments of their classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Image files to the pixels that a judge sees."""
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Sequence

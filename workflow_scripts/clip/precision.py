@@ -1,7 +1,5 @@
 """The precision of a forward pass: 32 bits, or mixed with bfloat16 or float16."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 
 import torch

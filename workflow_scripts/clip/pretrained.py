@@ -1,7 +1,5 @@
 """Load the weights that a judge starts from: of open_clip and OpenAI, and towers of other models."""
 
-from __future__ import annotations
-
 import pickle
 import textwrap
 from collections.abc import Mapping
@@ -13,8 +11,9 @@ from safetensors import SafetensorError
 from torch import nn
 
 from workflow_scripts.clip.config import Tower
+from workflow_scripts.clip.published import openai_names
 from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.clip.weights import is_torchscript, read_table, read_weights, rename, start
+from workflow_scripts.clip.weights import is_torchscript, read_table, read_weights, rename, start, why_unreadable
 from workflow_scripts.core.errors import UserError
 
 
@@ -23,14 +22,18 @@ def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
     try:
         if is_torchscript(path):
             state = torch.jit.load(path, map_location="cpu").state_dict()
-            for key in ("input_resolution", "context_length", "vocab_size"):
-                state.pop(key, None)
-            model.load_state_dict(state)
+            model.load_state_dict(openai_names(state, path) or state)
         else:
-            _check_positions(model, open_clip().factory.load_state_dict(str(path)), path, name)
-            open_clip().load_checkpoint(model, str(path))
+            state = open_clip().factory.load_state_dict(str(path))
+            native = openai_names(state, path)
+            _check_positions(model, native or state, path, name)
+            if native:
+                model.load_state_dict(native)
+            else:
+                open_clip().load_checkpoint(model, str(path))
     except (
         RuntimeError, SafetensorError, pickle.UnpicklingError, EOFError, KeyError, AttributeError, AssertionError,
+        TypeError,
     ) as error:  # fmt: skip
         raise UserError(f"{path}: truncated, or not the weights of {name}: {_first_line(error)}") from error
 
@@ -62,4 +65,6 @@ def start_tower(model: Any, name: str, tower: Tower) -> list[str]:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, pickle.UnpicklingError):
+        return why_unreadable(error)
     return textwrap.shorten(str(error), 200, placeholder=" …")

@@ -9,8 +9,6 @@ Supervision", ICML 2021), the descriptions those of Menon and Vondrick, "Visual 
 Large Language Models" (ICLR 2023).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,30 +27,20 @@ Ensembles = list[list[str]]
 
 def make_prompts(names: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
     """Return the texts of each class: every template with ``{}`` replaced by its name."""
-    return [[fill(template, name) for template in templates] for name in names]
-
-
-def fill(template: str, name: str) -> str:
-    return template.replace("{}", name)
-
-
-def with_example(photo: str, name: str, caption: str) -> str:
-    """Add an example caption to ``photo``, a filled template (section 4)."""
-    return f"{photo.rstrip('. ')}. An example of {name} in an image is {caption}"
-
-
-def with_description(photo: str, description: str) -> str:
-    """Add a visible feature to ``photo``, a filled template: something that the class has, or a clause."""
-    clause = description.split(maxsplit=1)[0].lower() in CLAUSES
-    return f"{photo.rstrip('. ')}, which {'' if clause else 'has '}{description}"
+    return [[template.replace("{}", name) for template in templates] for name in names]
 
 
 def by_captions(name: str, captions: Sequence[str], templates: Sequence[str]) -> Ensembles:
-    return [[with_example(fill(t, name), name, caption) for t in templates] for caption in captions]
+    """Return filled templates, each followed by an example caption (section 4)."""
+    photos = [photo.rstrip(". ") for photo in make_prompts([name], templates)[0]]
+    return [[f"{photo}. An example of {name} in an image is {caption}" for photo in photos] for caption in captions]
 
 
 def by_descriptions(name: str, descriptions: Sequence[str], templates: Sequence[str]) -> Ensembles:
-    return [[with_description(fill(t, name), text) for t in templates] for text in descriptions]
+    """Return filled templates, each followed by a visible feature: something that the class has, or a clause."""
+    photos = [photo.rstrip(". ") for photo in make_prompts([name], templates)[0]]
+    clauses = [t if t.split(maxsplit=1)[0].lower() in CLAUSES else f"has {t}" for t in descriptions]
+    return [[f"{photo}, which {clause}" for photo in photos] for clause in clauses]
 
 
 # The ensembles of each prompt and compound, and the compounds that lack what a prompt needs.

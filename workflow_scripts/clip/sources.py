@@ -70,13 +70,8 @@ def known_preprocessing(given: Any, path: Path) -> dict[str, Any]:
     return {**defaults, **known, **fill}
 
 
-def find_model(name: str) -> dict[str, Any]:
-    """Return the open_clip model config of a path (also a judge's ``model.json``), of ``models/``, or of open_clip."""
-    return _find_model(name)[0]
-
-
-def _find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
-    """Return a model's config, its known preprocessing, and the file of both."""
+def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
+    """Return the open_clip config of a model, its known preprocessing, and the file of both."""
     path = _settings(name) if has_weights(name) else model_file(name)
     if path is not None:
         cfg, given = read_settings(path)
@@ -111,7 +106,7 @@ def model_name(name: str) -> str:
 
 def find_source(config: ModelConfig) -> Source:
     """Return a model's config, weights and preprocessing, downloaded if necessary."""
-    model_cfg, known, settings = _find_model(config.model)
+    model_cfg, known, settings = find_model(config.model)
     weights, about = None, dict[str, Any]()
     files = [settings] if settings else []
     tokenizer = None
@@ -173,12 +168,21 @@ def find_pretrained(model: str, pretrained: str, model_cfg: Mapping[str, Any]) -
     path = Path(pretrained)
     if os.path.isfile(path):
         return path, _known(model, path, model_cfg)
+    try:
+        tag = find_tag(model, pretrained)
+    except UserError as error:
+        raise UserError(f"judge.pretrained: {error}") from error
+    return _download(f"judge.pretrained: {model} {pretrained}", tag), tag
+
+
+def find_tag(model: str, pretrained: str) -> dict[str, Any]:
+    """Return what open_clip knows of the weights with tag ``pretrained``; raises UserError if there is no such tag."""
     library = open_clip()
-    tag = library.get_pretrained_cfg(model, pretrained)
+    tag: dict[str, Any] = library.get_pretrained_cfg(model, pretrained)
     if not tag:
         tags = ", ".join(library.list_pretrained_tags_by_model(model)) or "none"
-        raise UserError(f"judge.pretrained: {pretrained!r} is neither a file nor a tag of {model}; its tags: {tags}")
-    return _download(f"judge.pretrained: {model} {pretrained}", tag), tag
+        raise UserError(f"{pretrained!r} is neither a file nor a tag of {model}; its tags: {tags}")
+    return tag
 
 
 def _download(what: str, tag: Mapping[str, Any]) -> Path:

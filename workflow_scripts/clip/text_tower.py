@@ -4,8 +4,6 @@ No token sees those after it, and the feature is that of the end token, which ha
 cut after its end has the feature that it has in the whole context, except for rounding.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Captions to token ids: the words of the training captions, or open_clip's tokenizers."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -4,8 +4,6 @@ The CPU wheel of torch next to the ordinary wheel of torchvision registers no ``
 fails. open_clip needs only torchvision's transforms, so defining the operators' names is enough.
 """
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """Weights files in three forms, and tables that rename their tensors."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import warnings
@@ -45,7 +43,7 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
     except (OSError, MemoryError):
         raise
     except Exception as error:  # a damaged pickle raises almost anything
-        raise UserError(f"{name}: not a readable weights file ({_reason(error)})") from error
+        raise UserError(f"{name}: not a readable weights file ({why_unreadable(error)})") from error
     content = content.get("state_dict", content) if isinstance(content, Mapping) else content
     if not isinstance(content, Mapping) or not all(isinstance(v, torch.Tensor) for v in content.values()):
         raise UserError(f"{name}: must hold tensors by name (a state dict)")
@@ -60,7 +58,7 @@ def is_torchscript(path: Path) -> bool:
         return any(name.endswith("/constants.pkl") for name in archive.namelist())
 
 
-def _reason(error: Exception) -> str:
+def why_unreadable(error: Exception) -> str:
     """Return why a file is refused, without torch's advice to load it unsafely."""
     text = " ".join(str(error).split())
     if built := re.search(r"GLOBAL (\S+) was not an allowed", text):
@@ -83,7 +81,9 @@ def read_table(path: str | Path) -> list[tuple[re.Pattern[str], str]]:
         raise UserError(f"{path}: {' '.join(str(error).split())}") from error
 
 
-def rename(names: list[str], table: list[tuple[re.Pattern[str], str]]) -> dict[str, str]:
+def rename(
+    names: list[str], table: list[tuple[re.Pattern[str], str]], where: str | Path = "rename table"
+) -> dict[str, str]:
     """Map old names to new: every row of the table is applied to each name, in order."""
     new_names: dict[str, str] = {}
     old_of: dict[str, str] = {}
@@ -92,7 +92,7 @@ def rename(names: list[str], table: list[tuple[re.Pattern[str], str]]) -> dict[s
         for pattern, replacement in table:
             new = pattern.sub(replacement, new)
         if new in old_of:
-            raise UserError(f"rename table: {old_of[new]} and {old} both become {new}")
+            raise UserError(f"{where}: {old_of[new]} and {old} both become {new}")
         new_names[old], old_of[new] = new, old
     return new_names
 

@@ -1,7 +1,5 @@
 """The address of a language model and the name of the variable that holds its key: neither may hold the key itself."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote, urlsplit
 

@@ -3,8 +3,6 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section 5 and appendix A.6.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

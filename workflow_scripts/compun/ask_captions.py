@@ -74,7 +74,6 @@ def cache_key(chat: Chat, noun: str, kind: Kind, count: int) -> bytes:
 
 
 def cached_answers(cache: Cache, chat: Chat, nouns: Sequence[str], kind: Kind, count: int) -> dict[str, Answer]:
-    """Return the answers that are in the cache and still valid."""
     keys = {noun: cache_key(chat, noun, kind, count) for noun in nouns}
     stored = cache.get(list(keys.values()))
     answers = {}

@@ -1,7 +1,5 @@
 """BLIP and ALIGN of transformers as judges of their contrastive features, of unit length."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -78,8 +76,6 @@ TOWERS: dict[str, type[Blip] | type[Align]] = {"blip": Blip, "align": Align}
 
 
 class Processed(Preprocess):
-    """Prepare images by the processor of transformers."""
-
     def __init__(self, processor: Any) -> None:
         self.processor, self.crop = processor, None
 

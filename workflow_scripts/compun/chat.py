@@ -4,8 +4,6 @@ Everything that a server returns is cleared of the API key before it is used, so
 can hold the key.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -1,7 +1,5 @@
 """Check the compounds, their texts and the models that are asked."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
@@ -22,7 +20,10 @@ def check(config: Any, findings: Findings) -> None:
     for path in compun.human.answers if compun.human else ():
         findings.exists("compun.human.answers", path)
     if compun.compounds:
-        _check_images(compun.compounds.images, findings)
+        # Of several places of the images, one must exist, if none is an address or the benchmark's own.
+        places = [compun.compounds.images] if isinstance(compun.compounds.images, str) else compun.compounds.images
+        if not any(place == "compun" or "://" in place or os.path.exists(place) for place in places):
+            findings.exists("compun.compounds.images", places[0], "folder or archive")
     for model in compun.models:
         key = f"compun.models: {model.title}"
         if model.judge:
@@ -33,10 +34,3 @@ def check(config: Any, findings: Findings) -> None:
     compounds = "your own or the benchmark's" if compun.compounds else "drawn"
     findings.plan.append(("compound nouns", f"{compounds}; models: {', '.join(models)}"))
     findings.device("compun.device", compun.device)
-
-
-def _check_images(images: str | list[str], findings: Findings) -> None:
-    """Check that one of the places of the images exists, if none is an address or the benchmark's own."""
-    places = [images] if isinstance(images, str) else images
-    if not any(place == "compun" or "://" in place or os.path.exists(place) for place in places):
-        findings.exists("compun.compounds.images", places[0], "folder or archive")

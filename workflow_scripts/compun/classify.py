@@ -3,8 +3,6 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3 to 6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +15,9 @@ from workflow_scripts.clip.device import find_device
 from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, file_digest, similarities
 from workflow_scripts.clip.prompts import ENSEMBLE, Ensembles, Prompts, read_templates, read_texts
 from workflow_scripts.clip.tokens import say_cut
-from workflow_scripts.compun.choices import is_tied
+from workflow_scripts.compun.choices import is_tied, standings
 from workflow_scripts.compun.models import CannotLoad, open_model, without_folders
 from workflow_scripts.compun.prompts import compound_prompts
-from workflow_scripts.compun.retrieval import standings
 from workflow_scripts.compun.steps import Classify
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log

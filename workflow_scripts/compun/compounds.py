@@ -7,8 +7,6 @@ they are not the constituents; ``path``, ``path_n1`` and ``path_n2``, the images
 images; and ``check``, in which ``split_closed`` marks the constituents that it proposes. Other columns are errors.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -60,7 +58,17 @@ def read_list(file: Path) -> pd.DataFrame:
     Constituents default to those of ``split_open``; n1 and n2 default to the constituents. UserError names the first
     row with a fault.
     """
-    rows = _lines(file) if file.suffix.lower() == ".txt" else _table(file)
+    if file.suffix.lower() == ".txt":
+        rows = pd.DataFrame(read_words(file), columns=["where", "compound"], dtype=object)
+    else:
+        rows, bad = read_records(file, ["compound"], COLUMNS, only=True)
+        if bad:
+            raise UserError(f"{file}: {bad[0]}; correct the row ({len(bad)} cannot be read)")
+        for name in rows.columns.difference(["where"]):
+            # Paths keep their underscores and spaces.
+            clean = str if name in PATHS.values() else plain
+            rows[name] = [None if value is None else clean(value) or None for value in rows[name]]
+    rows = rows.reindex(columns=["where", "compound", *COLUMNS]).astype(object).where(lambda cells: cells.notna(), None)
     if rows.empty:
         raise UserError(f"{file}: no compounds; give one noun a line, or a table with a column 'compound'")
     seen: dict[str, str] = {}
@@ -100,20 +108,3 @@ def read_words(file: Path) -> list[tuple[str, str]]:
         raise UserError(no_such(file))
     lines = ((f"line {number}", plain(line)) for number, line in enumerate(decode(file).splitlines(), 1))
     return [(where, line) for where, line in lines if line and not line.startswith("#")]
-
-
-def _lines(file: Path) -> pd.DataFrame:
-    rows = pd.DataFrame(read_words(file), columns=["where", "compound"], dtype=object)
-    return rows.reindex(columns=["where", "compound", *COLUMNS]).astype(object).where(lambda cells: cells.notna(), None)
-
-
-def _table(file: Path) -> pd.DataFrame:
-    rows, bad = read_records(file, ["compound"], COLUMNS, only=True)
-    if bad:
-        raise UserError(f"{file}: {bad[0]}; correct the row ({len(bad)} cannot be read)")
-    # Paths keep their underscores and spaces.
-    for name in rows.columns.difference(["where", *PATHS.values()]):
-        rows[name] = [None if value is None else plain(value) or None for value in rows[name]]
-    for name in rows.columns.intersection([*PATHS.values()]):
-        rows[name] = [value or None for value in rows[name]]
-    return rows.reindex(columns=["where", "compound", *COLUMNS]).astype(object).where(lambda cells: cells.notna(), None)

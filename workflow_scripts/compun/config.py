@@ -156,7 +156,6 @@ class Asked(Section):
 
 
 def check_titles(models: list[NamedModel], others: tuple[str, ...] = ()) -> list[NamedModel]:
-    """Raise ValueError if two models have the same title."""
     titles = [*others, *(model.title for model in models)]
     duplicates = [title for title in titles if titles.count(title) > 1]
     if duplicates:

@@ -1,7 +1,5 @@
 """Draw compounds: a list, three images of each, texts about them, and pictures to train small CLIPs on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path

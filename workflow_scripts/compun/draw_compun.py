@@ -1,7 +1,5 @@
 """Draw the results of compound nouns: accuracy, the effect of example captions, gains over the template, kinds."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Read compound nouns and three images of each: of the compound, and of each of its two nouns."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter
@@ -157,7 +155,6 @@ def _rows(compounds: Sequence[str]) -> pd.DataFrame:
 def _by_columns(
     compounds: pd.DataFrame, names: Sequence[str], where: str, listed_in: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the images that the list's columns state, and counts."""
     existing = set(names)
     rows, absent = [], []
     for row in compounds.to_dict("records"):

@@ -1,7 +1,5 @@
 """Write compun.html: whether models understand compound nouns."""
 
-from __future__ import annotations
-
 from workflow_scripts.compun.section import section
 from workflow_scripts.compun.steps import MakeCompunPage
 from workflow_scripts.core import cli

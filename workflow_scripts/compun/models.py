@@ -5,8 +5,6 @@ has the same hash and shares its embeddings. BLIP and ALIGN of transformers beco
 features, of unit length.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

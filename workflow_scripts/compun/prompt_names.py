@@ -1,7 +1,5 @@
 """The names of prompts: ``template``, ``reversed``, ``descriptions``, ``examples_5``, with or without ``_ensemble``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

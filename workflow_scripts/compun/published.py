@@ -5,8 +5,6 @@ The counts and similarities by kind are published only as pictures (figures 3 an
 not published, so there are no numbers to compare with.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 PAPER, OURS = "paper", "ours"  # whose a result is

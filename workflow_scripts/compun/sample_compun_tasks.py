@@ -3,8 +3,6 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), appendix A.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The section of compound nouns on pages: which image each model chose, by prompt, next to the paper's results."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,6 @@ ALPHA = 0.05  # corrected p-values below this are bold
 
 
 def prompt_words(name: str) -> str:
-    """Return the name of a prompt in words."""
     base, count, ensemble = read_prompt(name)
     words = {
         "template": "template",
@@ -47,7 +44,6 @@ def row_name(model: str, prompt: str | None) -> str:
 
 
 def read_analysis(folder: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """Return the tables of step ``analyze_choices`` by name, and its summary."""
     names = ("accuracy", "comparisons", "kinds", "retrieval", "beside")
     tables = {name: pd.read_csv(folder / f"{name}.csv", na_values=[""], keep_default_na=False) for name in names}
     return {name: spreadsheet_texts(table) for name, table in tables.items()}, read_json(folder / "summary.json")
@@ -84,7 +80,6 @@ def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
 
 
 def p_value(value: float | None) -> str:
-    """Return a p-value as text."""
     if value is None or pd.isna(value):
         return "–"
     return "<\u202f0.0001" if value < 1e-4 else f"{value:.4f}"
@@ -177,7 +172,6 @@ def text_table(accuracy: pd.DataFrame, failed: dict[str, str]) -> str:
 
 
 def section(layout: Layout) -> PageSection:
-    """Return the section of all models and prompts."""
     place = layout.data / "compun"
     tables, summary = read_analysis(place / "analysis")
     beside = tables["beside"]

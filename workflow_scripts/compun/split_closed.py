@@ -1,7 +1,5 @@
 """Propose the two nouns of compounds written as one word: gold and fish of ``goldfish``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

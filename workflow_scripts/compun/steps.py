@@ -1,9 +1,7 @@
 """The steps of stage compun: their inputs, outputs and settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -187,5 +185,3 @@ class DrawCompun(Step):
 
 class MakeCompunPage(MakeSectionPage):
     """Write the page about compound nouns: one file that fetches nothing."""
-
-    settings: dict[str, Any] = Field({}, description="settings that the page shows (JSON)")

@@ -1,7 +1,5 @@
 """Texts about nouns: what a language model is asked to write, and how its answers and users' files are checked."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Write the tasks about compounds as web pages, as stage human does."""
 
-from __future__ import annotations
-
 from workflow_scripts.compun.steps import WriteCompunPages
 from workflow_scripts.core import cli
 from workflow_scripts.human import write_pages

@@ -1,7 +1,7 @@
 """Collect what is wrong with a config before anything is computed, and what its run will do.
 
-A stage contributes ``<stage>/check.py`` with ``check(config, findings)``, which reads files' names and sizes, not their
-content, because every run begins with it.
+A stage contributes ``<stage>/check.py`` with ``check(config, findings)``, which reads files' names, sizes and first
+rows, not all their content, because every run begins with it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
 from workflow_scripts.core.documents import no_such
@@ -19,6 +20,12 @@ from workflow_scripts.core.pictures import SUFFIXES
 
 # Seconds in which images are counted, of a folder and in all.
 PATIENCE, PATIENCE_IN_ALL = 0.5, 1.5
+# Files that their authors publish in folders from which only a browser downloads, by pattern of their names.
+DRIVE = "https://drive.google.com/drive/folders"
+BY_HAND = {
+    **dict.fromkeys(("split.pkl", "data.pkl"), f"{DRIVE}/1jOnNp0RkUN_QFa-GvfitbKh8YTthLtgl"),
+    **dict.fromkeys(("C_CUB_*.pt", "C_Flowers_*.pt"), f"{DRIVE}/1A2I6uSnrFEgu-7QIpcxjDXE7m5799UCy"),
+}
 # Device files of GPUs: NVIDIA's, AMD's, and WSL's.
 GPU_FILES = ("/dev/nvidia0", "/dev/kfd", "/dev/dxg")
 
@@ -64,7 +71,11 @@ class Findings:
         if not right and place.exists():
             self.error(key, f"{path}: not a {kind}; give the path of a {kind}")
         elif not right:
-            self.error(key, no_such(path, kind))
+            by_hand = next((folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None)
+            self.error(
+                key,
+                f"{path}: no such file; download it from {by_hand} to this path" if by_hand else no_such(path, kind),
+            )
         elif not os.access(place, os.R_OK):
             right = False
             self.error(key, f"{path}: not readable; fix its permissions")

@@ -85,12 +85,11 @@ def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
     """Run ``main`` between the check of its inputs and the record of its outputs."""
     # Of several processes that train together, the first checks and records.
     first = os.environ.get("RANK", "0") == "0"
-    if first:
-        digests.check(step.paths("input"))
+    inputs = digests.check(step.paths("input")) if first else {}
     main(step)
     if first:
         for path in step.paths("output"):
-            digests.record(path, program.removeprefix(f"{PACKAGE}."))
+            digests.record(path, program.removeprefix(f"{PACKAGE}."), step.identity, inputs)
 
 
 def run(main: Callable[[Any], None]) -> None:

@@ -189,11 +189,6 @@ def modules_of(*targets: str) -> list[str]:
     return sorted({module for module, _ in reached(*targets)})
 
 
-def files_of(*targets: str) -> list[str]:
-    """Return the files of ``modules_of``, relative to the project."""
-    return sorted(str(file.relative_to(ROOT)) for m in modules_of(*targets) if (file := module_file(m)))
-
-
 @cache
 def code_hash(*targets: str) -> str:
     """Return 16 hex digits over ``reached(*targets)``."""

@@ -1,16 +1,19 @@
 """Record the digests of artifacts, and check artifacts before they are read.
 
 The record of ``folder/name`` is ``folder/.digests/name``, which moves with its folder. A step writes it after its
-outputs: if a step is killed in between, the artifact differs from its record, or has none, and is made again.
+outputs: if a step is killed in between, the artifact differs from its record, or has none, and is made again. It also
+says what the artifact was made of, so that one which another config left in a folder is not taken for this config's.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,12 +29,37 @@ THREADS = 4
 
 
 class Record(BaseModel):
-    """What a step wrote: the digest of each file by its path below the artifact, ``.`` for the artifact itself."""
+    """What a step wrote, and what it made it of.
+
+    Attributes:
+        identity: of the settings, the code and the user's files that made it (``core.step.identity``); None if unknown,
+            because the step was run by hand.
+        inputs: the digest of each recorded artifact that the step read, by its path relative to the artifact's folder.
+        files: the digest of each file by its path below the artifact, ``.`` for the artifact itself.
+        seal: the digest of this record; None in records of older versions.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     step: str
+    identity: str | None = None
+    inputs: dict[str, str] = {}
     files: dict[str, str]
+    seal: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest of the whole artifact."""
+        return _digest(self.files)
+
+    def sealed(self) -> Record:
+        """Return this record with its seal."""
+        return self.model_copy(update={"seal": _digest(self.model_dump(exclude={"seal"}))})
+
+
+def _digest(value: Any) -> str:
+    """Return 32 hex digits over a value of JSON."""
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def record_file(path: Path) -> Path:
@@ -74,24 +102,38 @@ def digests(path: Path) -> dict[str, str]:
         return {name: digest for part in parts for name, digest in part if digest}
 
 
-def record(path: Path, step: str) -> None:
-    """Record an artifact as ``step`` has written it; without one, remove its record."""
-    file = record_file(path)
+def record(path: Path, step: str, identity: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:
+    """Record an artifact as ``step`` has written it; without one, remove its record.
+
+    Args:
+        identity: of what made it.
+        inputs: the digests of what the step read, as ``check`` returns them.
+    """
     if path.is_file() or path.is_dir():
-        write_json({"step": step, "files": digests(path)}, file)
+        relabel(path, Record(step=step, files=digests(path)), identity, inputs or {})
     else:
-        file.unlink(missing_ok=True)
+        record_file(path).unlink(missing_ok=True)
+
+
+def relabel(path: Path, recorded: Record, identity: str | None, inputs: Mapping[Path, str]) -> None:
+    """Write the record of an artifact with what made it, the arguments of ``record``."""
+    read = {os.path.relpath(name, path.parent): digest for name, digest in sorted(inputs.items())}
+    made = recorded.model_copy(update={"identity": identity, "inputs": read})
+    write_json(made.sealed().model_dump(), record_file(path))
 
 
 def read_record(path: Path) -> Record | None:
     """Return the record of an artifact, None if it has none; raises UserError if it is damaged."""
     file = record_file(path)
     try:
-        return Record.model_validate_json(file.read_bytes())
+        recorded = Record.model_validate_json(file.read_bytes())
     except FileNotFoundError:
         return None
-    except ValidationError as error:
-        raise UserError(f"{file}: damaged; delete it and {path}, and run again") from error
+    except ValidationError:
+        recorded = None
+    if recorded is None or recorded.seal not in (None, recorded.sealed().seal):
+        raise UserError(f"{file}: damaged, so nothing tells whether {path} is; delete both and run again")
+    return recorded
 
 
 def faults(path: Path, recorded: Record) -> list[str]:
@@ -109,12 +151,20 @@ def faults(path: Path, recorded: Record) -> list[str]:
     return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
 
 
-def check(paths: Iterable[Path]) -> None:
-    """Raise UserError if an artifact that has a record differs from it; what does not exist is not checked."""
+def check(paths: Iterable[Path]) -> dict[Path, str]:
+    """Return the digest of each artifact that has a record; what does not exist is not checked.
+
+    Raises:
+        UserError: an artifact differs from its record.
+    """
+    checked = {}
     for path in paths:
-        if os.path.lexists(path) and (recorded := read_record(path)) and (wrong := faults(path, recorded)):
-            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-            raise UserError(
-                f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run again or, "
-                f"if the change is intended, delete {record_file(path)}"
-            )
+        if os.path.lexists(path) and (recorded := read_record(path)):
+            if wrong := faults(path, recorded):
+                more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+                raise UserError(
+                    f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run again or, "
+                    f"if the change is intended, delete {record_file(path)}"
+                )
+            checked[path] = recorded.digest
+    return checked

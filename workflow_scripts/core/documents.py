@@ -37,10 +37,18 @@ def no_such(path: str | Path, what: str = "file") -> str:
     return f"{path}: no such {what}{origin}; {hint}"
 
 
-def decode(path: Path) -> str:
-    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8."""
+def decode(path: Path, most: int | None = None) -> str:
+    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8.
+
+    Args:
+        most: read only the whole lines in so many bytes, if there are any.
+    """
+    with path.open("rb") as file:
+        raw = file.read() if most is None else file.read(most)
+    if most is not None and len(raw) == most:
+        raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1] or path.read_bytes()
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
         raise UserError(f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error

@@ -29,9 +29,6 @@ TICK = 2_000_000_000  # ns
 UNREADABLE = "unreadable"
 READERS = 8  # files read at once, since those of a network file system take long to open
 
-# Size, modification and change time (ns), inode. Copying can restore the modification time, but not the change time.
-Marks = tuple[int, int, int, int]
-
 
 def fingerprint(*places: str | Path | None, cache: Path | None = None) -> str:
     """Return 16 hex digits over the content of files, and the names and content of those in folders, links followed.
@@ -84,6 +81,7 @@ def _files(
 
 def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) -> dict[str, str]:
     """Return the digest of each file at or below ``place``, from the index if its marks are the same."""
+    # Copying can restore the modification time, but not the change time.
     marks = {name: (s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for name, s in files.items()}
     known = _read_index(place, cache) if cache else {}
     digests = {name: content for name, (content, *seen) in known.items() if tuple(seen) == marks.get(name)}

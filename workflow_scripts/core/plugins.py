@@ -36,4 +36,6 @@ def settings(module: ModuleType, values: dict[str, Any]) -> Any:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         allowed = ", ".join(module.Settings.model_fields) or "none"
-        raise UserError(f"settings: {key}: {first['msg']}; allowed keys: {allowed}") from None
+        raise UserError(
+            f"settings: {key}: {first['msg'].removeprefix('Value error, ')}; allowed keys: {allowed}"
+        ) from None

@@ -1,7 +1,7 @@
 """Read the rows of a user's file: CSV, TSV, JSON, JSON lines or Parquet, every value as text.
 
-Numbers written as text stay as they are (``007``). A row that cannot be read is named; what is said of it is written to
-artifacts.
+Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalised, so that
+those that look alike are equal. A row that cannot be read is named; what is said of it is written to artifacts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import io
 import json
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +27,26 @@ from workflow_scripts.core.documents import decode, no_such, parse_json
 from workflow_scripts.core.errors import UserError
 
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+BEGINNING = 1 << 22  # bytes of a file, of which only some rows are read
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
+CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 Row = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 
 
 def read_records(
-    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), *, only: bool = False
+    path: str | Path,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    only: bool = False,
+    most: int | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read the columns ``required``, and those of ``optional`` that the file has.
 
     Args:
         only: refuse any other column, so that a misspelled optional column is noticed.
+        most: read only so many rows, of a large file its beginning.
 
     Returns:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
@@ -50,7 +61,7 @@ def read_records(
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise UserError(f"{path}: unknown format {suffix!r}; allowed: {', '.join(FORMATS)}")
-    columns, rows = _parquet(path) if suffix == ".parquet" else _text(path, suffix)
+    columns, rows = _parquet(path, most) if suffix == ".parquet" else _text(path, suffix, most)
     absent = [name for name in required if name not in columns]
     if absent:
         known = ", ".join(map(repr, columns[:20])) or "none"
@@ -61,7 +72,7 @@ def read_records(
     names = [*required, *(name for name in optional if name in columns)]
     cells: dict[str, list[str | None]] = {name: [] for name in ["where", *names]}
     bad = []
-    for where, row in rows:
+    for where, row in islice(rows, most):
         try:
             values = [_as_text(name, row.get(name)) for name in names] if isinstance(row, dict) else row
         except ValueError as error:
@@ -74,18 +85,25 @@ def read_records(
     return pd.DataFrame(cells, dtype=object), bad
 
 
+def tidy_id(value: str) -> str:
+    """Return an id without white space around it, in Unicode's composed form, which macOS decomposes in file names."""
+    return unicodedata.normalize("NFC", value).strip()
+
+
 def _as_text(name: str, value: Any) -> str | None:
     """Return a cell as text, None for no value, whole numbers without a fraction.
 
     Raises:
-        ValueError: the cell is nested, too long, or a number that may have lost digits.
+        ValueError: the cell is nested, too long, no text, or a number that may have lost digits.
     """
     if isinstance(value, str):
         if len(value) > limits.CELL:
             raise ValueError(limits.over("CELL", f"{name} has {len(value):,} characters"))
         if _SURROGATE.search(value):
             raise ValueError(f"{name} holds half a character")
-        return value
+        if control := CONTROL.search(value):
+            raise ValueError(f"{name} contains the control character U+{ord(control[0]):04X}")
+        return tidy_id(value) if name.endswith("_id") else value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -104,16 +122,17 @@ def _separator(columns: Sequence[str], suffix: str) -> str:
     return f"; the separator seems to be {other!r}, expected {expected!r}" if expected and other else ""
 
 
-def _parquet(path: Path) -> tuple[list[str], Iterator[Row]]:
+def _parquet(path: Path, most: int | None) -> tuple[list[str], Iterator[Row]]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read()
+            names = file.schema_arrow.names
+            batches = file.read().to_batches() if most is None else [*islice(file.iter_batches(most), 1)]
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
-    _check_columns(path, table.column_names)
-    rows = (row for batch in table.to_batches() for row in batch.to_pylist())
-    return table.column_names, ((f"record {number}", row) for number, row in enumerate(rows, 1))
+    _check_columns(path, names)
+    rows = (row for batch in batches for row in batch.to_pylist())
+    return names, ((f"record {number}", row) for number, row in enumerate(rows, 1))
 
 
 def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
@@ -133,8 +152,9 @@ def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int,
             yield line, row
 
 
-def _text(path: Path, suffix: str) -> tuple[list[str], Iterator[Row]]:
-    text = decode(path)
+def _text(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
+    # JSON is valid only as a whole.
+    text = decode(path, None if most is None or suffix == ".json" else BEGINNING)
     if suffix in (".csv", ".tsv"):
         return _csv(path, text, "\t" if suffix == ".tsv" else ",")
     rows = _json(path, text) if suffix == ".json" else _json_lines(text)

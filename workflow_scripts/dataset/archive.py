@@ -4,8 +4,6 @@ An archive is refused as a whole if a member has an absolute path or one with ``
 Links that stay inside are skipped. Reads zip, and tar with any compression that Python reads.
 """
 
-from __future__ import annotations
-
 import lzma
 import re
 import shutil

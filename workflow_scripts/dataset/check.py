@@ -1,7 +1,6 @@
-"""Check that the files of the data set exist, and say how much there is."""
+"""Check that the files of the data set exist, begin as they should, and say how much there is."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +48,12 @@ def check(config: Any, findings: Findings) -> None:
             if (text := _archive(f"{key}.{field}", places, Path(config.cache), findings))
         ]
     else:
-        about += _files(key, settings, findings)
+        about += _files(key, settings, findings, getattr(source, "preview", None))
     limit = f"; at most {config.dataset.limit:,} images" if config.dataset.limit else ""
     findings.plan.append(("data set", f"{config.dataset.name or name}: {', '.join(about) or 'not found'}{limit}"))
 
 
-def _files(key: str, settings: Any, findings: Findings) -> list[str]:
+def _files(key: str, settings: Any, findings: Findings, preview: Callable[[Any], str | None] | None) -> list[str]:
     """Check local files and the folder of images; return what there is."""
     about = []
     for field in ("file", "data", "classes"):
@@ -66,6 +65,10 @@ def _files(key: str, settings: Any, findings: Findings) -> list[str]:
             findings.bytes += TABLES * size
             if "://" not in path and not size:
                 findings.error(f"{key}.{field}", f"{path}: empty file; give the file of captions")
+            elif "://" not in path and field == "file" and preview is not None:
+                with findings.errors_of(f"{key}.file"):
+                    if warning := preview(settings):
+                        findings.warn(f"{key}.file", warning)
     if settings.images is None:
         about.append("captions without images: they are split, and nothing is judged")
     elif findings.exists(f"{key}.images", settings.images, "folder") and "://" not in settings.images:
@@ -75,7 +78,6 @@ def _files(key: str, settings: Any, findings: Findings) -> list[str]:
 
 
 def _archive(key: str, places: list[Candidate], cache: Path, findings: Findings) -> str | None:
-    """Check that one of the places of an archive may have it."""
     for place in places:
         try:
             path = local_path(place.address)

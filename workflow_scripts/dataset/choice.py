@@ -1,7 +1,5 @@
 """Which source is read. Apart from ``config``, which imports every source for its settings."""
 
-from __future__ import annotations
-
 from pydantic import Field, field_validator
 
 from workflow_scripts.core import plugins

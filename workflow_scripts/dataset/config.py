@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, ValidationInfo, create_model, model_validator
+from pydantic import Field, create_model, model_validator
 
 from workflow_scripts.core import plugins
 from workflow_scripts.core.section import NAME
@@ -17,7 +17,7 @@ class _Dataset(Choice):
     name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
 
     @model_validator(mode="after")
-    def _complete(self, info: ValidationInfo) -> _Dataset:
+    def _complete(self) -> _Dataset:
         if getattr(self, self.source) is None:
             raise ValueError(f"source {self.source} needs its settings under dataset.{self.source}")
         return self

@@ -5,8 +5,6 @@ server sent, so that a part of another version is never continued. If Google Dri
 its form is sent; any other page instead of a file is an error.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json
@@ -249,7 +247,6 @@ def _ask(session: requests.Session, address: str, headers: dict[str, str]) -> re
 
 
 def _attributes(tag: str) -> dict[str, str]:
-    """Return the attributes of the first HTML tag in a text."""
     return {k: html.unescape(v) for k, v in re.findall(r'([\w-]+)="([^"]*)"', tag[: tag.index(">")])}
 
 

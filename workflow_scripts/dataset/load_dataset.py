@@ -15,6 +15,7 @@ from workflow_scripts.core.fingerprint import check_unchanged
 from workflow_scripts.core.io import atomic_folder, safe_id, write_frame, write_json, write_table
 from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.core.progress import track
+from workflow_scripts.core.records import CONTROL, tidy_id
 from workflow_scripts.dataset.choice import SOURCES
 from workflow_scripts.dataset.source import clean, named
 from workflow_scripts.dataset.steps import LoadDataset
@@ -26,6 +27,13 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
     """Check and sort captions, and put each on one line; return them, and ``image_id caption_id`` of each empty one."""
     for image_id in captions["image_id"].unique():
         safe_id(image_id)
+    controlled = captions[captions["text"].str.contains(CONTROL)]
+    if len(controlled):
+        first = controlled.iloc[0]
+        raise UserError(
+            f"{source}: image {first['image_id']!r}: caption {first['caption_id']} contains a control character"
+            f" ({len(controlled)} in total); remove them: {first['text'][:80]!r}"
+        )
     duplicates = captions[captions.duplicated(["image_id", "caption_id"])]
     if len(duplicates):
         first = duplicates.iloc[0]
@@ -46,6 +54,20 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
         reason = f", {len(empty)} are empty" if empty else ""
         raise UserError(f"{source}: no captions{reason}; check the source's files")
     return captions, empty
+
+
+def check_alike(captions: pd.DataFrame, folder: Path, source: str) -> None:
+    """Warn of ids that some file systems take for one; raises UserError if that of ``folder`` does."""
+    ids = captions["image_id"].drop_duplicates().reset_index(drop=True)
+    form = ids.map(tidy_id).str.casefold()
+    alike = ids[form.duplicated(keep=False)]
+    if alike.empty:
+        return
+    first, second = alike[form == form[alike.index[0]]].iloc[:2]
+    fault = f"{source}: images {first!r} and {second!r} differ only in case or Unicode form ({len(alike)} such ids)"
+    if folder.with_name(folder.name.swapcase()).exists():
+        raise UserError(f"{fault}, and the file system of {folder.parent} does not distinguish them; rename them")
+    log.warning("warning: %s; file systems of macOS and Windows do not distinguish them", fault)
 
 
 def measure(images: pd.DataFrame, folder: Path) -> tuple[dict[str, tuple[int, int]], list[str], list[str]]:
@@ -98,8 +120,10 @@ def check_images(
     for axis, name in enumerate(("width", "height")):
         images[name] = images["image_id"].map({i: size[axis] for i, size in sizes.items()}).astype("Int64")
     images, outside = check_boxes(images)
+    # Of captions alone, no file is missing.
+    without = missing + list(images["image_id"][~given]) if given.any() else []
     report = {
-        "images_without_file": named(missing + list(images["image_id"][~given])),
+        "images_without_file": named(without),
         "images_broken": named(broken),
         "images_without_captions": named(sorted(silent["image_id"])),
         "boxes_outside_image": named(outside),
@@ -142,6 +166,7 @@ def main(step: LoadDataset) -> None:
         if step.contents is not None:
             check_unchanged(step.contents, source.fingerprint(settings, step.cache), where)
         captions, empty = check_captions(loaded.captions, where)
+        check_alike(captions, folder, where)
         images, report = check_images(captions, loaded.images, folder, where)
     place = Path(os.path.relpath(step.folder, step.results)).as_posix()
     images["path"] = [p if pd.isna(p) else f"{place}/{p}" for p in images["path"]]

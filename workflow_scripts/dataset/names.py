@@ -1,7 +1,5 @@
 """Types of settings that name files: below a folder, at an address, or published under a name."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BeforeValidator

@@ -5,8 +5,6 @@ recorded beside it in the cache (``NAME.sha256``, as ``sha256sum`` writes it), a
 must match it. A local file without a sha256 in the config is not checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

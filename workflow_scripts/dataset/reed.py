@@ -3,8 +3,6 @@
 Each photograph has a file of ten captions, one a line; a caption's id is its line, from 0.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,10 +4,9 @@
 (None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``.
 One that reads the user's files may have ``fingerprint(settings, cache) -> str``, a text that changes when they do
 (``core.fingerprint``, whose index is in ``cache``); one that downloads may have ``places(settings)``, by which all
-files can be fetched before a run.
+files can be fetched before a run. ``preview(settings) -> str | None`` reads the first rows of a local ``file`` before a
+run: it returns a warning, or raises UserError.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The divergence of two distributions: one minus their Chernoff coefficient."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Draw how far the test splits of one data set and composition are from train."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -75,7 +73,6 @@ def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: i
 
 
 def shares_description(distribution: Mapping[str, Any]) -> str:
-    """Return the fractions of ``draw_shares`` in words."""
     test, definition = SPLIT_NAMES[distribution["split"]], distribution["definition"]
     digits = 3 if weighed(definition, distribution["kind"]) else 1
     return ", ".join(

@@ -4,8 +4,6 @@ Compiled, over flat arrays. Functions that call each other are in one file, beca
 notice changes in other files.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

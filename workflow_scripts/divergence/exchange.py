@@ -41,7 +41,6 @@ REACHED = 5e-5
 
 
 def tried(moves: int) -> int:
-    """Return the number of exchanges that ``exchange`` tries."""
     return moves + HOPS * int(moves * HOP_FRACTION)
 
 

@@ -11,8 +11,6 @@ sample changes only the gains of samples that share an item with it. So all scor
 pool, however many items it has.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +26,6 @@ RENEW = 256
 
 @dataclass(frozen=True)
 class Division:
-    """A division of samples."""
-
     train: np.ndarray  # rows of the samples, in the order taken
     test: np.ndarray
     atom: np.ndarray  # D_A after each sample was placed; NaN while a side has no weight

@@ -4,8 +4,6 @@ The overlap is Σ train^alpha test^(1 − alpha) over the weights of atoms or of
 are in one file, because numba's cache of a function does not notice changes in other files.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measure the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

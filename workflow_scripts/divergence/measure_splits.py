@@ -1,7 +1,5 @@
 """Measure how far each test split is from train (DBCA; Keysers et al. 2020)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
@@ -169,7 +167,7 @@ def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str])
     nouns = load_lexicon(step.nouns) if step.nouns else None
     adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
     extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
-    log.info("%d distinct texts; new ones are parsed by %d processes", len(distinct), step.processes)
+    log.info("%d distinct texts; new ones are parsed (processes: %d)", len(distinct), step.processes)
     with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
         forest = read_forest(extractor, cache, distinct.tolist(), step.processes)
     subgraphs = find_subgraphs(forest, settings.nodes, settings.branching)

@@ -1,7 +1,5 @@
 """Images as samples by the definition ``pairs``: adjectives and nouns are atoms, their pairs compounds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

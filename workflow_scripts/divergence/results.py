@@ -1,7 +1,5 @@
 """The divergences that stage ``divergence`` measured, for tables and in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

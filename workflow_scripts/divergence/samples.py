@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 from scipy import sparse
+from scipy.cluster.hierarchy import DisjointSet
 
 from workflow_scripts.core.documents import parse_json
 from workflow_scripts.core.errors import UserError
@@ -115,24 +116,6 @@ def stack(parts: Sequence[Samples]) -> Samples:
         parts[0].compound_names,
         ids if any(identity is not None for identity in ids) else None,
     )
-
-
-def _connected(nodes: Sequence[int], edges: Sequence[Sequence[Any]]) -> bool:
-    above = {node: node for node in nodes}
-
-    def top(node: int) -> int:
-        while above[node] != node:
-            above[node] = above[above[node]]
-            node = above[node]
-        return node
-
-    components = len(nodes)
-    for edge in edges:
-        one, other = top(edge[0]), top(edge[1])
-        if one != other:
-            above[one] = other
-            components -= 1
-    return components == 1
 
 
 class _Reader:
@@ -253,7 +236,10 @@ class _Reader:
             self.fail(f"compound {name!r}: no list of edges; list pairs of its atoms ([] for a single atom)")
         for edge in edges:
             self._check_edge(name, edge, members)
-        if not _connected(nodes, edges):
+        parts = DisjointSet(nodes)
+        for edge in edges:
+            parts.merge(edge[0], edge[1])
+        if parts.n_subsets > 1:
             self.fail(f"compound {name!r}: not connected; split it or add edges")
         known = [seen.setdefault(tuple(edge), n_atoms + len(seen)) for edge in edges]
         if len(set(known)) < len(known):

@@ -1,7 +1,5 @@
 """What the page shows of divergence: how far the test splits of one composition are from train."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 
@@ -23,19 +21,15 @@ def lines(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
     ]
 
 
-def part_figures(layout: Layout, divergences: pd.DataFrame) -> dict[str, list[list[dict[str, str]]]]:
-    """Return, by definition, the figures of atoms and of compounds of each split that was measured."""
-    figures: dict[str, list[list[dict[str, str]]]] = {}
-    for definition, split in product(DEFINITIONS, TESTS):
-        if measured(divergences, definition, split, "captions"):
-            names = [f"{split}_{definition}_{kind}" for kind in SYMBOLS]
-            figures.setdefault(definition, []).append(show_figures(map(layout.figure, names)))
-    return figures
-
-
 def section(layout: Layout, *, divided: bool = False) -> PageSection:
     """Return the section of one composition; ``divided``: the images were divided by divergence."""
     divergences = read_divergences(layout.place)
+    # By definition, the figures of atoms and of compounds of each split that was measured.
+    parts: dict[str, list[list[dict[str, str]]]] = {}
+    for definition, split in product(DEFINITIONS, TESTS):
+        if measured(divergences, definition, split, "captions"):
+            names = [f"{split}_{definition}_{kind}" for kind in SYMBOLS]
+            parts.setdefault(definition, []).append(show_figures(map(layout.figure, names)))
     context = {
         "of_prompts": lines(divergences, "prompts"),
         "of_captions": lines(divergences, "captions"),
@@ -43,6 +37,6 @@ def section(layout: Layout, *, divided: bool = False) -> PageSection:
         "warnings": read_json(layout.place / "divergence.json")["warnings"],
         "shuffles": divergences["shuffles"].max(),
         "division": show_figures([layout.figure("division")] if divided else []),
-        "parts": part_figures(layout, divergences),
+        "parts": parts,
     }
     return PageSection("How far test is from train", "divergence_section.html.j2", context)

@@ -1,7 +1,5 @@
 """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

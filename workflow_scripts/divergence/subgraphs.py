@@ -104,11 +104,6 @@ def _hash(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
-def _quoted(label: str) -> str:
-    """Return a label that is unambiguous in a name."""
-    return label if PLAIN.fullmatch(label) else json.dumps(label, ensure_ascii=False)
-
-
 @dataclass(frozen=True)
 class Subgraphs:
     """The compounds of a forest: all texts are searched once, then any choice of samples can be weighed."""
@@ -155,7 +150,9 @@ class Subgraphs:
                     members.insert(0, int(parents[members[0]]))
             children: dict[int, list[str]] = {v: [] for v in members}
             for v in reversed(members):
-                name = _quoted(forest.label_names[labels[v]])
+                name = forest.label_names[labels[v]]
+                if not PLAIN.fullmatch(name):
+                    name = json.dumps(name, ensure_ascii=False)
                 if children[v]:
                     name += f"({' '.join(sorted(children[v]))})"
                 if v == members[0]:

@@ -1,7 +1,5 @@
 """The dependency trees of many texts as flat arrays."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ of G. An occurrence within no other weighs 1. A compound that occurs only within
 the sum over samples.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 

@@ -1,7 +1,5 @@
 """Check that the generators can make images: folders, models, tables of the data set."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,7 +44,6 @@ def misfits(config: Any, findings: Findings) -> None:
 
 
 def _check(generator: Generator, config: Any, findings: Findings) -> str:
-    """Check one generator; return its description."""
     key = f"generate.generators: {generator.name}"
     kind = plugins.load(KINDS, generator.kind)
     about = generator.name

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from workflow_scripts.core import plugins
-from workflow_scripts.core.section import NAME, Section
-from workflow_scripts.split.config import COMPOSITION_FIELD
+from workflow_scripts.core.section import COMPOSITION_FIELD, NAME, Section
 
 KINDS = "workflow_scripts.generate.generators"
 

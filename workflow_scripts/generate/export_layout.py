@@ -12,8 +12,6 @@ are the prompt. Generator kind ``folder`` reads the images that they write. All 
 a text encoder trained with one numbering cannot read another. Images are links.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import re
@@ -177,12 +175,6 @@ def write_data_folder(folder: Path, final: Path, train: list[Entry], test: list[
     write_text("".join(f"{n} {box}\n" for n, box in enumerate(boxes, 1)), images.parent / "bounding_boxes.txt")
 
 
-def prompt_list(entries: list[Entry]) -> str:
-    rows = [(e.name, e.image_id, e.name.rpartition("_")[2], e.captions[0]) for e in entries]
-    table = pd.DataFrame(rows, columns=["name", "image_id", "caption_id", "text"])
-    return spreadsheet_safe(table).to_csv(index=False, lineterminator="\n")
-
-
 def check_images(images: pd.DataFrame, file: Path) -> None:
     if images.empty:
         raise UserError(
@@ -268,7 +260,12 @@ def main(step: ExportLayout) -> None:
             final = Path(os.path.abspath(step.folder)) / name / split
             write_data_folder(folder / name / split, final, train, test, shared)
             if split in content.prompts:
-                write_text(prompt_list(content.prompts[split]), folder / name / split / "prompts.csv")
+                prompt_rows = [
+                    (e.name, e.image_id, e.name.rpartition("_")[2], e.captions[0]) for e in content.prompts[split]
+                ]
+                table = pd.DataFrame(prompt_rows, columns=["name", "image_id", "caption_id", "text"])
+                text = spreadsheet_safe(table).to_csv(index=False, lineterminator="\n")
+                write_text(text, folder / name / split / "prompts.csv")
         write_json(summary, folder / "layout.json")
     for key in ("images_without_file", "prompts_without_file", "captions_without_word"):
         if summary[key]["count"]:

@@ -1,7 +1,5 @@
 """Run one generator over the prompts: an image for each."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

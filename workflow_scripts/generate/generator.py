@@ -8,8 +8,6 @@ compositions)``, which raises UserError if they cannot serve several composition
 ``prefetch(settings) -> Path``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,7 +55,7 @@ def reads(kind: ModuleType) -> tuple[str, ...]:
     return getattr(kind, "TABLES", ("images",))
 
 
-def manifest(prompts: pd.DataFrame, paths: Iterable[str | None], otherwise: str = "missing") -> pd.DataFrame:
-    """Return a manifest with ``paths`` in the order of ``prompts``, and status ``otherwise`` for a missing path."""
+def manifest(prompts: pd.DataFrame, paths: Iterable[str | None]) -> pd.DataFrame:
+    """Return a manifest with ``paths`` in the order of ``prompts``; a prompt without one is missing."""
     result = prompts[KEYS].assign(path=pd.Series(list(paths), index=prompts.index, dtype="str"))
-    return result.assign(status=result["path"].notna().map({True: "ok", False: otherwise}))
+    return result.assign(status=result["path"].notna().map({True: "ok", False: "missing"}))

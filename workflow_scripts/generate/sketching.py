@@ -4,8 +4,6 @@ For one image_id, caption_id and draw, all generators start from the same bird o
 only in what they make of the prompt, so that their scores can be compared in pairs.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,5 @@
 """Summarize the answers, the agreement of the workers, and the correlation of the scores with the answers."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +23,6 @@ from workflow_scripts.stats.agreement import agreement
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as JSON values."""
     return json_values(table.astype(object).where(table.notna(), None).to_dict("records"))
 
 
@@ -54,16 +50,6 @@ def kind_summary(
         "seconds_median": seconds.median() if len(seconds) else None,
         "hourly_at_median": hourly(pay, seconds.median()) if len(seconds) and seconds.median() > 0 else None,
     }
-
-
-def log_kind(kind: str, summary: Mapping[str, Any]) -> None:
-    alpha, median = summary["agreement"]["alpha"], summary["seconds_median"]
-    undefined = "all answers are equal" if summary["agreement"]["tasks"] else "no task has two answers"
-    log.info(
-        "%s: %d answers to %d of %d tasks, %d ties, alpha %s%s", kind, summary["answers"], summary["answered"],
-        summary["tasks"], summary["ties"], f"undefined ({undefined})" if alpha is None else f"{alpha:.2f}",
-        "" if median is None else f", median {median:.1f} s",
-    )  # fmt: skip
 
 
 def main(step: Analyze) -> None:
@@ -112,7 +98,13 @@ def main(step: Analyze) -> None:
         save(draw_people(preferred, correlated, about), folder / "people.svg", "What people answered", about)
     write_json(json_values(summary), step.summary)
     for kind, of_kind in kinds.items():
-        log_kind(kind, of_kind)
+        alpha, median = of_kind["agreement"]["alpha"], of_kind["seconds_median"]
+        undefined = "all answers are equal" if of_kind["agreement"]["tasks"] else "no task has two answers"
+        log.info(
+            "%s: %d answers to %d of %d tasks, %d ties, alpha %s%s", kind, of_kind["answers"], of_kind["answered"],
+            of_kind["tasks"], of_kind["ties"], f"undefined ({undefined})" if alpha is None else f"{alpha:.2f}",
+            "" if median is None else f", median {median:.1f} s",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """People's answers: from the pages' files, from a crowd-work site's results, or from a Label Studio export."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Check the study's generators and files."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from workflow_scripts.core.checks import Findings

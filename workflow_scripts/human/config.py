@@ -1,7 +1,5 @@
 """The config's ``human``."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Correlations of scores with people's answers, by image and by cell, with intervals over images."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

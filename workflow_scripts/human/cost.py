@@ -1,7 +1,5 @@
 """The cost of a study, before it is posted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any

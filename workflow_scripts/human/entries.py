@@ -1,7 +1,5 @@
 """The scored images that people can be asked about, each with the caption that it is compared with."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -69,7 +67,6 @@ def entries_of(
 
 
 def read_entries(step: SampleTasks) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return ``entries_of`` the scored run."""
     prompts, swapped = read_table(step.prompts, PROMPTS), read_table(step.swapped, SWAPPED)
     unseen = set(prompts.loc[prompts["split"] == "test_unseen", "image_id"])
     captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)

@@ -1,7 +1,5 @@
 """Scores of the images that people saw: the run's own, and others from the user's files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean

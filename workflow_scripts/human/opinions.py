@@ -4,8 +4,6 @@ The value of an answer is 1 for: the generator whose name sorts first (perceptua
 prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +89,6 @@ class Screened:
     rule: str
 
     def worker_counts(self) -> dict[str, int]:
-        """Return how many workers answered, were excluded, and met no gold task."""
         return {
             "answered": len(self.workers),
             "left_out": int((~self.workers["kept"]).sum()),

@@ -1,7 +1,5 @@
 """The figure of what people answered."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -46,7 +44,6 @@ def _draw_preferences(axes: Axes, kind: str, rows: pd.DataFrame) -> None:
 
 
 def _draw_correlations(axes: Axes, rows: pd.DataFrame, lines: Sequence[tuple[str, str]]) -> None:
-    """Draw Kendall's tau-b of each kind and score, in ``lines``, by split."""
     for split, offset in zip([ALL, *TESTS], (-0.27, -0.09, 0.09, 0.27), strict=True):
         of_split = rows[rows["split"] == split]
         y = np.array([lines.index(line) for line in zip(of_split["kind"], of_split["score"], strict=True)]) + offset

@@ -1,7 +1,5 @@
 """The pictures that people see: in one format regardless of their source, and those of tasks with a known answer."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 
@@ -51,7 +49,6 @@ def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
 
 
 def drawn(color: str, shape: str) -> Image.Image:
-    """Return a shape of a color on white."""
     image = Image.new("RGB", (DRAWN_SIDE, DRAWN_SIDE), "white")
     pen = ImageDraw.Draw(image)
     near, far = DRAWN_SIDE // 4, DRAWN_SIDE * 3 // 4

@@ -1,7 +1,5 @@
 """Sample tasks for people from a scored run."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -117,15 +115,6 @@ def choose(cells: Sequence[Cell], wanted: int, generator: np.random.Generator) -
     return chosen
 
 
-def pages_of(chosen: Sequence[Sequence[Task]], size: int, generator: np.random.Generator) -> list[Page]:
-    """Deal the cells' tasks to as few pages of at most ``size`` tasks as possible, each cell spread over all pages."""
-    turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
-    order = [turns[i] for i in generator.permutation(len(turns))]
-    dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
-    pages = -(-len(dealt) // size)
-    return [dealt[page::pages] for page in range(pages)]
-
-
 def gold_task(kind: str, source: str | None, generator: np.random.Generator, stream: str) -> Task:
     """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape with a wrong text.
 
@@ -177,7 +166,12 @@ def plan(
             about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
             planned.cells.append({**about, "tasks": len(tasks), "of": len(cell.tasks)})
         planned.pages[kind] = []
-        for batch, page in enumerate(pages_of(chosen, sampling.batch, generator), 1):
+        # As few pages as possible, with each cell spread over all of them.
+        turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
+        order = [turns[i] for i in generator.permutation(len(turns))]
+        dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
+        pages = -(-len(dealt) // sampling.batch)
+        for batch, page in enumerate((dealt[first::pages] for first in range(pages)), 1):
             sources = [real.get(task.prompt["image_id"], task.pictures[0].path) for task in page]
             gold = [
                 gold_task(kind, sources[int(generator.integers(len(sources)))], generator, f"{kind} {batch} {n}")

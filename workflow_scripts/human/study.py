@@ -88,7 +88,6 @@ def with_checks(page: Sequence[Task], gold: Sequence[Task], repeats: int, genera
 
 
 def check_counts(pages: Sequence[Page]) -> dict[str, int]:
-    """Return the numbers of pages and of tasks with each check."""
     return {"pages": len(pages), **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS}}
 
 

@@ -1,7 +1,5 @@
 """Tasks: their kinds, their table, and the names that pages, exports and the analysis share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write a Label Studio project for each kind of task: a labeling configuration and the tasks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

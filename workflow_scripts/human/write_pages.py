@@ -1,7 +1,5 @@
 """Write the tasks as web pages: one self-contained HTML file for each batch, and an index."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -37,15 +35,11 @@ def inline_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def content_hash(text: str) -> str:
-    """Return the hash that a content security policy names ``text`` by."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def _inlined(**files: str) -> dict[str, Any]:
-    """Return the text of each file, which a page contains unchanged, and its hash."""
+    """Return each file, which a page contains unchanged, and the hash by which its content security policy names it."""
     texts = {name: (TEMPLATES / file).read_text(encoding="utf-8") for name, file in files.items()}
-    return texts | {f"{name}_hash": content_hash(text) for name, text in texts.items()}
+    digests = {name: hashlib.sha256(text.encode()).digest() for name, text in texts.items()}
+    return texts | {f"{name}_hash": f"sha256-{base64.b64encode(raw).decode()}" for name, raw in digests.items()}
 
 
 def page_html(page: pd.DataFrame, pictures: Path, notice: Notice) -> str:
@@ -72,21 +66,18 @@ def page_html(page: pd.DataFrame, pictures: Path, notice: Notice) -> str:
     return render("page.html.j2", context | inlined | {"data": inline_json(data)})
 
 
-def index_html(pages: pd.DataFrame, notice: Notice) -> str:
-    """Return the list of pages; ``pages`` has the columns kind, file and tasks."""
-    kinds = [(ALL_KINDS[kind], rows.to_dict("records")) for kind, rows in pages.groupby("kind", sort=False)]
-    return render("index.html.j2", _inlined(style="page.css") | {"kinds": kinds, "notice": notice})
-
-
 def main(step: WritePages) -> None:
-    pages = []
+    pages: dict[str, list[dict[str, Any]]] = {}
     with atomic_folder(step.pages) as folder:
         for (kind, batch), page in read_tasks(step.tasks).groupby(["kind", "batch"], sort=False):
-            pages.append({"kind": kind, "file": f"{page_name(kind, batch)}.html", "tasks": len(page)})
-            write_text(page_html(page, step.pictures, step.notice), folder / pages[-1]["file"])
-        write_text(index_html(pd.DataFrame(pages), step.notice), folder / "index.html")
+            file = f"{page_name(kind, batch)}.html"
+            pages.setdefault(kind, []).append({"file": file, "tasks": len(page)})
+            write_text(page_html(page, step.pictures, step.notice), folder / file)
+        kinds = [(ALL_KINDS[kind], of_kind) for kind, of_kind in pages.items()]
+        index = render("index.html.j2", _inlined(style="page.css") | {"kinds": kinds, "notice": step.notice})
+        write_text(index, folder / "index.html")
         size = sum(path.stat().st_size for path in folder.iterdir())
-    log.info("%d pages in %s, %.1f MB", len(pages), step.pages, size / 1e6)
+    log.info("%d pages in %s, %.1f MB", sum(map(len, pages.values())), step.pages, size / 1e6)
 
 
 if __name__ == "__main__":

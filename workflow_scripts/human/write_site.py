@@ -1,10 +1,6 @@
 """Write the tasks for a crowd-work site: a batch CSV and a layout for each kind."""
 
-from __future__ import annotations
-
-import csv
 import html
-import io
 
 import pandas as pd
 
@@ -31,16 +27,11 @@ def site_text(text: str) -> str:
 def batch_csv(tasks: pd.DataFrame, base: str) -> str:
     """Return a row for each task of one kind, in the order of pages; ``base`` is the address of the pictures."""
     columns = shown_columns(tasks["kind"].iloc[0])
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(["task_id", *columns])
-    for row in tasks.sort_values(["batch", "place"]).to_dict("records"):
-        cells = [
-            f"{base.rstrip('/')}/{row[name]}" if name.startswith("picture") else site_text(row[name])
-            for name in columns
-        ]
-        writer.writerow([row["task_id"], *cells])
-    return buffer.getvalue()
+    table = tasks.sort_values(["batch", "place"])[["task_id", *columns]]
+    for name in columns:
+        is_picture = name.startswith("picture")
+        table[name] = [f"{base.rstrip('/')}/{cell}" if is_picture else site_text(cell) for cell in table[name]]
+    return table.to_csv(index=False, lineterminator="\r\n")
 
 
 def layout_html(kind: str, notice: Notice) -> str:

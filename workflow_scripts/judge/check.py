@@ -18,7 +18,7 @@ def check(config: Any, findings: Findings) -> None:
     if not is_scored(config):
         findings.plan.append(("judge", "none, because there are no images to judge"))
         return
-    about = check_model("judge", judge, findings)
+    about, *_ = [check_model("judge", each, findings) for each in judge.each(config.compositions)]
     if model_file(judge.model) is None:
         findings.bytes += len(config.compositions) * JUDGE
     epochs = f"{judge.epochs} epochs on {judge.train_on}" if judge.epochs else "used as it is"

@@ -1,7 +1,5 @@
 """Check the lexicons and the spaCy pipeline."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

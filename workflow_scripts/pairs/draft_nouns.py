@@ -1,7 +1,6 @@
 """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms."""
 
-from __future__ import annotations
-
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -71,19 +70,24 @@ def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def synonyms(nouns: Iterable[str]) -> dict[str, str]:
-    """Return each noun to the first one with the same most frequent sense in WordNet; none without WordNet."""
+    """Return each noun to the first one with the same most frequent sense in WordNet; none without WordNet.
+
+    A noun that may mean two of the others (`bike`: a bicycle, a motorcycle) stays apart.
+    """
     try:
         from nltk.corpus import wordnet
 
         wordnet.ensure_loaded()
-    except (ImportError, LookupError):
+    except (ImportError, LookupError, OSError):  # OSError: parts of the corpus are missing
         log.info("synonyms are not grouped: install nltk and download its corpus wordnet")
         return {}
+    senses = {noun: [s.name() for s in wordnet.synsets(noun.replace(" ", "_"), pos="n")] for noun in nouns}
+    main = Counter(own[0] for own in senses.values() if own)
     first: dict[str, str] = {}
     result = {}
-    for noun in nouns:
-        senses = wordnet.synsets(noun.replace(" ", "_"), pos="n")
-        result[noun] = first.setdefault(senses[0].name(), noun) if senses else noun
+    for noun, own in senses.items():
+        of_others = [sense for sense in own if main[sense] > (sense == own[0])]
+        result[noun] = first.setdefault(own[0], noun) if len(of_others) == 1 else noun
     return result
 
 
@@ -108,8 +112,11 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
         if (word := same.get(noun, noun)) in drafted:
             owner.setdefault(form, word)
     for noun in drafted:
-        # A form in -s is a plural already.
-        if not any(form != noun and form.endswith("s") for form, word in owner.items() if word == noun):
+        # A form in -s is a plural already; so is `shorts`, unlike `bus`, `glass` and `iris`.
+        is_plural = re.search("[^aisu]s$", noun)
+        if not is_plural and not any(
+            form != noun and form.endswith("s") for form, word in owner.items() if word == noun
+        ):
             owner.setdefault(plural(noun), noun)
     forms: dict[str, list[str]] = defaultdict(list)
     for form, noun in sorted(owner.items()):

@@ -1,7 +1,5 @@
 """Measure precision and recall of the pair extraction on captions that were labelled by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence

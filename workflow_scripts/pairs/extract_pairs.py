@@ -1,7 +1,5 @@
 """Find the adjective-noun pairs of all captions."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -51,7 +49,7 @@ def rows_of(batch: pd.DataFrame, found: list[list[Occurrence]]) -> pd.DataFrame:
 def extract(path: Path, extractor: Extractor, cache: Cache, processes: int, output: Path) -> dict:
     """Write the pairs of ``path`` to ``output``; return the counts of the summary."""
     total = pq.ParquetFile(path).metadata.num_rows
-    log.info("%d captions; new ones are parsed by %d processes, about 500 a second each", total, processes)
+    log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", total, processes)
     with Progress(total, "captions") as progress:
         texts = (batch["text"].tolist() for batch in read_batches(path))
         parsed = fill(extractor, cache, texts, processes, progress.add)

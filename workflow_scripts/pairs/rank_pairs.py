@@ -1,7 +1,5 @@
 """Select adjectives and nouns, and rank their pairs by frequency."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from workflow_scripts.core import cli

@@ -5,8 +5,6 @@ all adjectives. A composition's pairs therefore depend on its own lexicon and on
 the config.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from workflow_scripts.core.layout import SHARED

@@ -1,7 +1,5 @@
 """The steps of stage pairs: their inputs, outputs and settings."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

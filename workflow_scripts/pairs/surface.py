@@ -5,8 +5,6 @@ modifiers. On captions without commas this is more reliable than a parse: `white
 gray back. A predicate belongs to the noun before its verb: `the belly is white`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from workflow_scripts.pairs.words import (

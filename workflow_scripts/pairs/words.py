@@ -180,7 +180,6 @@ class Vocabulary:
         return (1, word) if word else None
 
     def words(self, doc: Doc) -> list[Word]:
-        """Return the caption's words, in order."""
         lowers = [token.lower_ for token in doc]
         result: list[Word] = []
         i = 0

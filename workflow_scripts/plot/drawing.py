@@ -1,7 +1,5 @@
 """What all figures share: style, named rows, and how they are saved."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -35,7 +33,6 @@ def size(rows: int, per_row: float, rest: float) -> tuple[float, float]:
 
 
 def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
-    """Name the rows of a plot, the first row on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 1 + margin, -margin)
     axes.tick_params(axis="y", length=0)

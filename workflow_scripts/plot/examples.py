@@ -1,7 +1,5 @@
 """Examples for the page and for print: captions with their pairs marked, and the pictures made from them."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -152,19 +150,19 @@ class Gallery:
 
     def pictures(self, prompt: Prompt) -> list[Picture]:
         """Return what generators made from a prompt."""
-        return [self._picture(one, prompt) for one in self.made if prompt in one.files]
-
-    def _picture(self, made: Made, prompt: Prompt) -> Picture:
-        status, path = made.files[prompt]
-        file = thumbnail(self.results / path) if path and status == "ok" else None
-        hit, exact = made.scores.get(prompt, (None, None))
-        if file is None:
-            verdict = status if status != "ok" else "unreadable"
-        elif hit is None:
-            verdict = "not scored"
-        else:
-            verdict = f"{percent(exact, 0)} %"
-        return Picture(made.name, file, verdict, hit)
+        pictures = []
+        for made in self.made:
+            if prompt not in made.files:
+                continue
+            status, path = made.files[prompt]
+            file = thumbnail(self.results / path) if path and status == "ok" else None
+            hit, exact = made.scores.get(prompt, (None, None))
+            if file is None:
+                verdict = status if status != "ok" else "unreadable"
+            else:
+                verdict = "not scored" if hit is None else f"{percent(exact, 0)} %"
+            pictures.append(Picture(made.name, file, verdict, hit))
+        return pictures
 
     def example(self, image_id: str, caption_id: int, pair: str, captions: Mapping[str, list[Segment]]) -> Example:
         """Return an example. captions: the segments of each caption by the split whose prompt it is."""
@@ -226,13 +224,6 @@ def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
     return {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
 
 
-def swapped_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
-    """Return swapped captions, each with its original. chosen: rows of ``tables.SWAPPED``; pairs: ``tables.PAIRS``."""
-    return [
-        gallery.example(row.image_id, int(row.caption_id), row.pair, swapped_segments(row, pairs)) for row in chosen
-    ]
-
-
 def unseen_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
     """Return captions of test_unseen. chosen: rows of ``tables.PROMPTS``; pairs: columns of ``tables.PAIRS``."""
     examples = []
@@ -273,4 +264,7 @@ def read_examples(
     # Generators of all splits come first, so that each generator's pictures are in one column.
     made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
     gallery = Gallery(layout.results, real, made)
-    return swapped_examples(chosen[0], pairs, gallery), unseen_examples(chosen[1], pairs, gallery)
+    with_originals = [
+        gallery.example(row.image_id, int(row.caption_id), row.pair, swapped_segments(row, pairs)) for row in chosen[0]
+    ]
+    return with_originals, unseen_examples(chosen[1], pairs, gallery)

@@ -1,7 +1,5 @@
 """Words, marks and selections of rows that figures and pages share."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

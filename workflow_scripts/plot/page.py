@@ -4,8 +4,6 @@ A stage with something to show has a module ``section`` with one function, ``sec
 ``PageSection``, or None if there is nothing to show, and a template ``<stage>/templates/<stage>_section.html.j2``.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterable, Mapping
@@ -36,7 +34,6 @@ class PageSection:
 
     @property
     def anchor(self) -> str:
-        """Return the fragment of the section's address."""
         return self.title.lower().replace(" ", "-")
 
 

@@ -1,8 +1,7 @@
 """What the declarations of several stages' steps share."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -11,13 +10,11 @@ from workflow_scripts.core.step import Output, Step
 
 
 class MakeSectionPage(Step):
-    """Write the page of one stage's section alone: one file that fetches nothing.
-
-    The settings that the page shows are further fields.
-    """
+    """Write the page of one stage's section alone: one file that fetches nothing."""
 
     results: Path = Field(description="folder of the artifacts")
     dataset: str = Field(description="name of the data set")
+    settings: dict[str, Any] = Field({}, description="the config's sections that the page shows (JSON)")
     page: Output = Field(description="the page (HTML)")
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from workflow_scripts.core import cli
-from workflow_scripts.core.io import write_json, write_text
+from workflow_scripts.core.heldout import heldout_note
+from workflow_scripts.core.io import read_json, write_json, write_text
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.divergence.results import divergence_note, read_divergences
 from workflow_scripts.report import comparisons, readable, table
@@ -29,6 +30,7 @@ def main(step: MakeTable) -> None:
         metrics[composition] = table.metrics(scores, rows)
         about_divergences = divergence_note(measured)
         health = read_health(layout, step.judges, step.health)
+        origin = heldout_note(read_json(layout.place / "heldout.json"))
         tables.append(
             Readable(
                 f"{step.dataset}, {composition}",
@@ -36,7 +38,7 @@ def main(step: MakeTable) -> None:
                 readable.divergence_table(measured),
                 about_divergences,
                 readable.gap_lines(differences),
-                [*readable.notes(scores), health.line, *filter(None, [about_divergences, fid_note(fids)])],
+                [*readable.notes(scores), health.line, *filter(None, [origin, about_divergences, fid_note(fids)])],
             )
         )
     markdown = "\n".join(one.markdown() for one in tables)

@@ -135,7 +135,7 @@ def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
         return adjective_choices(entry_set, variants, embedder, shown)
 
     chosen = {name: [choices(part) for part in parts] for name, parts in sets.items()}
-    result = {}
+    result: dict[str, dict[str, Any]] = {}
     for name, parts in sets.items():
         seen, held_out = (
             accuracy(part.entries, of_part, step.bootstrap, step.seed)

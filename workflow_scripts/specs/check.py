@@ -1,7 +1,5 @@
 """Check the long captions and the CLIP that is stretched."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from workflow_scripts.clip.check import check_model

@@ -1,7 +1,5 @@
 """Do a judge's scores agree with people's ratings? Kendall's tau-b, Spearman's rho and Pearson's r, with intervals."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Index a source of long captions: which examples are usable, and where the chunks of each caption end."""
 
-from __future__ import annotations
-
 from workflow_scripts.core import cli
 from workflow_scripts.core.io import write_json
 from workflow_scripts.specs.data import open_examples

@@ -5,8 +5,6 @@ without the images, in memory-mapped files, so that each example takes a few byt
 caption or a readable image are skipped, named and counted.
 """
 
-from __future__ import annotations
-
 import os
 from array import array
 from collections import Counter

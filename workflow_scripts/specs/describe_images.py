@@ -1,7 +1,5 @@
 """Describe drawn birds at length: descriptions for training, and growing ones with wrong details for testing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +29,6 @@ def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Description:
-    """An image's captions."""
-
     steps: list[tuple[str, str | None]]  # the description up to each sentence, also with a wrong last one (``grow``)
     short: list[str]  # each from a description of its own
 

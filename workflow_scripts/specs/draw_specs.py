@@ -1,7 +1,5 @@
 """Draw what training with long captions changed: each judge's measures for each seed, and their differences."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 
@@ -63,7 +61,6 @@ def draw_measures(table: pd.DataFrame) -> Figure:
 
 
 def draw_gains(table: pd.DataFrame) -> Figure:
-    """Draw what the loss of SPECS gains over each rival, paired."""
     gains = table[table["against"] != ""]
     labels = {judge: f"loss of SPECS − {name}" for judge, name in JUDGES.items() if judge in set(gains["against"])}
     figure, axes = _draw_intervals(gains.assign(series=gains["against"]), labels, 0.36, 0.26)
@@ -111,13 +108,6 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
     return figure
 
 
-def pick_growing(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the steps of the first caption, by its image's name, with several negatives."""
-    sizes = steps.groupby(["image", "caption_id"])["negative"].count() / steps["judge"].nunique()
-    image, caption = sizes[sizes >= min(3, sizes.max())].index[0]
-    return steps[(steps["image"] == image) & (steps["caption_id"] == caption)]
-
-
 def _count(table: pd.DataFrame) -> str:
     low, high = table["n"].min(), table["n"].max()
     return f"n = {low:,} captions" if low == high else f"n = {low:,} to {high:,} captions"
@@ -136,13 +126,16 @@ def main(step: DrawSpecs) -> None:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
     write_text(text_table(table), step.text)
     values, gains = table[table["against"] == ""], table[table["against"] != ""]
-    steps = pick_growing(read_frame(step.similarities))
-    image = steps["image"].iloc[0]
+    steps = read_frame(step.similarities)
+    # The first caption, by its image's name, with several negatives.
+    sizes = steps.groupby(["image", "caption_id"])["negative"].count() / steps["judge"].nunique()
+    image, caption = sizes[sizes >= min(3, sizes.max())].index[0]
+    growing = steps[(steps["image"] == image) & (steps["caption_id"] == caption)]
     with style():
         title = "How each judge tells right details from wrong ones"
         save(draw_measures(table), step.measures, title, _describe(values))
         save(draw_gains(table), step.gains, "What the loss of SPECS gains", _describe(gains))
-        save(draw_growing(steps, step.images / image), step.growing, f"A caption of {image} that grows")
+        save(draw_growing(growing, step.images / image), step.growing, f"A caption of {image} that grows")
     certain = int((gains["low"] > 0).sum())
     log.info("%s: %d of %d gains have an interval above 0", step.table, certain, len(gains))
 

@@ -1,7 +1,5 @@
 """What all evaluations of a judge share: images that cannot be read, and how results are written."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)"""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -255,18 +253,6 @@ def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
     return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
 
 
-def read_steps(step: Intrinsic) -> tuple[pd.DataFrame, Skipped]:
-    if step.data.is_dir():
-        steps, skipped = read_sdci(step.data, step.images, step.cache)
-    else:
-        steps, skipped = read_table(step.data, step.images)
-    if steps.empty:
-        raise UserError(f"{step.data}: no caption without an empty text; add some")
-    if not count_captions(steps, 3):
-        raise UserError(f"{step.data}: none of {count_captions(steps)} captions {TOO_SHORT}")
-    return steps, skipped
-
-
 def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, pd.DataFrame, pd.DataFrame, Skipped]:
     """Return a judge's part of the result, the captions' measures, the steps with similarities, and skipped images."""
     with open_embedder(step.model_copy(update={"judge": judge})) as embedder:
@@ -292,7 +278,14 @@ def _summary(result: dict[str, Any]) -> str:
 
 
 def main(step: Intrinsic) -> None:
-    steps, skipped = read_steps(step)
+    if step.data.is_dir():
+        steps, skipped = read_sdci(step.data, step.images, step.cache)
+    else:
+        steps, skipped = read_table(step.data, step.images)
+    if steps.empty:
+        raise UserError(f"{step.data}: no caption without an empty text; add some")
+    if not count_captions(steps, 3):
+        raise UserError(f"{step.data}: none of {count_captions(steps)} captions {TOO_SHORT}")
     log.info("%d images, %d captions, %d texts", steps["image"].nunique(), count_captions(steps), len(steps))
     judges, captions, compared = [], [], []
     for folder in [step.judge, *step.against]:

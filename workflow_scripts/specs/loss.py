@@ -3,8 +3,6 @@
 Source: Chen, Salazar and Kementchedjhieva, EMNLP 2025 (arXiv 2509.03897), and its released code.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -1,19 +1,13 @@
 """Write specs.html: what training with long captions changed, in one self-contained file."""
 
-from __future__ import annotations
-
-import json
-
 from workflow_scripts.core import cli
-from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.page import write_section_page
 from workflow_scripts.specs.section import section
 from workflow_scripts.specs.steps import MakeSpecsPage
 
 
 def main(step: MakeSpecsPage) -> None:
-    page_section = section(Layout(step.results, step.dataset))
-    write_section_page(step.page, step.dataset, page_section, json.loads(step.settings))
+    write_section_page(step.page, step.dataset, section(step.layout), step.settings)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 Source: Chen, Salazar and Kementchedjhieva, "SPECS" (EMNLP 2025), and the README of its release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -89,7 +87,6 @@ class SpecsScore(Metric):
     def _encode(
         self, judge: Encoder, images: Sequence[Item | Path | str], texts: Sequence[str]
     ) -> tuple[torch.Tensor, torch.Tensor, int]:
-        """Return the embeddings and the number of truncated texts."""
         if isinstance(texts, str) or len(images) != len(texts):
             raise ValueError(f"expected a text per image, got {len(images)} images and {len(texts)} texts")
         for number, text in enumerate(texts):

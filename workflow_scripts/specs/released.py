@@ -4,8 +4,6 @@ Their tensors have the names of OpenAI's CLIP, which are open_clip's too, except
 of which the model uses the first 20 of one and the rest of the other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +15,7 @@ from pydantic_settings import CliPositionalArg
 
 from workflow_scripts.clip.model import assemble, construct
 from workflow_scripts.clip.pixels import PREPROCESS
+from workflow_scripts.clip.published import SETTINGS
 from workflow_scripts.clip.weights import read_weights
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
@@ -37,7 +36,6 @@ SHAPES = (  # the tensors whose shapes give the config
     FIRST, "token_embedding.weight", "ln_final.weight", "text_projection", "visual.conv1.weight",
     "visual.positional_embedding", "visual.proj",
 )  # fmt: skip
-SETTINGS = ("input_resolution", "context_length", "vocab_size")  # in OpenAI's files, but no weights
 HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
 
 

@@ -203,7 +203,6 @@ def read_table(path: Path, images: Path | None) -> Gallery:
 
 
 def read_gallery(data: Path, images: Path | None, split: str, captions: int) -> Gallery:
-    """Read the data; the layout is known by the files."""
     if data.is_file():
         gallery = read_table(data, images)
     elif (data / "annotations").is_dir():

@@ -1,7 +1,5 @@
 """SPECS scores of pairs of an image and a text."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections import Counter
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from workflow_scripts.clip.embed import Embedder, Encoder, InvalidEmbedding, open_embedder
+from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, open_embedder
 from workflow_scripts.clip.tokens import cut_texts, say_cut
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
@@ -115,26 +113,25 @@ def embed_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[dict[Path, 
     return dict(zip(files, vectors, strict=True)), faults
 
 
-def image_faults(judge: Encoder, paths: Sequence[Path]) -> dict[Path, str]:
+def image_faults(judge: Any, paths: Sequence[Path]) -> dict[Path, str]:
     """Return why the judge cannot read some of ``paths``; each file is decoded."""
-    return {path: fault for path in paths if (fault := _fault(judge, path))}
-
-
-def _fault(judge: Any, path: Path) -> str | None:
-    # os.path, because Path.is_file fails if a name is too long, for example a caption.
-    if not os.path.isfile(path):
-        return NO_FILE
-    try:
-        judge.preprocess.read([(path, None)])
-    except Exception:  # Pillow's decoders raise many kinds
+    faults = {}
+    for path in paths:
+        # os.path, because Path.is_file fails if a name is too long, for example a caption.
+        if not os.path.isfile(path):
+            faults[path] = NO_FILE
+            continue
         try:
-            image_size(path)
-        except BrokenImage as error:
-            return f"unreadable image: {error}"
-        except OSError as error:
-            return f"unreadable image: {error.strerror}"
-        return "unreadable image"
-    return None
+            judge.preprocess.read([(path, None)])
+        except Exception:  # Pillow's decoders raise many kinds
+            faults[path] = "unreadable image"
+            try:
+                image_size(path)
+            except BrokenImage as error:
+                faults[path] += f": {error}"
+            except OSError as error:
+                faults[path] += f": {error.strerror}"
+    return faults
 
 
 def read_pairs(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -179,7 +176,7 @@ def write_scores(header: Sequence[str], rows: Sequence[Sequence[str]], scored: S
             writer.writerow([*fields, *("" if np.isnan(x) else f"{x:.6f}" for x in (score, value)), status])
 
 
-def report(scored: Scored, header: Sequence[str], rows: Sequence[Sequence[str]], output: Path) -> None:
+def report(scored: Scored, rows: Sequence[Sequence[str]], output: Path) -> None:
     """Log what was scored and what was not; raises UserError if any pair has no score."""
     bad = np.flatnonzero(~scored.done)
     for row in bad[:FAULTS_LOGGED]:
@@ -202,7 +199,7 @@ def main(step: Score) -> None:
         log.info("%d pairs: %d images and %d texts, %.1f MiB in the cache", len(rows), *counts, size)
         scored = score_rows(embedder, header, rows, step.pairs.parent)
     write_scores(header, rows, scored, output)
-    report(scored, header, rows, output)
+    report(scored, rows, output)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The results of stage specs for figures, table and page: each judge's measures, and the differences between judges."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

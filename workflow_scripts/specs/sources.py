@@ -10,8 +10,6 @@ A source is a file, or a folder of files of one kind, which are read in the orde
 Paths are relative to the folder of images. Memory does not grow with the number of entries.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os
@@ -105,19 +103,16 @@ def _json(file: Path) -> Iterator[Entry]:
     number = 0
     try:
         for number, record in enumerate(json_items(file), 1):
-            image, text = _sharegpt4v(record) if isinstance(record, dict) else (None, None)
-            yield _entry(file, number, image, text)
+            record = record if isinstance(record, dict) else {}
+            turns = record.get("conversations")
+            turns = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
+            # The caption is the model's first turn.
+            text = next((turn.get("value") for turn in turns if turn.get("from") == "gpt"), None)
+            yield _entry(file, number, record.get("image"), text)
     except ValueError as error:
         raise UserError(
             f"{file}: invalid JSON after record {number} ({_reason(error)}); correct it or download it again"
         ) from error
-
-
-def _sharegpt4v(record: dict[str, Any]) -> tuple[Any, Any]:
-    """Return image and caption; the caption is the model's first turn."""
-    turns = record.get("conversations")
-    turns = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
-    return record.get("image"), next((turn.get("value") for turn in turns if turn.get("from") == "gpt"), None)
 
 
 def _parquet(file: Path) -> Iterator[Entry]:

@@ -1,8 +1,5 @@
 """The steps of stage specs: their inputs, outputs and settings."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,6 +7,7 @@ from pydantic import Field
 from workflow_scripts.clip.config import Preprocessing
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.pairs.config import Parsing
+from workflow_scripts.plot.steps import MakeSectionPage
 from workflow_scripts.specs.config import KEEP, LENGTH, Resamples, TestImages, Training
 
 Device = Annotated[
@@ -133,10 +131,5 @@ class DrawSpecs(Step):
     growing: Output = Field(description="SVG: a caption that grows")
 
 
-class MakeSpecsPage(Step):
+class MakeSpecsPage(MakeSectionPage):
     """Write specs.html: what training with long captions changed, in one self-contained file."""
-
-    results: Path = Field(description="folder of the artifacts")
-    dataset: str
-    settings: str = Field("{}", description="the config's sections that the page shows, as JSON")
-    page: Output = Field(description="specs.html")

@@ -3,12 +3,9 @@
 Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from workflow_scripts.clip.config import FOLDER, ModelConfig, Preprocessing, has_weights
+from workflow_scripts.clip.config import FOLDER, ModelConfig, has_weights
 from workflow_scripts.clip.model import (
     MANIFEST,
     MODEL,
@@ -26,16 +23,15 @@ from workflow_scripts.clip.model import (
     Built,
     assemble,
     build,
-    check_judge,
+    judge_hash,
+    read_judge,
     save_judge,
-    tokenizer_of,
 )
 from workflow_scripts.clip.sources import model_name
-from workflow_scripts.clip.weights import read_weights
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import atomic_folder, read_json, write_json
+from workflow_scripts.core.io import atomic_folder, write_json
 from workflow_scripts.specs.config import KEEP, LENGTH
 from workflow_scripts.specs.steps import Stretch
 
@@ -157,68 +153,40 @@ def write_judge(built: Built, name: str, crop: float | None, about: dict[str, An
     log.info("%s: %s, captions of up to %d tokens", folder, name, length)
 
 
-@dataclass(frozen=True)
-class Source:
-    """A CLIP to stretch; ``about`` is what the manifest says of it."""
-
-    name: str
-    crop: float | None
-    model_cfg: dict[str, Any]
-    preprocess_cfg: dict[str, Any]
-    vocabulary: list[str] | None
-    state: Mapping[str, torch.Tensor]
-    about: dict[str, Any]
-    tokenizer_files: Path | None
-
-
-def build_model(model: str, pretrained: str | None, preprocess: Preprocessing | None) -> Source:
-    """Return an open_clip model; errors name the options of the command."""
-    if pretrained is None and not has_weights(model):
-        raise UserError(f"--pretrained: {model} would have random weights; give a tag of open_clip or a weights file")
+def read_source(step: Stretch) -> tuple[Built, str, float | None, dict[str, Any]]:
+    """Return the CLIP to stretch, of a judge's folder or by a model's name: its name, crop, and manifest's entry."""
+    folder = Path(step.judge)
+    if (folder / MODEL).is_file():
+        if step.pretrained is not None or step.preprocess is not None:
+            option = "--preprocess" if step.pretrained is None else f"--pretrained {step.pretrained}"
+            raise UserError(f"{option}: {folder} is a judge with its own weights; omit this option")
+        built, name, crop = read_judge(folder)
+        if context_length(built.model_cfg) == step.length:
+            raise UserError(f"{folder}: already reads {step.length} tokens; choose another --length")
+        return built, name, crop, {"stretched_from": judge_hash(folder)}
+    if folder.is_dir():
+        raise UserError(f"{folder}: not a judge's folder; it has no {MODEL}")
+    if step.pretrained is None and not has_weights(step.judge):
+        fault = f"{step.judge} would have random weights; give a tag of open_clip or a weights file"
+        raise UserError(f"--pretrained: {fault}")
     try:
         # The seed does not matter, since all weights are loaded.
-        built = build(ModelConfig(model=model, pretrained=pretrained, preprocess=preprocess), [], 0)
+        built = build(ModelConfig(model=step.judge, pretrained=step.pretrained, preprocess=step.preprocess), [], 0)
     except UserError as error:
+        # The options of this command.
         message = str(error).replace("judge.model:", "--judge:").replace("judge.pre", "--pre")
         raise UserError(message) from error
-    about = {"pretrained": pretrained and Path(pretrained).name}
-    state = built.model.state_dict()
-    return Source(
-        model_name(model), None, built.model_cfg, built.preprocess_cfg, built.vocabulary, state, about,
-        built.tokenizer_files,
-    )  # fmt: skip
-
-
-def read_source(judge: str, pretrained: str | None, preprocess: Preprocessing | None, length: int) -> Source:
-    """Return the CLIP of a judge's folder, or of a model's name and its pretrained weights."""
-    folder = Path(judge)
-    if not (folder / MODEL).is_file():
-        if folder.is_dir():
-            raise UserError(f"{folder}: not a judge's folder; it has no {MODEL}")
-        return build_model(judge, pretrained, preprocess)
-    if pretrained is not None or preprocess is not None:
-        option = "--preprocess" if pretrained is None else f"--pretrained {pretrained}"
-        raise UserError(f"{option}: {folder} is a judge with its own weights; omit this option")
-    digest = check_judge(folder)
-    settings = read_json(folder / MODEL)
-    if context_length(settings["model_cfg"]) == length:
-        raise UserError(f"{folder}: already reads {length} tokens; choose another --length")
-    return Source(
-        settings["name"], settings["crop"], settings["model_cfg"], settings["preprocess_cfg"],
-        read_json(folder / VOCABULARY), read_weights(str(folder / WEIGHTS)), {"stretched_from": digest},
-        tokenizer_of(folder),
-    )  # fmt: skip
+    return built, model_name(step.judge), None, {"pretrained": step.pretrained and Path(step.pretrained).name}
 
 
 def main(step: Stretch) -> None:
     check_output(step.output, step.judge.removeprefix(FOLDER), step.pretrained)
-    source = read_source(step.judge, step.pretrained, step.preprocess, step.length)
-    model_cfg, state = stretch(source.model_cfg, source.state, step.length, step.keep)
+    source, name, crop, about = read_source(step)
+    model_cfg, state = stretch(source.model_cfg, source.model.state_dict(), step.length, step.keep)
     built = assemble(model_cfg, state, source.preprocess_cfg, source.vocabulary, step.judge, source.tokenizer_files)
     before = context_length(source.model_cfg)
-    name = f"{source.name.removesuffix(f'-{before}')}-{step.length}"  # a stretched judge's name has its length
-    about = {**source.about, "positions_before": before, "positions_kept": step.keep}
-    write_judge(built, name, source.crop, about, step.output)
+    name = f"{name.removesuffix(f'-{before}')}-{step.length}"  # a stretched judge's name has its length
+    write_judge(built, name, crop, {**about, "positions_before": before, "positions_kept": step.keep}, step.output)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
 On several GPUs: torchrun --nproc-per-node=N -m -- workflow_scripts.specs.train_specs ... (docs/cluster.md)
 """
 
-from __future__ import annotations
-
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,27 +39,7 @@ TRAINING = (  # the code that decides the trained weights
 )
 
 
-def read_captions(step: TrainSpecs, group: Group) -> Examples:
-    """Return the examples; the first process indexes them, and the others read the index."""
-
-    def read() -> Examples:
-        return open_examples(step.examples, step.images, step.parsing.model, step.cache, step.processes)
-
-    examples = read() if group.first else None
-    group.wait()
-    return examples or read()
-
-
-def work_key(step: TrainSpecs, settings: Training, device: torch.device, processes: int, examples: Examples) -> str:
-    """Return 32 hex digits over everything that decides the trained weights."""
-    return cache.key(
-        code_hash(*TRAINING), settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__,
-        device.type, processes, judge_hash(step.judge), examples.identity,
-    ).hex()  # fmt: skip
-
-
 def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Write log.csv, a row per step, and loss.png, its curves."""
     from matplotlib.figure import Figure
 
     table = pd.DataFrame(rows)
@@ -79,13 +58,19 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
 
 
 def train_judge(step: TrainSpecs, settings: Training, device: torch.device, group: Group) -> None:
-    """Run the step in one process of ``group``."""
     built, name, crop = read_judge(step.judge)
     tokenizer, preprocess = built.tokenizer(), Preprocess(built.preprocess_cfg, crop)
     judge = Judge(built.model, tokenizer, preprocess, device, step.threads)
     training_mode(judge.model)
     synchronise_norms(judge.model, group, device, PROCESSES)
-    examples = read_captions(step, group)
+
+    def opened() -> Examples:
+        return open_examples(step.examples, step.images, step.parsing.model, step.cache, step.processes)
+
+    # The first process indexes the captions, and the others read the index.
+    examples = opened() if group.first else None
+    group.wait()
+    examples = examples or opened()
     log.info(
         "training %s by %s on %d captions, %d epochs of batches of %d, on %s",
         name, step.loss, len(examples), settings.epochs, settings.batch * group.count, device,
@@ -96,10 +81,14 @@ def train_judge(step: TrainSpecs, settings: Training, device: torch.device, grou
             "warning: warm-up ends after the last of %d steps, at %.0f %% of lr; lower specs.training.warmup (now %g)",
             steps, 100 * steps / settings.warmup, settings.warmup,
         )  # fmt: skip
-    checkpoint = step.cache / "specs" / work_key(step, settings, device, group.count, examples) / "checkpoint.pt"
+    # Everything that decides the trained weights.
+    work = cache.key(
+        code_hash(*TRAINING), settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__,
+        device.type, group.count, judge_hash(step.judge), examples.identity,
+    )  # fmt: skip
     rows = train(
-        judge, lambda epoch, start: examples.stream(step.seed, epoch, start), len(examples), settings, step.loss,
-        step.seed, checkpoint, group,
+        judge, partial(examples.stream, step.seed), len(examples), settings, step.loss,
+        step.seed, step.cache / "specs" / work.hex() / "checkpoint.pt", group,
     )  # fmt: skip
     if not group.first:
         return

@@ -1,7 +1,5 @@
 """The training of SPECS: what a step draws from the captions, how texts are encoded, one step after another."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_left
@@ -129,7 +127,8 @@ class Batch:
 def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.random.Generator, hinges: bool) -> Batch:
     """Return ``rows``, this process's, of the batch of all processes; ``hinges``: with bases, details, negatives."""
     own = samples[rows]
-    (pixels,) = judge.read_ahead([(_image(example), None) for example, _ in own], len(own))
+    images = [e.image if isinstance(e.image, Path) else Content(e.image, e.name) for e, _ in own]
+    (pixels,) = judge.read_ahead([(image, None) for image in images], len(own))
     texts = [example.text for example, _ in own]
     ids = tokenize(judge.tokenizer, texts)
     truncated = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
@@ -143,10 +142,6 @@ def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.ra
     return Batch(pixels, torch.stack([ids, *forms]), len(truncated), without)
 
 
-def _image(example: Example) -> Path | Content:
-    return example.image if isinstance(example.image, Path) else Content(example.image, example.name)
-
-
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
     """Yield the batches; the next one is made while this one is used."""
     with ThreadPoolExecutor(1) as pool:
@@ -158,8 +153,6 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes of a training."""
-
     batch: int  # images of a batch, of all processes
     accumulation: int  # batches of a step
     each: int  # steps of an epoch
@@ -192,8 +185,6 @@ def make_batches(
 
 
 class Trainer:
-    """A model, its optimizer and the loss's margin."""
-
     def __init__(self, judge: Judge, settings: Training, hinges: bool, group: Group) -> None:
         self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
         training_mode(self.model)

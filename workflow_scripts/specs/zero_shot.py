@@ -4,11 +4,9 @@ Source of the example captions: Kumar et al., "Do Vision-Language Models Underst
 appendix A.2.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -211,12 +209,10 @@ def default_names(folder: Path, keys: Sequence[str]) -> list[str]:
 def read_cifar(folder: Path, kind: str, cache: Path) -> Classified:
     """Read the test images of CIFAR-10 or CIFAR-100 (``kind``), which are kept in ``cache`` as PNG files."""
     images, meta, labels_key, names_key = CIFAR[kind]
-    batch, about = (_plain_keys(folder / name, kind) for name in (images, meta))
-    names = [as_text(name) for name in _entry(about, names_key, folder / meta, kind)]
-    labels = _entry(batch, labels_key, folder / images, kind)
+    labels, data = _pickled_lists(folder / images, kind, labels_key, "data")
+    names = [as_text(name) for name in _pickled_lists(folder / meta, kind, names_key)[0]]
     try:
-        pixels = np.array(_entry(batch, "data", folder / images, kind), dtype=np.uint8)
-        label = np.array(labels, dtype=int)
+        pixels, label = np.array(data, dtype=np.uint8), np.array(labels, dtype=int)
     except (TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"{folder / images}: not {kind}: data are not bytes or labels not numbers ({error}); download it again"
@@ -238,19 +234,17 @@ def read_cifar(folder: Path, kind: str, cache: Path) -> Classified:
     return Classified([str(n) for n in names], [str(n).replace("_", " ") for n in names], paths, label.tolist())
 
 
-def _plain_keys(path: Path, kind: str) -> dict[str | None, Any]:
-    """Read a pickle whose keys are bytes, because Python 2 wrote them."""
+def _pickled_lists(path: Path, kind: str, *keys: str) -> list[list[Any]]:
+    """Read lists of a pickle whose keys are bytes, because Python 2 wrote them."""
     content = read_pickle(path)
     if not isinstance(content, dict):
         raise UserError(f"{path}: not {kind}: expected a dict, got a {type(content).__name__}; download it again")
-    return {as_text(key): value for key, value in content.items()}
-
-
-def _entry(content: Mapping[str | None, Any], key: str, path: Path, kind: str) -> list[Any]:
-    if not isinstance(content.get(key), list):
-        keys = ", ".join(sorted(map(str, content)))
-        raise UserError(f"{path}: not {kind}: no list {key!r} (keys: {keys}); download it again")
-    return content[key]
+    content = {as_text(key): value for key, value in content.items()}
+    for key in keys:
+        if not isinstance(content.get(key), list):
+            names = ", ".join(sorted(map(str, content)))
+            raise UserError(f"{path}: not {kind}: no list {key!r} (keys: {names}); download it again")
+    return [content[key] for key in keys]
 
 
 def read_classified(data: Path, classes: Path | None, cache: Path) -> Classified:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
-from workflow_scripts.core.section import Section
-
-COMPOSITION_FIELD = "{composition}"  # in the path of a published file
+from workflow_scripts.core.section import COMPOSITION_FIELD, Section
 
 TestSeen = Annotated[
     Literal["auto"] | PositiveInt,
@@ -55,6 +53,16 @@ class Heldout(Draw):
         description="adjective_noun strings (for several compositions, a list for each), ranked or not: overrides the"
         " draw",
     )
+
+    @field_validator("pairs", mode="before")
+    @classmethod
+    def _check_names(cls, pairs: Any) -> Any:
+        for listed in pairs.values() if isinstance(pairs, dict) else [pairs]:
+            for pair in listed if isinstance(listed, list) else [] if listed is None else [listed]:
+                adjective, _, noun = pair.partition("_") if isinstance(pair, str) else ("", "", "")
+                if not (isinstance(listed, list) and adjective and noun):
+                    raise ValueError(f"{pair!r}: write pairs as a list of adjective_noun, such as [purple_bill]")
+        return pairs
 
     @model_validator(mode="after")
     def _check_pairs(self) -> Heldout:

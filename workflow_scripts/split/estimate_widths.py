@@ -24,8 +24,8 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, read_table, write_json
 from workflow_scripts.core.tables import PROMPTS, TESTS
 from workflow_scripts.split.steps import EstimateWidths
+from workflow_scripts.stats.interval import LEVEL
 
-LEVEL = 0.95
 # σ: between pairs, of a generator that composes minus one that repeats, measured on drawn birds.
 PAIR_SD = 0.15
 # ρ: between the scores of one image's prompts, measured likewise.
@@ -119,7 +119,7 @@ def faults(split: str, found: Mapping[str, Any], heldout: Mapping[str, Any]) -> 
         is_drawn = heldout["source"] == "drawn" and heldout["prefer"] == "any"
         if split == "test_swapped" and is_drawn and (pairs < chosen or uneven):
             more_pairs = f"{SWAPPABLE}, {more_pairs}"
-        faults.append(f"few pairs ({numbers}), {points(found['half_width'])} points: {more_pairs}")
+        faults.append(f"few pairs ({numbers}), {points(found['half_width'])}: {more_pairs}")
     if found["largest_fraction"] > DOMINANT and uneven:
         faults.append(f"{found['largest']} has {found['largest_fraction']:.0%} of the prompts: {more_even}")
     return faults
@@ -138,15 +138,15 @@ def estimate_all(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str,
 
 
 def points(half: float | None) -> str:
-    """Return half a width in points, as ``± 8.9``."""
-    return "± unknown" if half is None else f"± {100 * half:.1f}"
+    """Return half a width as ``± 8.9 points``."""
+    return "interval unknown" if half is None else f"± {100 * half:.1f} points"
 
 
 def main(step: EstimateWidths) -> None:
     widths = estimate_all(read_table(step.prompts, PROMPTS), read_json(step.heldout))
     write_json(widths, step.widths)
     shown = ", ".join(f"{split} {points(found['half_width'])}" for split, found in widths["splits"].items())
-    log.info("%s: expected 95 %% intervals, in points: %s", step.where, shown)
+    log.info("%s: expected 95 %% intervals: %s", step.where, shown)
     for warning in widths["warnings"]:
         log.warning("warning: %s: %s", step.where, warning)
 

@@ -22,6 +22,7 @@ from workflow_scripts.core.published import PublishedSplit
 from workflow_scripts.core.tables import SPLITS, SWAPPED
 from workflow_scripts.dataset.source import clean, named
 from workflow_scripts.split.wording import Caption, Word
+from workflow_scripts.text.lexicon import fold
 
 # An image in two lists goes to the first of these: it must not stay in train.
 PRECEDENCE = ("test_unseen", "test_seen", "train")
@@ -32,13 +33,6 @@ def faults(names_by_kind: Mapping[str, Iterable[str]]) -> list[Fault]:
     """Return a fault for each kind that has names: guarantee, fault, count, and the first hundred names."""
     kinds = {kind: sorted(names) for kind, names in names_by_kind.items()}
     return [{"guarantee": "published files", "fault": kind, **named(names)} for kind, names in kinds.items() if names]
-
-
-def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mapping[str, str] | None) -> str | None:
-    """Return the canonical ``adjective_noun``, or None if a word is in no lexicon; without nouns any is allowed."""
-    adjective, noun = adjective.lower(), noun.lower().replace("_", " ")
-    canonical = nouns.get(noun) if nouns is not None else noun
-    return f"{adjectives[adjective]}_{canonical}" if adjective in adjectives and canonical else None
 
 
 def take_pairs(

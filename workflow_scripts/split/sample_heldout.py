@@ -188,7 +188,7 @@ def main(step: SampleHeldout) -> None:
         },
         step.heldout,
     )
-    text = "%s: %d pairs are held out (%s); %d are ranked"
+    text = "%s: held-out pairs: %d (%s); ranked pairs: %d"
     log.info(text, step.where, len(pairs), chosen["source"], len(ranking))
     if unranked := chosen.get("not_ranked"):
         text = "%s: notice: %d held-out pairs are not ranked: %s"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.core.heldout import pair_names
+from workflow_scripts.core.heldout import heldout_note, pair_names
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.seeds import rng
@@ -111,6 +111,7 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
         "warnings": [warning.partition(": ") for warning in widths["warnings"]],
         "names": SPLIT_NAMES,
         "heldout": held_out(heldout),
+        "origin": heldout_note(heldout),
         "not_ranked": [pair_words(pair) for pair in heldout.get("not_ranked", ())],
         "ranking": ranked(ranking, heldout),
         "pairs": len(ranking),

@@ -24,10 +24,6 @@ class Cut:
     counts: dict[str, int]  # number of entries of each pair
     rule: str  # in words
 
-    @property
-    def possible(self) -> bool:
-        return bool(self.kept)
-
 
 def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -> Cut:
     """Reduce each dominant pair to ``min(n, int(ratio * next))`` entries.

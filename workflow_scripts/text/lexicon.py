@@ -1,7 +1,5 @@
 """Lexicons: surface forms and their canonical words. Data that users edit (``lexicons/``)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -87,3 +85,10 @@ def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
                 raise UserError(f"lexicons {owner[form]} and {lexicon.name}: duplicate entry {form!r}; remove one")
             forms[form], owner[form] = word, lexicon.name
     return Lexicon("+".join(lexicon.name for lexicon in lexicons), forms)
+
+
+def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mapping[str, str] | None) -> str | None:
+    """Return the canonical ``adjective_noun``, or None if a word is in no lexicon; without nouns any is allowed."""
+    adjective, noun = adjective.lower(), noun.lower().replace("_", " ")
+    canonical = nouns.get(noun) if nouns is not None else noun
+    return f"{adjectives[adjective]}_{canonical}" if adjective in adjectives and canonical else None

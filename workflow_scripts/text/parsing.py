@@ -1,7 +1,5 @@
 """Parse many texts with worker processes: each distinct text once, cached."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -20,7 +20,7 @@ from workflow_scripts.core import limits
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.documents import decode, no_such, parse_yaml
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import NAME, NAME_RULE, SECRET, Section
+from workflow_scripts.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Section
 from workflow_scripts.core.step import Cache, Seed, Threads
 from workflow_scripts.dataset.config import DatasetConfig
 from workflow_scripts.divergence.config import DivergenceConfig
@@ -31,7 +31,7 @@ from workflow_scripts.pairs.config import PairsConfig
 from workflow_scripts.report.config import ReportConfig
 from workflow_scripts.score.config import ScoreConfig
 from workflow_scripts.specs.config import SpecsConfig
-from workflow_scripts.split.config import COMPOSITION_FIELD, SplitConfig
+from workflow_scripts.split.config import SplitConfig
 
 # The longest mapping that an error message still shows, in characters.
 MAX_SHOWN = 100

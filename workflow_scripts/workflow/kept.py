@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.core.digests import FOLDER as DIGESTS
+from workflow_scripts.core import digests
+from workflow_scripts.core.errors import UserError
 
 # Inside a results folder, because hard links do not reach other file systems.
 FOLDER = ".kept"
@@ -33,13 +34,16 @@ class Kept:
 
     def keep(self) -> None:
         """Keep the outputs of finished jobs that are about to run again."""
-        self.discard()  # what a killed run kept
+        recover(self.results)
         persistence = self.workflow.persistence
         for job in self.workflow.dag.needrun_jobs():
             outputs = [(file, persistence.metadata(file)) for file in job.output if not file.is_storage]
             if not all(os.path.exists(file) for file, _ in outputs):
                 continue
-            if self.workflow.async_run(persistence.incomplete(job)):
+            # What a killed run left may be in pieces, unless it is as recorded.
+            if self.workflow.async_run(persistence.incomplete(job)) and not all(
+                as_recorded(file) for file, _ in outputs
+            ):
                 continue
             with suppress(OSError):  # no hard links here, or no space: the job runs as it would without this
                 for file, _ in outputs:
@@ -60,7 +64,11 @@ class Kept:
                             os.replace(self.place(path), path)
                     persistence.cleanup_metadata(file)
                     if record:
-                        persistence._write_record(persistence._get_key(file), record)
+                        # Private, because nothing public writes a given record: `finished` writes the failed job's,
+                        # as the flag `update` does. Without a record Snakemake, run by itself, would not notice that
+                        # the params differ; marked as incomplete (`started`), the job would run again even if the
+                        # change that made it fail is undone.
+                        persistence._write_record(str(file), record)
         self.discard()
 
     def discard(self) -> None:
@@ -73,9 +81,31 @@ class Kept:
         return root / FOLDER / path.relative_to(root)
 
 
+def recover(results: Iterable[Path]) -> None:
+    """Restore what a killed run kept and its jobs had removed; Snakemake repeats these jobs, which it marked."""
+    for folder in results:
+        kept = folder / FOLDER
+        for record in sorted(kept.glob(f"**/{digests.FOLDER}/[!.]*")):
+            place = record.parent.parent / record.name
+            path = folder / place.relative_to(kept)
+            if place.exists() and not os.path.lexists(path):
+                for source, target in zip(with_digests(place), with_digests(path), strict=True):
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(source, target)
+        shutil.rmtree(kept, ignore_errors=True)
+
+
+def as_recorded(file: str) -> bool:
+    """Return whether an artifact has a record and agrees with it."""
+    try:
+        return bool(digests.check([Path(file)]))
+    except UserError:
+        return False
+
+
 def with_digests(path: Path) -> tuple[Path, Path]:
     """Return an artifact and the record of its digests."""
-    return path, path.parent / DIGESTS / path.name
+    return path, digests.record_file(path)
 
 
 def link(path: Path, place: Path) -> None:

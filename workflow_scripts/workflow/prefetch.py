@@ -76,7 +76,8 @@ def warn_stored(key: str, settings: BaseModel) -> None:
 
 def of_scores(config: Config, cache: Path) -> Iterator[Need]:
     """Yield the judge, the generators and the network of the Fréchet distance."""
-    yield from of_judge("judge", config.judge)
+    for judge in config.judge.each(config.compositions):
+        yield from of_judge("judge", judge)
     for generator in config.generate.generators:
         kind = plugins.load(KINDS, generator.kind)
         chosen = kind.Settings.model_validate(generator.options)

@@ -21,8 +21,9 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.lock import Held, locked
 from workflow_scripts.core.step import Step
+from workflow_scripts.workflow import origin
 from workflow_scripts.workflow.config import read_config
-from workflow_scripts.workflow.graph import jobs
+from workflow_scripts.workflow.graph import Job, jobs
 from workflow_scripts.workflow.make_dvc import dvc_file, dvc_text
 from workflow_scripts.workflow.run import LOCK, STATE
 
@@ -57,8 +58,8 @@ def snakemake_lock(files: list[str], state: Path = STATE) -> Iterator[None]:
         lock.unlink(missing_ok=True)
 
 
-def check_complete(config: Path, outputs: list[str]) -> None:
-    """Raise UserError if Snakemake would still run a job for ``config``, or a file of ``outputs`` is empty."""
+def check_complete(config: Path, planned: list[Job]) -> None:
+    """Raise UserError if a job of a run is to be done, or an output is empty or not this run's own."""
     left = jobs(config, everything=False)
     if left:
         first = "; ".join(
@@ -66,7 +67,10 @@ def check_complete(config: Path, outputs: list[str]) -> None:
         )
         more = f"; {len(left) - MAX_NAMED} more" if len(left) > MAX_NAMED else ""
         raise UserError(f"the run is not complete, nothing was recorded; still to do: {first}{more}")
-    for output in outputs:
+    for path, reason in origin.strays((job.command, job.outputs) for job in planned).items():
+        if reason != origin.UNKNOWN:
+            raise UserError(f"{path}: {reason}; `make run CONFIG={config}`, then record again")
+    for output in (output for job in planned for output in job.outputs):
         place = ROOT / output
         for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
             # Hidden files are Snakemake's marks.
@@ -88,9 +92,9 @@ def main(step: Record) -> None:
     read_config(step.config)
     try:
         with locked(LOCK, "recording a run"):
-            outputs = [output for job in jobs(step.config) for output in job.outputs]
-            with snakemake_lock(outputs):
-                check_complete(step.config, outputs)
+            planned = jobs(step.config)
+            with snakemake_lock([output for job in planned for output in job.outputs]):
+                check_complete(step.config, planned)
                 file = check_stages(step.config)
                 # A new link would have a new time, and Snakemake compares large files by time.
                 command = [sys.executable, "-m", "dvc", "commit", "--force", "--no-relink", os.path.relpath(file, ROOT)]

@@ -13,6 +13,9 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import psutil
@@ -24,8 +27,11 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.lock import Held, locked
 from workflow_scripts.core.step import Step
+from workflow_scripts.workflow import origin
 from workflow_scripts.workflow.check import check_writable, report
 from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
+from workflow_scripts.workflow.graph import Job, jobs
+from workflow_scripts.workflow.kept import recover
 from workflow_scripts.workflow.screen import PLUGINS
 
 STATE = ROOT / ".snakemake"
@@ -89,19 +95,78 @@ def check_lock() -> None:
         )
 
 
-def missing(folder: Path) -> list[Path]:
-    """Return the artifacts in a results folder that a step recorded and that are gone; their files are not looked at.
+@dataclass(frozen=True)
+class Plan:
+    """What Snakemake would do, and what it would not notice."""
 
-    Snakemake does not make them again while everything that follows from them is there.
-    """
-    gone = []
-    for place, folders, _ in os.walk(folder):
-        if digests.FOLDER in folders:
-            recorded = {name for name in os.listdir(Path(place, digests.FOLDER)) if not name.startswith(".")}
-            gone += [Path(place, name) for name in recorded if not os.path.lexists(Path(place, name))]
-            folders[:] = [name for name in folders if name not in recorded]
-        folders[:] = [name for name in folders if not name.startswith(".")]
-    return sorted(gone)
+    pending: bool  # whether Snakemake has jobs to run
+    missing: list[Path]  # artifacts that a step recorded and nothing that follows asks for
+    strays: dict[Path, str]  # artifacts of another config, code or input, with the reason
+    unknown: list[Path]
+
+    @property
+    def again(self) -> list[Path]:
+        return [*self.missing, *self.strays]
+
+
+def plan(planned: list[Job], left: list[Job]) -> Plan:
+    """Return the plan of a run with some jobs, of which Snakemake would run those that are left."""
+    waiting = {output for job in left for output in job.outputs}
+    done = [(job.command, [path for path in job.outputs if path not in waiting]) for job in planned]
+    outputs = [Path(path) for _, paths in done for path in paths]
+    found = origin.strays(done)
+    return Plan(
+        pending=bool(waiting),
+        missing=[path for path in outputs if digests.record_file(path).is_file() and not os.path.lexists(path)],
+        strays={path: reason for path, reason in found.items() if reason != origin.UNKNOWN},
+        unknown=[path for path, reason in found.items() if reason == origin.UNKNOWN],
+    )
+
+
+def needed(planned: list[Job], targets: list[str]) -> list[Job]:
+    """Return the jobs that make ``targets``, files or rules, and their inputs; without targets, all jobs."""
+    wanted = {path for job in planned if job.rule in targets for path in job.outputs} | set(targets)
+    if not targets:
+        return planned
+    makers = {path: job for job in planned for path in job.outputs}
+    chosen: dict[Job, None] = {}
+    while wanted:
+        if (job := makers.get(wanted.pop())) and job not in chosen:
+            chosen[job] = None
+            wanted |= set(job.inputs)
+    return [*chosen]
+
+
+def counted(paths: Collection[Path], what: str) -> str:
+    """Return how many artifacts are what, and the first."""
+    return f"{len(paths)} artifact{'s' if len(paths) > 1 else ''} {what}, first: {next(iter(paths))}"
+
+
+def look_ahead(config: Path, words: list[str]) -> list[str] | None:
+    """Log what has to be made again though Snakemake does not notice; return its arguments, None if all is done."""
+    if any(word.startswith(("--config", "-C")) for word in words):
+        return words  # what these change is unknown here
+    try:
+        planned, left = jobs(config), jobs(config, everything=False)
+    except Exception:  # of any class: Snakemake itself reports what it finds
+        return words
+    ahead = plan(needed(planned, [*takewhile(lambda word: not word.startswith("-"), words)]), left)
+    if ahead.missing:
+        cli.log.warning("%s; made again", counted(ahead.missing, "missing"))
+    if ahead.strays:
+        reason = next(iter(ahead.strays.values()))
+        cli.log.warning("%s (%s); made again", counted(ahead.strays, "not of this run"), reason)
+    if ahead.unknown:
+        hint = "recorded by an older version or made by hand; see `make verify`"
+        cli.log.warning("warning: %s (%s)", counted(ahead.unknown, origin.UNKNOWN), hint)
+    if not ahead.again:
+        return words if words or ahead.pending else None
+    again = list(map(str, ahead.again))
+    for flag in ("--forcerun", "-R"):
+        if flag in words:  # of two, Snakemake would take the last
+            place = words.index(flag) + 1
+            return [*words[:place], *again, *words[place:]]
+    return [*words, "--forcerun", *again]
 
 
 def print_results(folders: list[str]) -> None:
@@ -111,9 +176,6 @@ def print_results(folders: list[str]) -> None:
         UserError: a table has changed since its step wrote it.
     """
     for folder in folders:
-        if gone := missing(Path(folder)):
-            count = f"{len(gone)} artifacts are missing, first: {gone[0]}"
-            cli.log.warning("warning: %s; `make verify` says how to make them again", count)
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
             table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
             # The common table comes first and contains those of the runs.
@@ -155,8 +217,13 @@ def main(step: Run) -> None:
                 here=not ELSEWHERE.search(" ".join(step.snakemake)),
                 strict=all(word.startswith("-") for word in step.snakemake),
             )
-            # Targets first: --configfile would take a file name behind it as another config.
-            run_snakemake(["snakemake", *step.snakemake, "--cores", str(step.cores), "--configfile", str(step.config)])
+            recover([Path(each.results) for each in (config, *runs)])
+            words = look_ahead(step.config, step.snakemake)
+            if words is None:
+                cli.log.info("Nothing to do: all results are up to date.")
+            else:
+                # Targets first: --configfile would take a file name behind it as another config.
+                run_snakemake(["snakemake", *words, "--cores", str(step.cores), "--configfile", str(step.config)])
     except Held as holder:
         raise UserError(f"another run is active in this checkout ({holder}); wait until it ends") from None
     print_results([config.results, *(run.results for run in runs)])

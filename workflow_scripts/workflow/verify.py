@@ -19,6 +19,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.lock import Held, locked
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.step import PACKAGE, Step
+from workflow_scripts.workflow import origin
 from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
 from workflow_scripts.workflow.graph import jobs
 from workflow_scripts.workflow.run import LOCK
@@ -31,7 +32,7 @@ class Verify(Step):
     """Check each artifact of a finished run against the digests that its step recorded."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
-    record: bool = Field(False, description="record all artifacts as they are now, for example after `dvc pull`")
+    record: bool = Field(False, description="record all artifacts as they are now, damaged ones too: after `dvc pull`")
 
 
 def recorded_beside(outputs: Collection[Path]) -> Iterator[Path]:
@@ -49,7 +50,7 @@ def differences(path: Path) -> tuple[int, list[str]]:
     except UserError as error:
         return 0, [str(error)]
     if recorded is None:
-        return 0, [f"{path}: {'not recorded' if path.exists() else 'missing'}"]
+        return 0, [] if path.exists() else [f"{path}: missing"]
     return len(recorded.files), digests.faults(path, recorded)
 
 
@@ -68,34 +69,52 @@ def verify(config: Path) -> None:
     planned = jobs(config)
     outputs = {Path(output) for job in planned for output in job.outputs}
     artifacts = sorted(outputs | set(recorded_beside(outputs)))
-    files, different = 0, []
+    strays = origin.strays((job.command, job.outputs) for job in planned)
+    damaged: list[str] = []
+    unknown: list[Path] = []
+    files = others = 0
     for path in track(artifacts, len(artifacts), "artifacts"):
-        count, wrong = differences(path)
+        count, faults = differences(path)
         files += count
-        if wrong:
-            different.append(str(path))
-            print("\n".join(wrong))
+        reason = strays.get(path)
+        if not faults and (reason == origin.UNKNOWN or not digests.record_file(path).exists()):
+            unknown.append(path)
+            print(f"{path}: {reason or 'not recorded'}")
+        elif faults:
+            damaged.append(str(path))
+            print("\n".join(faults))
+        elif reason:
+            others += 1
+            print(f"{path}: {reason}")
     given = {name for job in planned for name in job.inputs if Path(name) not in outputs}
     given = {name for name in given if not name.startswith(f"{PACKAGE}/")}
     if given:
         cli.log.info("not checked, because no step wrote them: %s", ", ".join(sorted(given)))
-    if different:
-        which = f"--forcerun {shlex.join(different)}" if len(different) <= MAX_NAMED else "--forceall"
-        again = f"python -m workflow_scripts.workflow.run --config {config} -- {which}"
+    if damaged or others:
+        # A run makes what is not its own again without being asked.
+        which = f"--forcerun {shlex.join(damaged)}" if len(damaged) <= MAX_NAMED else "--forceall"
+        again = f"python -m workflow_scripts.workflow.run --config {config}{f' -- {which}' if damaged else ''}"
+        summary = f"{len(damaged)} damaged or missing, {others} not of this run"
+        raise UserError(f"of {len(artifacts)} artifacts, {summary}; make them again: `{again}`")
+    if unknown:
         accept = f"python -m workflow_scripts.workflow.verify --config {config} --record"
         raise UserError(
-            f"{len(different)} of {len(artifacts)} artifacts are not as recorded; make them again (`{again}`) or,"
-            f" if they are as intended, record them (`{accept}`)"
+            f"nothing tells whether {len(unknown)} of {len(artifacts)} artifacts are right; if you know that they are,"
+            f" for example after `dvc pull`, record them: `{accept}`; otherwise delete them and run again"
         )
     cli.log.info("%d artifacts (%d files) are as their steps recorded them", len(artifacts), files)
 
 
 def record(config: Path) -> None:
-    """Record the artifacts of a run as they are now."""
-    made_by = {Path(output): job.module for job in jobs(config) for output in job.outputs}
-    for path in track(sorted(made_by), len(made_by), "artifacts"):
-        digests.record(path, made_by[path])
-    cli.log.info("recorded %d artifacts", len(made_by))
+    """Record the artifacts of a run as they are now, as made by this config."""
+    makers = {Path(output): job for job in jobs(config) for output in job.outputs}
+    for path in track(sorted(makers), len(makers), "artifacts"):
+        digests.record(path, makers[path].module)
+    # Now that all inputs are recorded, too.
+    origin.forget()
+    for path, job in makers.items():
+        origin.accept(path, origin.made_by(job.command))
+    cli.log.info("recorded %d artifacts", len(makers))
 
 
 def main(step: Verify) -> None:

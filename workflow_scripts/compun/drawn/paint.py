@@ -1,7 +1,5 @@
 """Paint a scene: things on the ground of their place, in random pose, size and light."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ compound's picture is captioned by its name or by what it shows, never by both: 
 these are not trained on, so that a CLIP that has not seen a compound has not read what it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -35,7 +33,6 @@ def article(words: str) -> str:
 
 
 def say_thing(thing: Thing, dice: Dice) -> str:
-    """Return a noun phrase without its article."""
     color = thing.color if dice.chance(TOLD) else ""
     pattern = thing.pattern if thing.pattern != PLAIN and dice.chance(TOLD) else ""
     form = dice.unit()

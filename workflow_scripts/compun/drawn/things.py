@@ -3,8 +3,6 @@
 A thing is a sequence of polygons; a ``HOLE`` shows the ground behind the thing.
 """
 
-from __future__ import annotations
-
 import math
 
 from workflow_scripts.dataset.sketch.draw import Points, arc, strip

@@ -4,8 +4,6 @@ A compound's picture shows the thing of one of its nouns, changed (``either``), 
 (``none``): the three kinds of Kumar et al. 2024, section 6. All pictures of a compound differ only in pose and place.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 

@@ -5,8 +5,6 @@ relative, coordinated, stacked, shared by two parts, with synonyms, mostly witho
 of the scene.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -44,7 +42,6 @@ SALIENCE = {
 # How many facts a caption states, with cumulative fractions, and how many parts are drawn for them.
 FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
 MOST_PARTS = 7
-MOST_FACTS = max(FACTS[0])
 BIRDS = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
 HAVING = ("it has", "the bird has", "it also has")
 BARE = (
@@ -95,7 +92,6 @@ def _choice(dice: Dice, options: Sequence[tuple]) -> tuple:
 
 
 def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
-    """Return one group of words for each value of the mention."""
     return [
         [(_choice(dice, SYNONYMS.get(value, ((value, 1),)))[0], tuple((part, kind, value) for part in mention.parts))]
         for kind, value in mention.values

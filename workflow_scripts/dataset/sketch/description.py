@@ -4,8 +4,6 @@ A description grows sentence by sentence, all of them true. A sentence's negativ
 shape that other birds have there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate

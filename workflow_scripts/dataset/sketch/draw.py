@@ -4,8 +4,6 @@ A bird is a stack of polygons on a grid of 96 by 96 units, facing right; the pos
 all of them together. Each part is large, outlined, and never hidden by another, whatever the shapes.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from dataclasses import asdict, dataclass

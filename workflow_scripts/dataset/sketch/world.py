@@ -4,8 +4,6 @@ Every value is a canonical word of ``lexicons/``. A part has one color. Its shap
 ordinary (null). Captions never mention an ordinary shape, so that a stated shape is informative.
 """
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass

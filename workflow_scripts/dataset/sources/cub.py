@@ -8,8 +8,6 @@ Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``)
 belongs to the photograph of its name, else to the one with the same class number and the same two numbers at its end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -5,8 +5,6 @@ image in the order of their numbers, from 1; the archive of the captions ``text_
 caption a line, beside files for the paper's own code (``.t7``). An image's id is ``image_00001``, its class the label.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import zlib

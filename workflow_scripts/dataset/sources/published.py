@@ -6,8 +6,6 @@ splits and swapped captions published with the file are read by ``split.publishe
 which the published judge crops, use source ``cub`` with the same published splits.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Birds drawn by the project's own code: no files are needed, and the content of every picture is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

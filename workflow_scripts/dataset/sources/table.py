@@ -2,11 +2,9 @@
 
 The table is CSV, TSV, JSON (a list of objects), JSON lines or Parquet, a row for each caption, with columns
 ``image_id`` and ``caption``, and optionally ``class_id``, ``caption_id`` (default: position among the image's rows,
-from 0) and ``path``. An image's file is ``path``, or ``<image_id>`` with the ending jpg, jpeg, png or webp, below the
-folder of images. Without a folder, the captions can still be split.
+from 0) and ``path``. Of equal rows, the first is kept. An image's file is ``path``, or ``<image_id>`` with the ending
+jpg, jpeg, png or webp, below the folder of images. Without a folder, the captions can still be split.
 """
-
-from __future__ import annotations
 
 import shutil
 from dataclasses import replace
@@ -24,9 +22,11 @@ from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES
 from workflow_scripts.core.progress import track
-from workflow_scripts.core.records import read_records
+from workflow_scripts.core.records import BEGINNING, read_records, tidy_id
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.source import Loaded, named, spread
+
+PREVIEWED = 100  # rows
 
 
 class Settings(Section):
@@ -43,9 +43,9 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
-    captions, paths, bad = read_captions(Path(settings.file))
+    captions, paths, summary = read_captions(Path(settings.file))
     loaded = with_images(captions, settings.images, paths, seed=seed, limit=limit, folder=folder)
-    return replace(loaded, summary={"rows_unreadable": named(bad)} | loaded.summary)
+    return replace(loaded, summary=summary | loaded.summary)
 
 
 def with_images(
@@ -73,14 +73,27 @@ def with_images(
     return Loaded(captions, images, summary=summary)
 
 
-def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
+def preview(settings: Settings) -> str | None:
+    """Read the first rows; return what is wrong with some of them, and raise UserError if none can be read."""
+    path = Path(settings.file)
+    if path.suffix.lower() == ".json" and path.stat().st_size > BEGINNING:
+        return None  # would take too long
+    bad = read_captions(path, PREVIEWED)[2]["rows_unreadable"]
+    if not bad["count"]:
+        return None
+    count = f"{bad['count']} of the first {PREVIEWED} rows"
+    return f"{path}: {count} will be skipped, the first: {bad['names'][0]}"
+
+
+def read_captions(file: Path, most: int | None = None) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
     """Read a table of captions; a row without a caption keeps its number, with an empty text.
 
     Returns:
-        Columns of ``tables.CAPTIONS``; the path of each image that states one; the rows that were skipped.
+        Columns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
+        skipped.
     """
-    rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"])
-    keep = rows["image_id"].fillna("").str.strip() != ""
+    rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"], most=most)
+    keep = rows["image_id"].fillna("") != ""
     reasons = rows["where"][~keep] + ": no image_id"
     if "caption_id" in rows:
         number = rows["caption_id"].fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
@@ -106,7 +119,9 @@ def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
             "text": rows["caption"].fillna("").astype(str),
         }
     ).astype({"class_id": "str"})
-    return captions, _paths(file, rows), bad
+    again = rows.drop(columns="where").duplicated()
+    skipped = {"rows_unreadable": named(bad), "rows_duplicate": named(list(rows["where"][again]))}
+    return captions[~again].reset_index(drop=True), _paths(file, rows), skipped
 
 
 def _paths(file: Path, rows: pd.DataFrame) -> dict[str, str]:
@@ -132,7 +147,7 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
     by_id: dict[str, list[Path]] = {}
     present = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     for path in present:
-        by_id.setdefault(path.relative_to(folder).with_suffix("").as_posix(), []).append(path)
+        by_id.setdefault(tidy_id(path.relative_to(folder).with_suffix("").as_posix()), []).append(path)
     files: dict[str, Path] = {}
     several = []
     for image_id in ids:
@@ -145,7 +160,7 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
                 ) from error
             candidates = [path] if path.is_file() else []
         else:
-            candidates = by_id.get(image_id, [])
+            candidates = by_id.get(tidy_id(image_id), [])
         if candidates:
             files[image_id] = min(candidates, key=lambda p: (SUFFIXES + (p.suffix,)).index(p.suffix.lower()))
         if len(candidates) > 1:

@@ -1,7 +1,5 @@
 """Sketches of known skill: ignore the prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -5,8 +5,6 @@ the library computes the rows of a batch independently, and a swapped prompt sta
 Images are cached, so that a killed run resumes.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -10,7 +10,8 @@ given the data folders of ``export_layout``, are read too: ``<image_id>_<caption
 ``caption_id``, ``path`` (relative to it) and, optionally, ``split`` and ``draw``.
 
 ``manifest.csv`` in a folder says from which texts its images were made: columns ``file_name``, and ``text`` or
-``sha256`` (of the text as UTF-8). Every image must then have a row with the text of its prompt.
+``sha256`` (of the text as UTF-8). Every image must then have a row with the text of its prompt. Without it, at least
+half of the images must be of prompts, of any draw.
 """
 
 from __future__ import annotations
@@ -34,12 +35,11 @@ from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
 from workflow_scripts.core.progress import track
-from workflow_scripts.core.records import read_records
-from workflow_scripts.core.section import Section
+from workflow_scripts.core.records import read_records, tidy_id
+from workflow_scripts.core.section import COMPOSITION_FIELD, Section
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import KEYS, Context, Generated
-from workflow_scripts.split.config import COMPOSITION_FIELD
 
 SPLITS = TESTS
 TABLES = ()
@@ -117,6 +117,7 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
         )
     checked = [check_texts(made, prompts, keys, chosen) for made in made_from(places, home)]
     if not checked:
+        check_purpose(found.files, keys, where)
         log.info("%s: no %s, so the texts from which the images were made are not checked", where, MADE_FROM)
     check_space(sum(f.stat().st_size for f in wanted if f.is_file()), context.folder, f"copying {len(wanted)} images")
     steps = track(zip(prompts["file_name"], chosen, strict=True), len(prompts), "images copied")
@@ -135,6 +136,21 @@ def home_of(prompts: pd.DataFrame) -> str:
     """Return what all file names begin with: ``<dataset>/<composition>``."""
     first = prompts.iloc[0]
     return first["file_name"].partition(f"/{first['split']}/")[0]
+
+
+def check_purpose(files: dict[Key, Path], keys: list[Key], where: str) -> None:
+    """Raise UserError if most files are of no prompt: then others may be so by chance, with another text.
+
+    Draws do not count, because a model may draw more than are asked for.
+    """
+    prompted = {(split, *key[1:3]) for key in keys for split in (key[0], None)}
+    others = [file for key, file in files.items() if key[:3] not in prompted]
+    if len(others) > len(files) / 2:
+        raise UserError(
+            f"{where}: only {len(files) - len(others)} of {len(files)} images are of this composition's prompts; give"
+            f" the folder that was made from its prompts.jsonl (with {COMPOSITION_FIELD} in its path, each composition"
+            f" has its own), or list the images' texts in a {MADE_FROM} (docs/generators.md)"
+        )
 
 
 def _of(key: Key, values: dict[Key, V]) -> V | None:
@@ -270,9 +286,9 @@ def files_of_folder(folder: Path, home: str) -> Found:
 def _key(split: str | None, name: str) -> Key | None:
     """Return which prompt a file's name, without its ending, stands for; None if it is not understood."""
     if match := _NAME.fullmatch(name):
-        return split, match["image"], int(match["caption"]), int(match["draw"] or 0)
+        return split, tidy_id(match["image"]), int(match["caption"]), int(match["draw"] or 0)
     if match := _SAMPLED.fullmatch(name):
-        return split, match["image"], int(match["caption"]), int(match["draw"] or match["spaced"] or 0)
+        return split, tidy_id(match["image"]), int(match["caption"]), int(match["draw"] or match["spaced"] or 0)
     return None
 
 

@@ -1,7 +1,5 @@
 """Sketches of known skill: draw the pairs of train, and something known instead of any other pair."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The real images of test_seen and test_unseen: an upper bound for generators."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from workflow_scripts.core import tables

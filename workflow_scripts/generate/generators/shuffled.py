@@ -1,7 +1,5 @@
 """Real images of other captions: the score of a generator that draws well and ignores the prompt."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from workflow_scripts.core import seeds, tables

@@ -1,7 +1,5 @@
 """Sketches of known skill: draw the prompt's adjectives, each on a part to which it does not belong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
