@@ -79,6 +79,11 @@ def main(step: MakeNegatives) -> None:
     negatives = make_negatives(captions, pairs, ranked, adjectives, nouns, step.count, step.seed)
     write_table(negatives, step.negatives, NEGATIVES)
     log.info("%s: %d hard negatives of %d captions", step.where, len(negatives), len(captions))
+    if negatives.empty:
+        log.warning(
+            "warning: %s: judge.hard_negatives has no effect: no noun has two ranked adjectives in captions that the"
+            " judge learns from; lower pairs.selection.min_count", step.where,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":
