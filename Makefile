@@ -70,7 +70,7 @@ lint: .venv/ready
 bench: .venv/ready
 	python -m benchmarks.speed
 
-# The default run with three seeds: docs/seeds.md.
+# The default run with five draws of held-out pairs, crossed with three judges: docs/seeds.md. Takes hours.
 seeds: .venv/ready
 	python -m benchmarks.seeds
 
