@@ -42,20 +42,26 @@ class Role:
 class Key:
     """Marks a setting with its key in the config; a Section takes those of the key's settings that it declares.
 
-    One that ``decides`` no output, because the step only checks it, reruns nothing when it changes.
+    One that ``decides`` no output, because the step only checks it, reruns nothing when it changes. If the config does
+    not set it, it has the value of the key ``default``.
     """
 
     path: str
     decides: bool = True
+    default: str | None = None
 
 
 Input = Annotated[Path, Role("input")]
 Output = Annotated[Path, Role("output")]
 Seed = Annotated[int, Key("seed"), Field(0, ge=0, description="seed of every random choice")]
 # Each is `seed` unless the config sets it: to repeat a study with another choice of one thing alone.
-WorldSeed = Annotated[int, Key("seeds.world"), Field(0, ge=0, description="seed of the drawn world")]
-SplitSeed = Annotated[int, Key("seeds.split"), Field(0, ge=0, description="seed of held-out pairs, splits and swaps")]
-HalvesSeed = Annotated[int, Key("seeds.halves"), Field(0, ge=0, description="seed of the half that judges have seen")]
+WorldSeed = Annotated[int, Key("seeds.world", default="seed"), Field(0, ge=0, description="seed of the drawn world")]
+SplitSeed = Annotated[
+    int, Key("seeds.split", default="seed"), Field(0, ge=0, description="seed of held-out pairs, splits and swaps")
+]
+HalvesSeed = Annotated[
+    int, Key("seeds.halves", default="seed"), Field(0, ge=0, description="seed of the half that judges have seen")
+]
 Threads = Annotated[int, Key("threads"), Field(2, ge=1, description="threads; changes floating-point rounding")]
 Cache = Annotated[Path, Key("cache"), Field(Path(".cache"), description="folder of what steps reuse between runs")]
 
@@ -116,6 +122,7 @@ def config_keys(declared: type[Step]) -> list[str]:
         if (key := _mark(field, Key)) and key.decides:
             section = _section(field)
             keys |= {f"{key.path}.{name}" for name in section.model_fields} if section else {key.path}
+            keys |= {key.default} if key.default else set()
     return sorted(keys)
 
 
