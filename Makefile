@@ -31,7 +31,7 @@ run: .venv/ready
 check: .venv/ready
 	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
 
-# The published benchmark, birds and flowers. Needs a GPU.
+# The published benchmark, birds and flowers, with the authors' files, downloaded by hand: docs/published.md.
 paper: .venv/ready
 	@python -m workflow_scripts.workflow.run --config presets/published/config.yaml --cores $(CORES)
 
