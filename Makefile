@@ -13,7 +13,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run check paper specs compun test test-all test-slow test-cluster lint bench seeds scale faults prefetch dvc record container reference \
+.PHONY: run check paper specs compun test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch dvc record container reference \
   picture report unlock verify lock
 
 .venv/ready: requirements.txt constraints.txt requirements-model.txt
@@ -73,6 +73,10 @@ bench: .venv/ready
 # The default run with five draws of held-out pairs, crossed with three judges: docs/seeds.md. Takes hours.
 seeds: .venv/ready
 	python -m benchmarks.seeds
+
+# Coverage of the intervals of scores, in simulation: docs/intervals.md.
+intervals: .venv/ready
+	python -m benchmarks.intervals
 
 # Time and memory by size: results/scale.json, docs/scale.md. An hour and 10 GB of disk; REAL=…/cub_captions.zip adds
 # real captions.

@@ -20,6 +20,7 @@ rule make_table:
         md="<results>/table.md",
         tex="<results>/table.tex",
         comparisons=score_table("comparisons", "csv", "differences"),
+        pairs=score_table("pairs", "csv", "scores by pair"),
         metrics="<results>/metrics.json",
     log:
         "<logs>/report/make_table.log",
@@ -39,6 +40,7 @@ rule draw_scores:
         judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
         table="<results>/table.csv",
         differences="<results>/comparisons.csv",
+        by_pair="<results>/pairs.csv",
     output:
         **figures(SCORE_FIGURES),
     log:

@@ -19,7 +19,7 @@ except UserError as error:
     raise WorkflowError(str(error))
 
 VALUES = run_values(config)
-TABLES = ["table.csv", "comparisons.csv", "table.md", "table.tex"]
+TABLES = ["table.csv", "comparisons.csv", "pairs.csv", "table.md", "table.tex"]
 
 
 # Placeholders in the rules' paths.

@@ -20,7 +20,7 @@ def all_generators():
     if captions_alone():
         return {"generators": []}
     generators = {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
-    return {**generators, "judges": CONFIG.judges}
+    return {**generators, "judges": CONFIG.judges, "reference": CONFIG.reference}
 
 
 def layout(composition=""):
@@ -91,7 +91,11 @@ def of_compositions(*names):
     return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
 
 
-SCORE_FIGURES = ("scores", "gaps", "drops", "comparisons", *(["by_judge"] if len(CONFIG.judges) > 1 else []), "loss")
+SCORE_FIGURES = (
+    *("scores", "gaps", "drops", "comparisons", "pairs"),
+    *(["by_judge"] if len(CONFIG.judges) > 1 else []),
+    "loss",
+)
 
 
 def score_table(name, suffix, label, caption=None):
@@ -147,7 +151,7 @@ def final_outputs(wildcards):
     """Return what a run makes: the table and the page or, of captions alone, the splits and the page."""
     if captions_alone():
         return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
-    names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "metrics.json"]
+    names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "pairs.csv", "metrics.json"]
     tables = expand(f"{RESULTS}/{{name}}", name=names)
     scored = of_compositions(*health_files()) + all_fids()
     examples = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)

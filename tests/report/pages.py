@@ -59,7 +59,7 @@ def draw_figures(results: Path) -> None:
     """Write stand-ins of all figures of the page, with titles as the steps that draw give them."""
     titles = {
         name: name.capitalize()
-        for name in ("scores", "gaps", "drops", "comparisons", "by_judge", "loss", "swapped_pairs")
+        for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "loss", "swapped_pairs")
     }
     titles["division"] = "Divergence while the division grew"
     for split, name in SPLIT_NAMES.items():
@@ -89,7 +89,7 @@ def write_page(
     page = results / "report.html"
     step = MakePage(
         results=results, dataset=DATASET, compositions=[COMPOSITION], generators=list(generators), oracle=["faithful"],
-        fid=list(fid), judges=["0"] if generators else [],
+        fid=list(fid), judges=["0"] if generators else [], reference="faithful",
         sections=list(sections), examples=examples, seed=0, split={"method": method},
         judge={"train_on": "half", "model": "</pre><script>"}, page=page,
         generate={"generators": [{"name": name, "kind": name} for name in configured]},

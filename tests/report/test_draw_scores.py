@@ -16,10 +16,11 @@ from workflow_scripts.plot.drawing import save, style
 from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators, of_measure
 from workflow_scripts.plot.page import described
 from workflow_scripts.report import draw_scores as module
+from workflow_scripts.report.draw_pairs import COLORS, draw_pairs
 from workflow_scripts.report.draw_scores import draw_comparisons, draw_drops, draw_gaps, draw_loss, draw_scores
 from workflow_scripts.report.steps import DrawScores
 
-NAMES = ("scores", "gaps", "drops", "comparisons", "by_judge", "loss")
+NAMES = ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "loss")
 
 
 class ShiftedLayout(ConstrainedLayoutEngine):
@@ -41,8 +42,8 @@ def draw(results: Path) -> dict[str, bytes]:
     place, table, differences = results / "tiny" / "color", results / "table.csv", results / "comparisons.csv"
     module.main(
         DrawScores(
-            judges=[place / "judges" / "0"], table=table, differences=differences, dataset="tiny",
-            composition="color", seed=0, **figures,
+            judges=[place / "judges" / "0"], table=table, differences=differences, by_pair=results / "pairs.csv",
+            dataset="tiny", composition="color", seed=0, **figures,
         )
     )  # fmt: skip
     return {name: path.read_bytes() for name, path in figures.items()}
@@ -97,6 +98,19 @@ def test_many_generators_are_a_matrix() -> None:
     assert legend.get_xlim() == pytest.approx((-11, 11))
 
 
+def test_pairs_have_a_dot_for_each_generator(results: Path) -> None:
+    table = pd.read_csv(results / "pairs.csv")
+    with style():
+        unseen, _, swapped, _ = draw_pairs(table, 0).axes
+    for axes, generators in ((unseen, 3), (swapped, 2)):
+        # The greatest fall is on top.
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["white bill (12)", "green wing (12)"]
+        dots = [line for line in axes.lines if line.get_label() in set(table["generator"])]
+        assert sorted(x for line in dots for x in line.get_xdata()) == [-10] * generators + [0] * generators
+    many = pd.concat([table.assign(generator=f"g{n}") for n in range(len(COLORS) + 2)])
+    assert "2 more generators are in pairs.csv" in draw_pairs(many, 0).get_supxlabel()
+
+
 def test_empty_figures_give_a_reason(results: Path, tmp_path: Path) -> None:
     table = pd.read_csv(results / "table.csv")
     comparisons = pd.read_csv(results / "comparisons.csv")
@@ -106,6 +120,7 @@ def test_empty_figures_give_a_reason(results: Path, tmp_path: Path) -> None:
         draw_drops(table, against_seen(comparisons.head(0)), 0),
         draw_drops(table.assign(compound_divergence=None, subgraph_divergence=None), against_seen(comparisons), 0),
         draw_comparisons(comparisons.head(0), 0),
+        draw_pairs(pd.read_csv(results / "pairs.csv").head(0), 0),
         draw_loss([pd.DataFrame({"epoch": [0], "step": [0], "retrieval_seen": [0.5]})], 0),
     ):
         save(figure, tmp_path / "figure.svg", "nothing")

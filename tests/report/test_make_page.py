@@ -129,7 +129,7 @@ def test_swaps_are_marked_and_hits_named_without_color(page: Page) -> None:
 
 def test_figures_of_words_have_alternative_texts(page: Page) -> None:
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
-    assert len(figures) == 7 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)
+    assert len(figures) == 8 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)
     for name in ("train", "seen", "unseen", "swapped"):
         assert sum((attrs["alt"] or "").startswith(f"Adjectives in {name} (tiny, color): ") for attrs in figures) == 1
     # White stays white on a dark page.
@@ -145,6 +145,16 @@ def test_missing_pictures_are_named(copied: Path) -> None:
     gaps = len(page.by_class("gap")) - page.text.count("no file")
     assert 0 < gaps < len(made)
     assert gaps == len(re.findall(r"(?:missing|unreadable)(?= |$)", page.text.split("What was skipped")[0]))
+
+
+def test_verdicts_come_first_and_few_pairs_are_named(page: Page) -> None:
+    before = page.text.split("Scores Exact R-precision")[0].split("Does it compose?")[1]
+    assert "faithful: reference: loses 10.0 [5.0, 14.0] points on held-out pairs (unseen), 10.0" in before
+    assert "memorizer: memorizes: loses 10.0 [5.0, 14.0] points more than faithful" in before
+    assert "Few pairs: unseen tests 2 and swapped tests 2 held-out pairs, fewer than 10" in before
+    assert "photographs: inconclusive: no fall can be compared with that of faithful." in before
+    primary = next(row for row in page.rows if row[2:3] == ["memorizer − faithful, falls"])
+    assert primary == ["R-precision", "unseen", "memorizer − faithful, falls", "−10.0[−14.0, −5.0]", "0.0200", "12"]
 
 
 @pytest.mark.parametrize("examples", [0, 1, 5])
@@ -215,7 +225,7 @@ def test_without_scores_the_page_shows_the_splits(results: Path, tmp_path: Path,
     copied = Path(shutil.copytree(results, tmp_path / "results"))
     for name in ("generated", "scores", "judges", "health"):
         shutil.rmtree(copied / "tiny" / "color" / name)
-    for name in ("scores", "gaps", "drops", "comparisons", "by_judge", "loss"):
+    for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "loss"):
         (copied / "figures" / f"tiny_color_{name}.svg").unlink()
     shutil.rmtree(copied / "tiny" / "images")
     (copied / "table.csv").unlink()

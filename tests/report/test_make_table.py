@@ -28,13 +28,17 @@ ENDS = (
 DESIGN_COLUMNS = (
     "dataset, composition, generator, split, prompts, n, images, pairs, "
     + ENDS.format("exact")
-    + "adjective_n, "
+    + "exact_normalized, exact_normalized_low, exact_normalized_high, adjective_n, "
     + ENDS.format("adjective")
-    + "adjective_chance, adjective_corrected, sampled_mean, sampled_std, balanced, balanced_low, balanced_high, "
+    + "adjective_chance, adjective_corrected, adjective_normalized, adjective_normalized_low, "
+    "adjective_normalized_high, sampled_mean, sampled_std, balanced, balanced_low, balanced_high, "
     "blind_control, inverted_softmax, hubness, judges, judge, judge_seed, judge_hash, candidates, class_rule, "
     "distractors, seed, atom_divergence, compound_divergence, subgraph_divergence"
 )
-DIFFERENCE_COLUMNS = "dataset, composition, measure, a, b, split, difference, low, high, fixed_low, fixed_high, p, n"
+DIFFERENCE_COLUMNS = (
+    "dataset, composition, measure, kind, a, b, split, difference, low, high, fixed_low, fixed_high, p, family, "
+    "p_holm, n"
+)
 
 
 def entries(seed: int, ids: list[str], captions: int, beaten: float, pair: bool = False) -> pd.DataFrame:
@@ -147,10 +151,16 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
-    names = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv"}
+    names = {
+        "csv": "table.csv",
+        "md": "table.md",
+        "tex": "table.tex",
+        "comparisons": "comparisons.csv",
+        "pairs": "pairs.csv",
+    }
     outputs = {name: results / file for name, file in {**names, "metrics": "metrics.json"}.items()}
     given = {"results": results, "dataset": "d", "compositions": ["color"], "generators": ["good_one", "bad"]}
-    more = {"judges": ["0"]} | more
+    more = {"judges": ["0"], "reference": "good_one"} | more
     make_table.main(MakeTable(**given, oracle=["bad"], chunks=10, bootstrap=400, **outputs, **more))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
@@ -195,7 +205,7 @@ def test_rows(done: Path) -> None:
 def test_six_decimals(done: Path) -> None:
     for line in (done / "table.csv").read_text().splitlines()[1:]:
         cells = dict(zip(COLUMNS, line.split(","), strict=True))
-        for cell in [*line.split(",")[8:17], *line.split(",")[18:35], cells["subgraph_divergence"]]:
+        for cell in [*line.split(",")[8:20], *line.split(",")[21:41], cells["subgraph_divergence"]]:
             assert cell == "" or len(cell.split(".")[1]) == 6, line
     rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
     assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
@@ -203,18 +213,20 @@ def test_six_decimals(done: Path) -> None:
 
 def test_comparisons(done: Path) -> None:
     both = pd.read_csv(done / "comparisons.csv")
-    assert both["measure"].value_counts().to_dict() == {"exact": 7, "adjective": 7}
+    assert both["measure"].value_counts().to_dict() == {"exact": 9, "adjective": 9}
     found = of_measure(both, "exact").set_index(["a", "b", "split"])
     assert list(found.index) == [
         ("good_one", "bad", "test_seen"),
         ("good_one", "bad", "test_unseen"),
         ("good_one", "bad", "test_swapped"),
-        ("good_one test_swapped", "good_one test_seen", "test_swapped"),
         ("good_one test_unseen", "good_one test_seen", "test_unseen"),
-        ("bad test_swapped", "bad test_seen", "test_swapped"),
+        ("good_one test_swapped", "good_one test_seen", "test_swapped"),
         ("bad test_unseen", "bad test_seen", "test_unseen"),
+        ("bad test_swapped", "bad test_seen", "test_swapped"),
+        ("bad", "good_one", "test_unseen"),
+        ("bad", "good_one", "test_swapped"),
     ]
-    assert found["n"].tolist() == [60, 40, 30, 30, 40, 30, 40]
+    assert found["n"].tolist() == [60, 40, 30, 40, 30, 40, 30, 40, 30]
     assert ((found["low"] <= found["difference"]) & (found["difference"] <= found["high"])).all()
 
     def scores(name: str) -> pd.DataFrame:
@@ -264,8 +276,9 @@ def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureF
     text = (results / "table.md").read_text()
     assert capsys.readouterr().out == text
     lines = text.splitlines()
-    assert lines[0] == "## d, color"
-    table = lines[2 : lines.index("", 2)]
+    assert lines[0] == "## d, color" and lines[2].startswith("- good_one: reference: loses ")
+    start = next(number for number, line in enumerate(lines) if line.startswith("|"))
+    table = lines[start : lines.index("", start)]
     assert len({line.count("|") for line in table}) == 1 and len({len(line) for line in table}) == 1
     assert len(table) == 12
     assert percent(row["exact"], row["exact_low"], row["exact_high"]) in table[2]
@@ -303,7 +316,7 @@ def test_scores_are_means_over_judges(results: Path) -> None:
     assert unseen["exact_se_judges"].iloc[0] == pytest.approx(0.25 * own["exact"], abs=2e-6)
     assert unseen["exact_high"].iloc[0] - unseen["exact_low"].iloc[0] > 2 * (own["exact_high"] - own["exact_low"])
     # Only means are compared, and shown to be read.
-    assert len(of_measure(tables["comparisons"], "exact")) == 7
+    assert len(of_measure(tables["comparisons"], "exact")) == 9
     text = (results / "table.md").read_text()
     assert "means over 2 judges" in text and text.count("| good_one") == 5
     file = results / "d/color/scores/4/bad/test_unseen.parquet"

@@ -14,7 +14,7 @@ from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.plot.examples import thumbnail
-from workflow_scripts.plot.labels import interval, number, percent
+from workflow_scripts.plot.labels import interval, number, p_value, percent
 from workflow_scripts.plot.page import PageSection, show_figures
 
 WHOSE = {PAPER: "the paper", OURS: "here"}
@@ -77,12 +77,6 @@ def beside_lines(beside: pd.DataFrame, table: str) -> list[dict[str, Any]]:
         cells = [value, words(WHOSE[row.whose]), count(row.n)]
         lines.append({"name": name + (f" ({note})" if note else ""), "cells": cells})
     return lines
-
-
-def p_value(value: float | None) -> str:
-    if value is None or pd.isna(value):
-        return "–"
-    return "<\u202f0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def comparison_lines(comparisons: pd.DataFrame) -> list[tuple[str, list[dict[str, Any]]]]:

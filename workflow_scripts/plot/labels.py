@@ -26,6 +26,10 @@ PART_NAMES = {
 }
 
 
+# The scores that are compared, by their columns.
+MEASURE_NAMES = {"exact": "R-precision", "adjective": "adjective accuracy"}
+
+
 def swatch(word: str) -> str | None:
     """Return the color #rrggbb that a word names in xkcd's survey or in CSS; None if it names none."""
     from matplotlib.colors import CSS4_COLORS, XKCD_COLORS  # slow to import, and few need it
@@ -43,6 +47,13 @@ def number(value: float, digits: int) -> str:
     """Return -0.1234 as ``−0.123``; never ``−0.000``."""
     # Adding 0 turns -0.0 into 0.0.
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value as text; a dash without a value."""
+    if value is None or math.isnan(value):
+        return "–"
+    return "<\u202f0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def interval(low: float | None, high: float | None, digits: int = 1) -> str:
@@ -73,7 +84,7 @@ def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
 
     Generators keep their order; unseen comes before swapped.
     """
-    own = comparisons[comparisons["a"].str.contains(" ") & comparisons["difference"].notna()]
+    own = comparisons[(comparisons["kind"] == "fall") & comparisons["difference"].notna()]
     own = own.assign(generator=own["a"].str.split(" ").str[0])
     first = {name: i for i, name in enumerate(own["generator"].drop_duplicates())}
     order = list(SPLIT_NAMES)
@@ -83,4 +94,9 @@ def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 def between_generators(comparisons: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of comparisons.csv that compare two generators."""
-    return comparisons[~comparisons["a"].str.contains(" ") & comparisons["difference"].notna()]
+    return comparisons[(comparisons["kind"] == "generators") & comparisons["difference"].notna()]
+
+
+def beyond_reference(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of comparisons.csv that compare a generator's fall, a, with that of the reference, b."""
+    return comparisons[(comparisons["kind"] == "beyond") & comparisons["difference"].notna()]

@@ -1,122 +1,119 @@
 """The rows of ``comparisons.csv``, one a difference a minus b by the trained judges, with original distractors.
 
-Generators are compared on the entries of a split that both have (n of them). ``G test_swapped`` is compared with
-``G test_seen`` on the same captions; ``G test_unseen`` with ``G test_seen``, which have different images, unpaired (n:
-entries of a). ``measure`` is a score of ``table.MEASURES``. ``low`` and ``high`` cover images, pairs and
-judges, ``fixed_low`` and ``fixed_high`` only images, for these pairs and judges.
+``kind`` is what is compared, on the n entries that both sides have (of falls on unseen: the entries of unseen):
+
+- ``generators``: the scores of two generators on a split.
+- ``fall``: a generator's score on a split minus its score on seen. On swapped they are of the same captions, before and
+  after the swap; on unseen of different images, unpaired.
+- ``beyond``: a generator's fall minus that of the reference, b, paired by image and pair.
+
+``measure`` is a score of ``table.MEASURES``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
+``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. Of each score, the family of
+``primary`` comparisons is every ``beyond``, and generators on unseen and on swapped: ``p_holm`` is adjusted within it
+by Holm's method. All others are ``exploratory``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import TESTS
-from workflow_scripts.report.table import ENTRY, MEASURES, Row, Scored
+from workflow_scripts.report.table import MEASURES, Row, Scored
+from workflow_scripts.report.values import Values, values_of
 from workflow_scripts.stats import crossed, interval
+from workflow_scripts.stats.paired import holm
 
 COLUMNS = [
-    "dataset", "composition", "measure", "a", "b", "split", "difference", "low", "high", "fixed_low", "fixed_high", "p",
-    "n",
+    "dataset", "composition", "measure", "kind", "a", "b", "split", "difference", "low", "high", "fixed_low",
+    "fixed_high", "p", "family", "p_holm", "n",
 ]  # fmt: skip
-NO_DIFFERENCE = dict.fromkeys(COLUMNS[6:-1])
+HELDOUT = ("test_unseen", "test_swapped")
+Name = tuple[str, str]
 
 
-def difference_stream(a: Scored, b: Scored) -> np.random.Generator:
-    """Return the randomness of a difference: the same for all generators, so that they resample the same images."""
-    about = a.summary
-    return rng(about["seed"], "difference", about["dataset"], about["composition"], *a.place, *b.place)
+def compare(a: Values, b: Values | None, resamples: int, stream: np.random.Generator, limit: float = 1.0) -> Row:
+    """Return the mean of ``a``, minus that of ``b`` if given, with its intervals; only ``n`` without entries.
+
+    The interval over pairs is missing if there are too few to tell. ``limit`` is the greatest possible difference.
+    """
+    parts = [a] if b is None else [a, b]
+    if not all(map(len, parts)):
+        return {"n": len(a)}
+    if b is None:
+        fixed = interval.mean(a.images, a.means, np.ones(len(a)), resamples, stream)
+    else:
+        fixed = interval.unpaired_difference(a.images, a.means, b.images, b.means, resamples, stream)
+    row: Row = {"difference": fixed.value, "fixed_low": fixed.low, "fixed_high": fixed.high, "n": len(a)}
+    cells = [part.cells() for part in parts]
+    if min(of.clusters for of in cells) < 2:
+        return row
+    by_judge = a.of_judges if b is None else a.of_judges - b.of_judges
+    variance = crossed.of_judges(by_judge)
+    for of in cells:
+        variance += crossed.variance(of)
+    estimate = crossed.difference(fixed.value, variance, limit)
+    return row | {"low": estimate.low, "high": estimate.high, "p": estimate.p}
 
 
-def _entries(score: Scored, measure: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the entries that have a score, and their scores by judge, (n, J)."""
-    column = MEASURES[measure]
-    known = score.entries[column].notna().to_numpy()
-    values = np.stack([table[column].to_numpy() for table in score.by_judge], axis=1)
-    return score.entries.loc[known, [*ENTRY, "pair"]].reset_index(drop=True), values[known]
+def fall(values: Mapping[Name, Values], name: str, split: str) -> tuple[Values, Values | None] | None:
+    """Return a generator's score on a split and, where they are not of the same captions, that on seen to subtract."""
+    if (name, split) not in values or (name, "test_seen") not in values:
+        return None
+    own, seen = values[name, split], values[name, "test_seen"]
+    return (own - seen, None) if split == "test_swapped" else (own, seen)
 
 
-def _by_judge(values: np.ndarray) -> np.ndarray | None:
-    """Return the mean by judge, (J,), of values (n, J); None if there is one judge."""
-    return values.mean(axis=0) if values.shape[1] > 1 else None
+def _of_measure(values: Mapping[Name, Values], reference: str | None, resamples: int, about: Row) -> Iterator[Row]:
+    """Yield the comparisons by one score."""
+    generators = list(dict.fromkeys(name for name, _ in values))
+
+    def stream(split: str) -> np.random.Generator:
+        # The same for all generators, so that they resample the same images.
+        return rng(about["seed"], "difference", about["dataset"], about["composition"], split)
+
+    for split in TESTS:
+        for a, b in combinations([name for name in generators if (name, split) in values], 2):
+            row = compare(values[a, split] - values[b, split], None, resamples, stream(split))
+            yield {"kind": "generators", "a": a, "b": b, "split": split, **row}
+    falls = {(name, split): fall(values, name, split) for name in generators for split in HELDOUT}
+    for (name, split), of in falls.items():
+        if of:
+            row = compare(*of, resamples, stream(split))
+            yield {"kind": "fall", "a": f"{name} {split}", "b": f"{name} test_seen", "split": split, **row}
+    for (name, split), of in falls.items():
+        base = falls.get((reference or "", split))
+        if of and base and name != reference:
+            both = of[0] - base[0], None if of[1] is None or base[1] is None else of[1] - base[1]
+            yield {
+                "kind": "beyond",
+                "a": name,
+                "b": reference,
+                "split": split,
+                **compare(*both, resamples, stream(split), 2),
+            }
 
 
-def _cells(entries: pd.DataFrame, values: np.ndarray) -> crossed.Cells:
-    """Return the cells of the means over judges of values (n, J)."""
-    mean = values.mean(axis=1, keepdims=True)
-    return crossed.cells(entries["image_id"].to_numpy(), entries["pair"].to_numpy(), mean, np.ones(len(entries)))
+def _primary(row: Row) -> bool:
+    return row["kind"] == "beyond" or (row["kind"] == "generators" and row["split"] in HELDOUT)
 
 
-def _columns(difference: crossed.Difference | None, fixed: interval.Estimate, value: float) -> Row:
-    """Return the columns of a difference, without an interval over pairs if there are too few to tell."""
-    low, high, p = (difference.low, difference.high, difference.p) if difference else (None, None, None)
-    return {
-        "difference": value, "low": low, "high": high, "fixed_low": fixed.low, "fixed_high": fixed.high, "p": p,
-    }  # fmt: skip
-
-
-def paired(a: Scored, b: Scored, measure: str, resamples: int) -> tuple[Row, int]:
-    """Return a minus b on the entries that both have, and their number; the pairs are those of a."""
-    (of_a, values_a), (of_b, values_b) = _entries(a, measure), _entries(b, measure)
-    both = of_a.reset_index(names="a").merge(of_b[ENTRY].reset_index(names="b"), on=ENTRY)
-    if both.empty:
-        return NO_DIFFERENCE, 0
-    sides = values_a[both["a"]], values_b[both["b"]]
-    means = np.stack([side.mean(axis=1) for side in sides], axis=1)
-    fixed = interval.paired_differences(both["image_id"].to_numpy(), means, resamples, difference_stream(a, b))[0, 1]
-    apart = sides[0] - sides[1]
-    cells, difference = _cells(both, apart), None
-    if cells.clusters > 1:
-        draws = crossed.resampled_means(cells, resamples, difference_stream(a, b))[:, 0]
-        difference = crossed.difference(fixed.value, draws, cells.clusters, _by_judge(apart))
-    return _columns(difference, fixed, fixed.value), len(both)
-
-
-def unpaired(a: Scored, b: Scored, measure: str, resamples: int) -> tuple[Row, int]:
-    """Return a minus b of different entries, and the number of those of a."""
-    (of_a, values_a), (of_b, values_b) = _entries(a, measure), _entries(b, measure)
-    if of_a.empty or of_b.empty:
-        return NO_DIFFERENCE, len(of_a)
-    sides = (of_a["image_id"].to_numpy(), values_a.mean(axis=1)), (of_b["image_id"].to_numpy(), values_b.mean(axis=1))
-    fixed = interval.unpaired_difference(*sides[0], *sides[1], resamples, difference_stream(a, b))
-    cells = _cells(of_a, values_a), _cells(of_b, values_b)
-    clusters, difference = min(side.clusters for side in cells), None
-    if clusters > 1:
-        stream = difference_stream(a, b)
-        draws = [crossed.resampled_means(side, resamples, stream)[:, 0] for side in cells]
-        means = [_by_judge(values) for values in (values_a, values_b)]
-        by_judge = None if means[0] is None or means[1] is None else means[0] - means[1]
-        difference = crossed.difference(fixed.value, draws[0] - draws[1], clusters, by_judge)
-    return _columns(difference, fixed, fixed.value), len(of_a)
-
-
-def comparisons(scores: Sequence[Scored], resamples: int) -> list[Row]:
-    """Return all comparisons of one composition: by measure, generators by split, then their splits with seen."""
+def comparisons(scores: Sequence[Scored], reference: str | None, resamples: int) -> list[Row]:
+    """Return all comparisons of one composition: by measure, generators by split, falls, falls beyond the reference."""
     main = {(score.generator, score.split): score for score in scores if score.main}
-    generators = list(dict.fromkeys(generator for generator, _ in main))
+    about = {name: scores[0].summary[name] for name in ("dataset", "composition", "seed")}
     rows: list[Row] = []
     for measure in MEASURES:
-
-        def add(a: Scored, names: tuple[str, str], result: tuple[Row, int], measure: str = measure) -> None:
-            about = {name: a.summary[name] for name in ("dataset", "composition")}
-            named = {"measure": measure, "a": names[0], "b": names[1], "split": a.split}
-            rows.append({**about, **named, **result[0], "n": result[1]})
-
-        for split in TESTS:
-            serving = [name for name in generators if (name, split) in main]
-            for one, other in combinations(serving, 2):
-                a, b = main[one, split], main[other, split]
-                add(a, (one, other), paired(a, b, measure, resamples))
-        for name in generators:
-            seen = main.get((name, "test_seen"))
-            for split in ("test_swapped", "test_unseen"):
-                score = main.get((name, split))
-                if seen is None or score is None:
-                    continue
-                compare = paired if split == "test_swapped" else unpaired
-                add(score, (f"{name} {split}", f"{name} test_seen"), compare(score, seen, measure, resamples))
+        values = {name: values_of(score, measure) for name, score in main.items()}
+        head = {**dict.fromkeys(COLUMNS), **about, "measure": measure}
+        found = [{**head, **row} for row in _of_measure(values, reference, resamples, about)]
+        family = [row for row in found if _primary(row) and row["p"] is not None]
+        for row in found:
+            row["family"] = "primary" if _primary(row) else "exploratory"
+        for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
+            row["p_holm"] = float(adjusted)
+        rows += found
     return rows

@@ -30,6 +30,7 @@ from workflow_scripts.plot.labels import (
     main_rows,
     of_measure,
 )  # fmt: skip
+from workflow_scripts.report.draw_pairs import draw_pairs
 from workflow_scripts.report.steps import DrawScores
 
 # With more generators, a matrix has a cell for each difference instead of a line.
@@ -297,9 +298,9 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
 
 
 def main(step: DrawScores) -> None:
-    table, differences = (
+    table, differences, pairs = (
         rows[(rows["dataset"] == step.dataset) & (rows["composition"] == step.composition)]
-        for rows in map(pd.read_csv, (step.table, step.differences))
+        for rows in map(pd.read_csv, (step.table, step.differences, step.by_pair))
     )
     differences = of_measure(differences, "exact")
     gaps = against_seen(differences)
@@ -311,6 +312,7 @@ def main(step: DrawScores) -> None:
             (step.gaps, "How far each generator falls from seen", draw_gaps(gaps, seed)),
             (step.drops, by_divergence, draw_drops(table, gaps, seed)),
             (step.comparisons, "Generators against each other, on each split", draw_comparisons(between, seed)),
+            (step.pairs, "How far each generator falls from seen, by held-out pair", draw_pairs(pairs, seed)),
             (step.loss, "The judges' training", draw_loss([pd.read_csv(j / "log.csv") for j in step.judges], seed)),
         ]
         if step.by_judge:

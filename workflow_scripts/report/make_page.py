@@ -21,13 +21,20 @@ from workflow_scripts.plot.examples import PER_PAGE, read_examples
 from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS, swatch
 from workflow_scripts.plot.page import show_figures, write_page
 from workflow_scripts.report import skipped
-from workflow_scripts.report.page_scores import ADJECTIVE_COLUMNS, SCORE_COLUMNS, scores_context
+from workflow_scripts.report.page_scores import (
+    ADJECTIVE_COLUMNS,
+    GAP_COLUMNS,
+    NORMALIZED_COLUMNS,
+    SCORE_COLUMNS,
+    scores_context,
+)  # fmt: skip
 from workflow_scripts.report.skipped import MOST_NAMES, Skipped
 from workflow_scripts.report.steps import MakePage
+from workflow_scripts.score.health import read_health
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
-SCORE_FIGURES = ("scores", "gaps", "comparisons")
+SCORE_FIGURES = ("scores", "gaps", "comparisons", "pairs")
 SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
 DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in WORD_KINDS.values())
 
@@ -137,9 +144,10 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     swapped, unseen = read_examples(layout, step.generators, step.judges[0], step.examples, step.seed)
     lines = skipped_scores(layout, step.generators, summaries, judges[0])
     splits, divergence = context["sections"]
+    health = read_health(layout, step.judges, step.health)
     figures = [*SCORE_FIGURES, *(["by_judge"] if len(step.judges) > 1 else []), "loss"]
     return context | {
-        "scores": scores_context(layout, summaries, step.oracle, step.fid),
+        "scores": scores_context(layout, summaries, step.oracle, step.fid, step.reference, health.healthy),
         "sections": [divergence, judge_section(layout, step.generators, step.judges, step.health), splits],
         "figures": show_figures(map(layout.figure, figures)) + context["figures"],
         "swapped": [swapped[n : n + PER_PAGE] for n in range(0, len(swapped), PER_PAGE)],
@@ -161,6 +169,8 @@ def main(step: MakePage) -> None:
         "sections": [section for section in sections if section],
         "score_columns": [title for title, _, _ in SCORE_COLUMNS],
         "adjective_columns": [title for title, _, _ in ADJECTIVE_COLUMNS],
+        "normalized_columns": [title for title, _, _ in NORMALIZED_COLUMNS],
+        "gap_columns": GAP_COLUMNS,
         "seed": step.seed,
     }
     write_page(step.page, "report.html.j2", context, step.settings)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from workflow_scripts.core import cli
 from workflow_scripts.core.heldout import heldout_note
 from workflow_scripts.core.io import read_json, write_json, write_text
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.divergence.results import divergence_note, read_divergences
-from workflow_scripts.report import comparisons, readable, table
+from workflow_scripts.report import by_pair, comparisons, normalized, readable, table, verdicts
 from workflow_scripts.report.readable import Readable
 from workflow_scripts.report.steps import MakeTable
 from workflow_scripts.report.table import Row
@@ -16,7 +18,7 @@ from workflow_scripts.score.health import read_health
 
 
 def main(step: MakeTable) -> None:
-    all_rows, all_differences = list[Row](), list[Row]()
+    all_rows, all_differences, all_pairs = list[Row](), list[Row](), list[Row]()
     metrics: dict[str, dict[str, dict[str, float]]] = {}
     tables: list[Readable] = []
     for composition in step.compositions:
@@ -24,16 +26,20 @@ def main(step: MakeTable) -> None:
         scores = table.load_all_scores(layout, step.generators, step.oracle, step.judges)
         measured, fids = read_divergences(layout.place), read_fids(layout, step.fid)
         rows = [table.table_row(score, measured, step.chunks, step.bootstrap) for score in scores]
-        differences = comparisons.comparisons(scores, step.bootstrap)
+        normalized.add_normalized(scores, rows, step.reference)
+        differences = comparisons.comparisons(scores, step.reference, step.bootstrap)
+        health = read_health(layout, step.judges, step.health)
+        lines = verdicts.lines(pd.DataFrame(rows), pd.DataFrame(differences), step.reference, health.healthy)
+        all_pairs += by_pair.by_pair(scores)
         all_rows += rows
         all_differences += differences
         metrics[composition] = table.metrics(scores, rows)
         about_divergences = divergence_note(measured)
-        health = read_health(layout, step.judges, step.health)
         origin = heldout_note(read_json(layout.place / "heldout.json"))
         tables.append(
             Readable(
                 f"{step.dataset}, {composition}",
+                lines,
                 readable.score_table(scores, rows, fids),
                 readable.divergence_table(measured),
                 about_divergences,
@@ -44,6 +50,7 @@ def main(step: MakeTable) -> None:
     markdown = "\n".join(one.markdown() for one in tables)
     write_text(table.as_csv(all_rows, table.COLUMNS), step.csv)
     write_text(table.as_csv(all_differences, comparisons.COLUMNS), step.comparisons)
+    write_text(table.as_csv(all_pairs, by_pair.COLUMNS), step.pairs)
     write_json({step.dataset: metrics}, step.metrics)
     write_text("\n".join(one.latex() for one in tables), step.tex)
     write_text(markdown, step.md)

@@ -11,16 +11,21 @@ from workflow_scripts.core.io import read_json
 from workflow_scripts.core.layout import ORACLE, Layout
 from workflow_scripts.divergence.results import COLUMNS as DIVERGENCE_COLUMNS
 from workflow_scripts.plot.labels import (
+    MEASURE_NAMES,
     SPLIT_NAMES,
     against_seen,
     between_generators,
+    beyond_reference,
     interval,
     main_rows,
     of_measure,
+    p_value,
     pair_words,
     percent,
 )  # fmt: skip
 from workflow_scripts.plot.page import show_figures
+from workflow_scripts.report import verdicts
+from workflow_scripts.report.comparisons import HELDOUT
 from workflow_scripts.report.table import MEASURES, SOURCES
 from workflow_scripts.score.fid import Fids, distance, fid_note, read_fids
 
@@ -33,6 +38,13 @@ SCORE_COLUMNS = (
 )
 # The same for adjective accuracy.
 ADJECTIVE_COLUMNS = tuple((title, split, "adjective") for title, split, column in SCORE_COLUMNS if column == "exact")
+# Normalized scores.
+NORMALIZED_COLUMNS = tuple(
+    (f"{name}, {title}", split, f"{measure}_normalized")
+    for measure, name in MEASURE_NAMES.items()
+    for title, split, _ in ADJECTIVE_COLUMNS
+)
+GAP_COLUMNS = ("unseen − seen", "swapped − seen", "unseen, beyond reference", "swapped, beyond reference")
 # Columns of table.csv that the whole table does not repeat in each row if they are constant.
 CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
 # What the sources of error are, and what reduces them.
@@ -136,22 +148,37 @@ def full_table(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def comparison_lines(comparisons: pd.DataFrame) -> list[Line]:
-    """Return each difference between generators."""
-    rows = between_generators(comparisons).to_dict("records")
+    """Return each difference between generators, and between their falls and that of the reference."""
+    falls = beyond_reference(comparisons)
+    rows = pd.concat([falls, between_generators(comparisons)]).to_dict("records")
     return [
-        {"split": SPLIT_NAMES[r["split"]], "names": f"{r['a']} − {r['b']}", "n": r["n"], **difference(r)} for r in rows
+        {
+            "score": MEASURE_NAMES[r["measure"]],
+            "split": SPLIT_NAMES[r["split"]],
+            "names": f"{r['a']} − {r['b']}" + (", falls" if r["kind"] == "beyond" else ""),
+            "family": r["family"] if r["family"] == "exploratory" else p_value(r["p_holm"]),
+            "n": r["n"],
+            **difference(r),
+        }
+        for r in rows
     ]
 
 
 def gap_lines(comparisons: pd.DataFrame) -> list[Line]:
-    """Return a line a generator: unseen minus seen, swapped minus seen; None if it does not serve both."""
+    """Return a line a generator: unseen minus seen, swapped minus seen, and both beyond the reference's."""
     gaps = against_seen(comparisons)
-    lines = []
-    for generator in gaps["generator"].drop_duplicates():
-        own = gaps[gaps["generator"] == generator].set_index("split")
-        cells = [difference(own.loc[s]) if s in own.index else None for s in ("test_unseen", "test_swapped")]
-        lines.append({"name": generator, "cells": cells})
-    return lines
+    by_kind = gaps.set_index(["generator", "split"]), beyond_reference(comparisons).set_index(["a", "split"])
+    return [
+        {
+            "name": generator,
+            "cells": [
+                difference(rows.loc[generator, split]) if (generator, split) in rows.index else None
+                for rows in by_kind
+                for split in HELDOUT
+            ],
+        }
+        for generator in gaps["generator"].drop_duplicates()
+    ]
 
 
 def component_lines(rows: pd.DataFrame) -> list[Line]:
@@ -187,7 +214,12 @@ def read_rows(file: Any, layout: Layout) -> pd.DataFrame:
 
 
 def scores_context(
-    layout: Layout, summaries: Sequence[Mapping[str, Any]], oracle: Sequence[str], fid: Sequence[str]
+    layout: Layout,
+    summaries: Sequence[Mapping[str, Any]],
+    oracle: Sequence[str],
+    fid: Sequence[str],
+    reference: str | None,
+    healthy: bool | None,
 ) -> dict[str, Any]:
     """Return what the page shows of one composition; ``oracle`` and ``fid`` are the generators with these scores."""
     table = read_rows(layout.results / "table.csv", layout)
@@ -197,6 +229,11 @@ def scores_context(
     fids = read_fids(layout, fid)
     by_oracle = [read_json(layout.scores(name, ORACLE) / "summary.json") for name in oracle]
     return {
+        "verdicts": verdicts.verdicts(table, comparisons, reference, healthy),
+        "few_pairs": list(verdicts.few_pairs(table)),
+        "deciding": MEASURE_NAMES[verdicts.deciding_measure(comparisons)],
+        "reference": reference,
+        "normalized": [line for line in score_lines(trained, NORMALIZED_COLUMNS) if any(line["cells"])],
         "lines": score_lines(trained),
         "adjective_lines": score_lines(trained, ADJECTIVE_COLUMNS),
         "adjective_chance": percent_range(trained["adjective_chance"].tolist()),
@@ -215,6 +252,6 @@ def scores_context(
         "table": full_table(table),
         "gaps": gap_lines(of_measure(comparisons, "exact")),
         "adjective_gaps": gap_lines(of_measure(comparisons, "adjective")),
-        "comparisons": comparison_lines(of_measure(comparisons, "exact")),
+        "comparisons": comparison_lines(comparisons),
         "drops": show_figures([layout.figure("drops")]),
     }

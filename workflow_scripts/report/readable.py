@@ -9,7 +9,7 @@ import pandas as pd
 
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.divergence.results import divergence_lines
-from workflow_scripts.plot.labels import SPLIT_NAMES
+from workflow_scripts.plot.labels import MEASURE_NAMES, SPLIT_NAMES
 from workflow_scripts.report.table import Row, Scored
 from workflow_scripts.score.fid import Fids, distance
 
@@ -18,7 +18,6 @@ HEAD = [
     "generator", "split", "prompts", "distractors", "n", "R-precision", "adjective", "sampled", "balanced", "blind",
     "oracle", "oracle adjective", "FID",
 ]  # fmt: skip
-MEASURE_NAMES = {"exact": "R-precision", "adjective": "adjective accuracy"}
 LEFT_ALIGNED = {"generator", "split", "prompts", "distractors", "divergence from train"}
 # By ``score.chunking``.
 CHUNKS = {"even": "chunks", "published": "equal chunks (as published, without the remainder)"}
@@ -88,7 +87,7 @@ def gap_lines(rows: Iterable[Row]) -> list[str]:
     lines = []
     for row in rows:
         generator, _, split = row["a"].partition(" ")
-        if split and row["difference"] is not None:
+        if row["kind"] == "fall" and row["difference"] is not None:
             kind = "the same captions of seen" if split == "test_swapped" else "seen"
             points = percent(row["difference"], row["low"], row["high"])
             measure = MEASURE_NAMES[row["measure"]]
@@ -201,6 +200,7 @@ class Readable:
     """One composition to read.
 
     Attributes:
+        verdicts: a line for each generator, and warnings.
         scores: cells, as ``score_table`` returns them.
         divergences: cells, as ``divergence_table`` returns them; no rows if nothing was measured.
         gaps: how far generators fall from seen, a line each.
@@ -208,6 +208,7 @@ class Readable:
     """
 
     title: str
+    verdicts: Sequence[str]
     scores: pd.DataFrame
     divergences: pd.DataFrame
     about_divergences: str
@@ -217,7 +218,10 @@ class Readable:
     def markdown(self) -> str:
         tables = [table for table in (self.scores, self.divergences) if len(table)]
         lines = "\n".join(f"- {text}" for text in [*self.gaps, *self.notes])
-        return "\n\n".join([f"## {self.title}", *map(markdown_table, tables), lines]) + "\n"
+        first = "\n".join(f"- {text}" for text in self.verdicts)
+        return (
+            "\n\n".join([f"## {self.title}", *([first] if first else []), *map(markdown_table, tables), lines]) + "\n"
+        )
 
     def latex(self) -> str:
         tables = [latex_table(self.scores, f"{self.title}. {self.notes[0]}")]

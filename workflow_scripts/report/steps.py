@@ -16,6 +16,7 @@ Shown = dict[str, Any]
 Generators = Annotated[list[str], Field(min_length=1, description="names of the generators, in the order of the rows")]
 Oracle = Annotated[list[str], Field([], description="generators that the oracle has scored too")]
 Fid = Annotated[list[str], Field([], description="generators with a Fréchet distance")]
+Reference = Annotated[str | None, Field(None, description="generator against which falls are read")]
 Judges = Annotated[list[str], Field(min_length=1, description="names of the judges, whose scores are averaged")]
 Examples = Annotated[int, Key("report.examples"), ReportConfig.model_fields["examples"]]
 Chunks = Annotated[int, Key("score.chunks"), ScoreConfig.model_fields["chunks"]]
@@ -45,6 +46,7 @@ class MakeTable(OfResults):
     oracle: Oracle
     fid: Fid
     judges: Judges
+    reference: Reference
     chunks: Chunks
     bootstrap: Bootstrap
     health: LeastHealth
@@ -52,6 +54,7 @@ class MakeTable(OfResults):
     md: Output = Field(description="table.md")
     tex: Output = Field(description="table.tex")
     comparisons: Output = Field(description="comparisons.csv")
+    pairs: Output = Field(description="pairs.csv")
     metrics: Output = Field(description="metrics.json")
 
 
@@ -61,6 +64,7 @@ class DrawScores(Step):
     judges: list[Input] = Field(min_length=1, description="folders of the judges, with log.csv")
     table: Input = Field(description="table.csv")
     differences: Input = Field(description="comparisons.csv")
+    by_pair: Input = Field(description="pairs.csv")
     dataset: str = Field(description="name of the data set")
     composition: str = Field(description="name of the composition")
     seed: Seed
@@ -68,6 +72,7 @@ class DrawScores(Step):
     gaps: Output = Field(description="figure of each generator's splits against seen (SVG)")
     drops: Output = Field(description="figure of the same by divergence (SVG)")
     comparisons: Output = Field(description="figure of generators against each other (SVG)")
+    pairs: Output = Field(description="figure of each held-out pair's falls (SVG)")
     by_judge: Output | None = Field(None, description="figure of the scores by each of several judges (SVG)")
     loss: Output = Field(description="figure of the judges' training (SVG)")
 
@@ -95,6 +100,7 @@ class MakePage(OfResults):
     oracle: Oracle
     fid: Fid
     judges: list[str] = Field([], description="names of the judges; none: no scores")
+    reference: Reference
     sections: list[str] = Field([], description="further stages with a section")
     examples: Examples
     health: LeastHealth

@@ -3,8 +3,9 @@
 ``exact`` is R-precision, ``adjective`` adjective accuracy over the ``adjective_n`` entries whose prompt has variants,
 ``adjective_corrected`` the same after correction for chance. Their intervals (``_low``, ``_high``) cover images, pairs
 and judges; those of ``_fixed_low`` and ``_fixed_high`` only images, for these pairs and judges. ``_se_pairs`` and so on
-are standard errors: what each source alone adds to a score's error; ``_se_judges`` needs several judges. With several
-judges, the first rows are of their mean, without ``judge_seed`` and ``judge_hash``, and those of each judge follow.
+are standard errors: what each source alone adds to a score's error; ``_se_judges`` needs several judges.
+``_normalized`` is relative to the reference (``normalized.py``). With several judges, the first rows are of their mean,
+without ``judge_seed`` and ``judge_hash``, and those of each judge follow.
 
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
 swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
@@ -38,6 +39,8 @@ from workflow_scripts.stats.r_precision import sampled
 
 # The scores with an interval, and the column of ``tables.SCORES`` that each is the mean of.
 MEASURES = {"exact": "expected_top1", "adjective": "adjective_first"}
+# What a summary calls each score of text alone.
+BLIND = {"exact": "blind_control", "adjective": "adjective_chance"}
 SOURCES = ("pairs", "images", "judges", "residual")
 
 
@@ -46,13 +49,18 @@ def _columns(name: str) -> list[str]:
     return [f"{name}{end}" for end in ends] + [f"{name}_se_{source}" for source in SOURCES]
 
 
+def _normalized(name: str) -> list[str]:
+    return [f"{name}_normalized{end}" for end in ("", "_low", "_high")]
+
+
 # Scores by other similarities, and what hubs take, of ``score_images``.
 BY_OTHERS = ("blind_control", "inverted_softmax", "hubness")
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", *_columns("exact"),
-    "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected", "sampled_mean", "sampled_std",
-    "balanced", "balanced_low", "balanced_high", *BY_OTHERS, "judges", "judge", "judge_seed", "judge_hash",
-    "candidates", "class_rule", "distractors", "seed", *divergences.COLUMNS,
+    *_normalized("exact"), "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected",
+    *_normalized("adjective"), "sampled_mean", "sampled_std", "balanced", "balanced_low", "balanced_high", *BY_OTHERS,
+    "judges", "judge", "judge_seed", "judge_hash", "candidates", "class_rule", "distractors", "seed",
+    *divergences.COLUMNS,
 ]  # fmt: skip
 # The columns that identify an entry.
 ENTRY = ["image_id", "caption_id", "draw"]
@@ -170,13 +178,13 @@ def judge_means(scored: Scored, name: str, weights: np.ndarray | None = None) ->
     return np.array([np.nanmean(of_judge) for of_judge in values])
 
 
-def estimate(cells: crossed.Cells, judges: np.ndarray | None, resamples: int, stream: np.random.Generator) -> Estimate:
+def estimate(cells: crossed.Cells, judges: np.ndarray | None) -> Estimate:
     """Return a score with its interval over images, pairs and judges; without it, if there are too few pairs."""
-    value = float(cells.means[0])
+    value = cells.mean
     if cells.clusters < 2:
         return Estimate(value, None, None)
-    draws = crossed.resampled_means(cells, resamples, stream)[:, 0]
-    return crossed.fraction(value, draws, cells.images, cells.clusters, judges)
+    variance = crossed.variance(cells) + crossed.of_judges(judges)
+    return crossed.fraction(value, variance, cells.images)
 
 
 def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, float | None]:
@@ -185,12 +193,12 @@ def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, floa
     if rows.empty:
         return dict.fromkeys(_columns(name))
     values, weights = rows[MEASURES[name]].to_numpy(), np.ones(len(rows))
-    cells = crossed.cells(rows["image_id"].to_numpy(), rows["pair"].to_numpy(), values[:, None], weights)
+    cells = crossed.cells(rows["image_id"].to_numpy(), rows["pair"].to_numpy(), values, weights)
     fixed = fixed_estimate(replace(scored, entries=rows), values, weights, resamples)
     judges = judge_means(scored, name)
     parts = crossed.components(cells, judges)
     return {
-        **columns_of(name, estimate(cells, judges, resamples, _stream(scored.summary))),
+        **columns_of(name, estimate(cells, judges)),
         f"{name}_fixed_low": fixed.low,
         f"{name}_fixed_high": fixed.high,
         **{f"{name}_se_{source}": getattr(parts, source) ** 0.5 for source in SOURCES},
@@ -198,15 +206,15 @@ def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, floa
     }
 
 
-def balanced_columns(scored: Scored, resamples: int) -> dict[str, float | None]:
+def balanced_columns(scored: Scored) -> dict[str, float | None]:
     """Return the columns of the balanced score; None if there is none."""
     entries = scored.entries
     if scored.split != "test_swapped" or entries.empty:
         return columns_of("balanced", None)
-    values, weights = entries[["expected_top1"]].to_numpy(), entries["weight"].to_numpy()
+    values, weights = entries["expected_top1"].to_numpy(), entries["weight"].to_numpy()
     cells = crossed.cells(entries["image_id"].to_numpy(), entries["pair"].to_numpy(), values, weights)
     judges = judge_means(scored, "exact", weights)
-    return columns_of("balanced", estimate(cells, judges, resamples, _stream(scored.summary)))
+    return columns_of("balanced", estimate(cells, judges))
 
 
 def columns_of(name: str, value: Estimate | None) -> dict[str, float | None]:
@@ -236,7 +244,7 @@ def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: in
         "adjective_corrected": corrected,
         "sampled_mean": float(np.mean([mean for mean, _ in known])) if known else None,
         "sampled_std": float(np.mean([deviation for _, deviation in known])) if known else None,
-        **balanced_columns(scored, resamples),
+        **balanced_columns(scored),
         **{name: about.get(name) for name in BY_OTHERS},
         "judges": len(scored.by_judge),
         "judge": summary["judge"],

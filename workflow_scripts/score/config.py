@@ -73,6 +73,11 @@ class Fid(Section):
 class ScoreConfig(Scoring, Resampling):
     """Does the judge retrieve the caption?"""
 
+    reference: str | None = Field(
+        None,
+        description="generator against which falls are read; null: faithful for drawn birds, otherwise photographs, if"
+        " it is among the generators",
+    )
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     shards: int = Field(1, ge=1, description="jobs that share the encoding of a generator's images; scores are equal")
     health: float = Field(

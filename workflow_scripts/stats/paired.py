@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,8 @@ class McNemar:
 
 def mcnemar(a: np.ndarray, b: np.ndarray) -> McNemar:
     """Test whether two sets of answers (n,) to the same items are right equally often (McNemar 1947)."""
+    from scipy import stats  # slow to import
+
     a, b = np.asarray(a, bool), np.asarray(b, bool)
     first, second = int((a & ~b).sum()), int((b & ~a).sum())
     counts = int((a & b).sum()), first, second, int((~a & ~b).sum())

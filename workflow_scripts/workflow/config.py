@@ -101,6 +101,13 @@ class Config(Section):
         """The names of the judges: their seeds."""
         return [str(seed) for seed in self.judge.seeds or [self.seed]]
 
+    @property
+    def reference(self) -> str | None:
+        """The generator against which falls are read; None if there is none."""
+        names = [generator.name for generator in self.generate.generators]
+        name = self.score.reference or ("faithful" if self.dataset.source == "sketch" else "photographs")
+        return name if name in names else None
+
     @field_validator("seeds")
     @classmethod
     def _complete(cls, seeds: SeedsConfig, others: ValidationInfo) -> SeedsConfig:
@@ -214,6 +221,15 @@ def _check_compositions(config: Config, where: str) -> None:
                 )
 
 
+def _check_reference(config: Config, where: str) -> None:
+    """Raise UserError if the named reference is no generator."""
+    if config.score.reference and not config.reference:
+        allowed = ", ".join(generator.name for generator in config.generate.generators) or "none"
+        raise UserError(
+            f"{where}: score.reference: {config.score.reference} is not in generate.generators; allowed: {allowed}"
+        )
+
+
 def _check_integers(values: dict[str, Any], where: str) -> None:
     """Raise UserError for an integer that steps could not count with."""
     pending: list[tuple[str, Any]] = [(where, values)]
@@ -243,6 +259,7 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
         raise UserError("\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))) from None
     if not config.runs:
         _check_compositions(config, where)
+        _check_reference(config, where)
     for name, run in run_values(values, where).items():
         load_config(run, f"{where}: runs.{name}")
     return config

@@ -1,0 +1,65 @@
+"""Made-up scores in memory: several judges, generators that compose, memorize or ignore captions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.report.table import Scored
+
+# The chance of a right adjective on seen, unseen and swapped.
+SKILLS = {
+    "photographs": (0.8, 0.68, None),
+    "faithful": (0.75, 0.6, 0.6),
+    "composer": (0.7, 0.56, 0.56),
+    "memorizer": (0.75, 0.08, 0.08),
+    "blind": (0.1, 0.1, 0.1),
+}
+
+
+def prompts(split: str, images: int, pairs: int) -> pd.DataFrame:
+    """Return entries of two captions an image; those of swapped are those of seen, with other pairs."""
+    rng = np.random.default_rng(TESTS.index(split))
+    kind = "unseen" if split == "test_unseen" else "seen"
+    rows = pd.DataFrame({"image_id": np.repeat([f"{kind}{n:03}" for n in range(images)], 2)})
+    rows["caption_id"], rows["draw"] = np.tile([0, 1], images), 0
+    rows["pair"] = [f"{split}_{n}" for n in rng.integers(0, pairs, 2 * images)]
+    return rows
+
+
+def scores(
+    skills: dict[str, tuple[float | None, ...]] = SKILLS, images: int = 200, pairs: int = 20, judges: int = 3
+) -> list[Scored]:
+    """Return a score for each generator and split that it serves; ``exact`` is half-way between the skill and 0.5."""
+    found = []
+    for name, of_splits in skills.items():
+        for split, skill in zip(TESTS, of_splits, strict=True):
+            if skill is None:
+                continue
+            rows = prompts(split, images, pairs)
+            kinds = sorted(set(rows["pair"]))
+            chance = skill + rows["pair"].map(dict(zip(kinds, np.linspace(-0.05, 0.05, len(kinds)), strict=True)))
+            u = np.random.default_rng([len(name), TESTS.index(split)]).random(len(rows))
+            by_judge = []
+            for judge in range(judges):
+                first = (u + np.random.default_rng(judge).normal(0, 0.05, len(rows)) < chance + 0.01 * judge).astype(
+                    float
+                )
+                exact = np.clip(0.25 + chance / 2 + 0.02 * judge, 0, 1)
+                by_judge.append(
+                    rows.assign(expected_top1=exact, hit=first > 0, weight=1.0, adjectives=6, adjective_first=first)
+                )
+            mean = by_judge[0].assign(
+                **{c: np.mean([t[c] for t in by_judge], axis=0) for c in ("expected_top1", "adjective_first")}
+            )
+            about = {
+                "split": split, "prompts": "pairs", "distractors": "original", "blind_control": 0.02,
+                "adjective": mean["adjective_first"].mean(), "adjective_chance": 1 / 6, "adjective_judged": len(rows),
+            }  # fmt: skip
+            summary = {
+                "dataset": "tiny", "composition": "color", "generator": name, "judge": "sketch", "judge_hash": None,
+                "seed": 0, "candidates": 100, "class_rule": "other class",
+            }  # fmt: skip
+            found.append(Scored(about, summary, mean, tuple(by_judge)))
+    return found

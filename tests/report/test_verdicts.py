@@ -1,0 +1,189 @@
+"""Falls beyond the reference, verdicts and scores by pair, against plain computations of made-up scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from tests.report.scored import SKILLS, scores
+from workflow_scripts.core.io import empty_table
+from workflow_scripts.core.tables import DIVERGENCE, TESTS
+from workflow_scripts.report import by_pair, comparisons, normalized
+from workflow_scripts.report.table import Scored, table_row
+from workflow_scripts.report.verdicts import few_pairs, lines, verdicts
+from workflow_scripts.stats.paired import holm
+
+
+def tables(found: list[Scored], reference: str | None = "faithful") -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of table.csv and of comparisons.csv."""
+    rows = [table_row(score, empty_table(DIVERGENCE), 2, 50) for score in found]
+    normalized.add_normalized(found, rows, reference)
+    return pd.DataFrame(rows), pd.DataFrame(comparisons.comparisons(found, reference, 50))
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[pd.DataFrame, pd.DataFrame]:
+    return tables(scores())
+
+
+def words(
+    table: pd.DataFrame, differences: pd.DataFrame, reference: str | None = "faithful", healthy: bool | None = None
+):
+    return {v.generator: v.word for v in verdicts(table, differences, reference, healthy)}
+
+
+def test_verdicts(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    expected = dict.fromkeys(SKILLS, "composes")
+    expected |= {"faithful": "reference", "memorizer": "memorizes", "blind": "inconclusive"}
+    assert words(*made) == expected
+    said = "\n".join(lines(*made, "faithful", None))
+    row = made[1].query("kind == 'beyond' and a == 'memorizer' and measure == 'adjective'").set_index("split")
+    for split, name in (("test_unseen", "unseen"), ("test_swapped", "swapped")):
+        one = row.loc[split]
+        points = f"{-100 * one.difference:.1f} [{-100 * one.high:.1f}, {-100 * one.low:.1f}]"
+        assert points in said and f"({name})" in said
+    assert "points more than faithful on held-out pairs" in said and "ceiling" not in said
+    assert "blind: inconclusive: reaches 0 % of faithful's score on seen pairs, so it has little to lose." in said
+
+
+def test_no_verdict_by_an_unfit_judge(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    assert set(words(*made, healthy=False).values()) == {"reference", "inconclusive"}
+    assert "withheld, because falls cannot be distinguished" in "\n".join(lines(*made, "faithful", False))
+    assert words(*made, healthy=True) == words(*made)
+
+
+def test_photographs_as_the_reference_serve_no_swapped_captions() -> None:
+    found = scores()
+    table, differences = tables(found, "photographs")
+    beyond = differences[differences["kind"] == "beyond"]
+    assert set(beyond["split"]) == {"test_unseen"} and set(beyond["b"]) == {"photographs"}
+    assert words(table, differences, "photographs")["memorizer"] == "memorizes"
+    assert table.loc[table["split"] == "test_swapped", "adjective_normalized"].isna().all()
+
+
+@pytest.mark.parametrize("reference", [None, "nobody", "photographs"])
+def test_without_a_reference_there_is_no_verdict(reference: str | None) -> None:
+    found = scores({"faithful": SKILLS["faithful"], "memorizer": SKILLS["memorizer"]}, images=20)
+    table, differences = tables(found, reference)
+    assert lines(table, differences, reference, None)[0].startswith("no verdict: ")
+    assert not (differences["kind"] == "beyond").any()
+
+
+def test_a_wide_interval_is_inconclusive_and_few_pairs_are_named() -> None:
+    found = scores({"faithful": SKILLS["faithful"], "composer": (0.7, 0.5, 0.5)}, images=12, pairs=4)
+    table, differences = tables(found)
+    assert words(table, differences)["composer"] == "inconclusive"
+    (warning,) = few_pairs(table)
+    assert warning.startswith("few pairs: unseen tests 4 and swapped tests 4 held-out pairs, fewer than 10")
+    assert "5 pairs ±" in warning
+    assert not list(few_pairs(tables(scores(images=60, pairs=10))[0]))
+
+
+def values(found: list[Scored], generator: str, split: str, column: str) -> np.ndarray:
+    """Return the scores by judge, (n, J); all generators have the same entries."""
+    (score,) = [s for s in found if (s.generator, s.split) == (generator, split)]
+    return np.stack([table[column] for table in score.by_judge], axis=1)
+
+
+def plain_interval(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[float, float, float]:
+    """Return a difference of means with its interval. parts: images, pairs and values (n, J) of each side."""
+    value, variance, spread, judges = 0.0, 0.0, 0.0, 0.0
+    for sign, (images, pairs, by_judge) in zip((1, -1), parts, strict=False):
+        error = (by_judge.mean(axis=1) - by_judge.mean()) / len(by_judge)
+        value, judges = value + sign * by_judge.mean(), judges + sign * by_judge.mean(axis=0)
+        sums = [
+            np.array([error[keys == key].sum() for key in sorted(set(keys))])
+            for keys in (images, pairs, np.char.add(images.astype(str), pairs.astype(str)))
+        ]
+        of_image, of_pair, cell = (float((s**2).sum()) for s in sums)
+        m, w = len(sums[0]), np.array([(pairs == p).mean() for p in sorted(set(pairs))])
+        centred = np.eye(len(w)) - np.outer(np.ones(len(w)), w)
+        a = centred.T @ np.diag(w**2) @ centred
+        for part, degrees in (
+            (max(0, of_pair - cell) * (w**2).sum() / np.trace(a), max(1, np.trace(a) ** 2 / np.trace(a @ a))),
+            (max(of_image, cell) * m / (m - 1), m - 1),
+        ):
+            variance, spread = variance + part, spread + part**2 / degrees
+    part = np.var(judges, ddof=1) / len(judges)
+    variance, spread = variance + part, spread + part**2 / (len(judges) - 1)
+    half = stats.t.ppf(0.975, variance**2 / spread) * variance**0.5
+    return value, value - half, value + half
+
+
+@pytest.mark.parametrize("column, measure", [("adjective_first", "adjective"), ("expected_top1", "exact")])
+def test_falls_beyond_the_reference_against_plain_numpy(column: str, measure: str) -> None:
+    found = scores()
+    of = {(s.generator, s.split): s.entries for s in found}
+    rows = pd.DataFrame(comparisons.comparisons(found, "faithful", 50))
+    rows = rows[(rows["kind"] == "beyond") & (rows["measure"] == measure)].set_index(["a", "split"])
+    for name in ("composer", "memorizer", "blind"):
+        apart = {
+            split: values(found, name, split, column) - values(found, "faithful", split, column) for split in TESTS
+        }
+        sides = {split: (of[name, split]["image_id"].to_numpy(), of[name, split]["pair"].to_numpy()) for split in TESTS}
+        swapped = plain_interval([(*sides["test_swapped"], apart["test_swapped"] - apart["test_seen"])])
+        unseen = plain_interval([(*sides[split], apart[split]) for split in ("test_unseen", "test_seen")])
+        for split, expected in (("test_swapped", swapped), ("test_unseen", unseen)):
+            assert tuple(rows.loc[(name, split), ["difference", "low", "high"]]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    rows = made[1]
+    primary = (rows["kind"] == "beyond") | ((rows["kind"] == "generators") & (rows["split"] != "test_seen"))
+    assert set(rows.loc[primary, "family"]) == {"primary"} and set(rows.loc[~primary, "family"]) == {"exploratory"}
+    assert rows.loc[~primary, "p_holm"].isna().all()
+    for _, family in rows[primary].groupby("measure"):
+        # Unseen: 5 generators, 4 beyond the reference; swapped: 4, 3 beyond.
+        assert len(family) == 10 + 6 + 4 + 3
+        assert family["p_holm"].to_numpy(float) == pytest.approx(holm(family["p"].to_numpy(float)))
+
+
+def test_normalized_scores(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    table = made[0].set_index(["generator", "split"])
+    for measure, blind in (("exact", 0.02), ("adjective", 1 / 6)):
+        for generator in ("composer", "memorizer", "blind"):
+            row, reference = table.loc[generator, "test_swapped"], table.loc["faithful", "test_swapped"]
+            expected = (row[measure] - blind) / (reference[measure] - blind)
+            assert row[f"{measure}_normalized"] == pytest.approx(expected)
+            assert row[f"{measure}_normalized_low"] < expected < row[f"{measure}_normalized_high"]
+    assert table.loc["faithful", "test_seen"]["adjective_normalized"] == 1
+    none = tables(scores({"faithful": (0.16, 0.16, 0.16), "blind": SKILLS["blind"]}, images=30))[0]
+    assert none["adjective_normalized"].isna().all()
+
+
+def test_by_pair() -> None:
+    found = scores()
+    rows = pd.DataFrame(by_pair.by_pair(found))
+    assert list(rows.columns) == by_pair.COLUMNS
+    of = {(s.generator, s.split): s.entries for s in found}
+    for row in rows[rows["generator"] == "memorizer"].itertuples():
+        own, seen = of["memorizer", row.split], of["memorizer", "test_seen"]
+        kept = (own["pair"] == row.pair).to_numpy()
+        assert (row.n, row.images) == (kept.sum(), own[kept]["image_id"].nunique())
+        for measure, column in (("exact", "expected_top1"), ("adjective", "adjective_first")):
+            score, base = getattr(row, measure), seen[kept] if row.split == "test_swapped" else seen
+            assert score == pytest.approx(own.loc[kept, column].mean())
+            assert getattr(row, f"{measure}_low") <= score <= getattr(row, f"{measure}_high")
+            fall = getattr(row, f"{measure}_fall")
+            if row.split == "test_seen":
+                assert pd.isna(fall)
+            else:
+                assert fall == pytest.approx(score - base[column].mean())
+                assert getattr(row, f"{measure}_fall_low") < fall < getattr(row, f"{measure}_fall_high")
+    assert by_pair.ranked_pairs(rows, "test_swapped", "adjective")[0] in set(rows["pair"])
+
+
+def test_missing_images_and_single_pairs_give_no_interval() -> None:
+    """A generator whose images are all missing on seen, and a split of one pair."""
+    found = scores({"faithful": SKILLS["faithful"], "memorizer": SKILLS["memorizer"]}, images=10, pairs=1)
+    empty = [i for i, s in enumerate(found) if (s.generator, s.split) == ("memorizer", "test_seen")]
+    for i in empty:
+        found[i] = Scored(
+            found[i].about, found[i].summary, found[i].entries[:0], tuple(t[:0] for t in found[i].by_judge)
+        )
+    rows = pd.DataFrame(comparisons.comparisons(found, "faithful", 50))
+    assert rows.loc[rows["kind"] == "beyond", "difference"].isna().all()
+    assert rows["low"].isna().all() and rows["p_holm"].isna().all()
+    assert list(by_pair.by_pair(found))

@@ -1,0 +1,141 @@
+"""Does a generator compose? One line each, decided by the interval of its fall beyond the reference's.
+
+The score is adjective accuracy, which tests the pair itself; R-precision if no prompt has variants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from workflow_scripts.plot.labels import (
+    SPLIT_NAMES,
+    against_seen,
+    beyond_reference,
+    interval,
+    main_rows,
+    of_measure,
+    percent,
+)  # fmt: skip
+from workflow_scripts.report.comparisons import HELDOUT
+
+# A generator composes if the interval excludes a loss of this much more than the reference's.
+MARGIN = 0.10
+# A generator with less of the reference's score on seen has little to lose.
+LEAST_SEEN = 0.5
+FEW_PAIRS = 10
+# Half the width of an interval of a score near 50 % by the number of held-out pairs, in points: docs/intervals.md.
+HALF_WIDTHS = {5: 23, 10: 16, 16: 12}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of a generator: a word (reference, composes, memorizes or inconclusive), and why."""
+
+    generator: str
+    word: str
+    why: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.generator}: {self.word}{self.why}."
+
+
+def deciding_measure(comparisons: pd.DataFrame) -> str:
+    """Return the score that decides."""
+    rows = of_measure(comparisons, "adjective")
+    return "adjective" if rows["low"].notna().any() else "exact"
+
+
+def _by_split(rows: pd.DataFrame, value: Callable[[Any], str], unit: str) -> str:
+    """Return the value of each split, the first with its unit."""
+    first, *others = [(value(row), SPLIT_NAMES[row.split]) for row in rows.itertuples()]
+    return ", ".join(
+        [f"{first[0]} {unit} on held-out pairs ({first[1]})", *(f"{text} ({name})" for text, name in others)]
+    )
+
+
+def _lost(row: Any) -> str:
+    return f"{percent(-row.difference)} {interval(-row.high, -row.low)}"
+
+
+def _verdict(generator: str, rows: pd.DataFrame, of_seen: float | None, reference: str) -> Verdict:
+    """Return the verdict of a generator other than the reference.
+
+    Args:
+        rows: its falls beyond the reference's, with intervals.
+        of_seen: its normalized score on seen.
+    """
+    if rows.empty:
+        return Verdict(generator, "inconclusive", f": no fall can be compared with that of {reference}")
+    more = f"points more than {reference}"
+    if (rows["high"] < 0).any():
+        return Verdict(generator, "memorizes", f": loses {_by_split(rows.sort_values('difference'), _lost, more)}")
+    if of_seen is None or of_seen < LEAST_SEEN:
+        reached = "no measurable part" if of_seen is None else f"{percent(max(0.0, of_seen), 0)} %"
+        why = f": reaches {reached} of {reference}'s score on seen pairs, so it has little to lose"
+        return Verdict(generator, "inconclusive", why)
+    if (rows["low"] > -MARGIN).all():
+        most = _by_split(rows, lambda row: percent(max(0.0, -row.low)), more)
+        return Verdict(generator, "composes", f": loses at most {most}")
+    between = _by_split(rows, lambda row: f"{percent(-row.high)} to {percent(-row.low)}", more)
+    return Verdict(generator, "inconclusive", f": loses {between}")
+
+
+def verdicts(
+    table: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, healthy: bool | None
+) -> list[Verdict]:
+    """Return a verdict for each generator of one composition that serves a held-out split.
+
+    Args:
+        table: rows of ``table.csv``.
+        comparisons: rows of ``comparisons.csv``.
+        reference: the generator against which falls are read; None if there is none.
+        healthy: whether the judge is fit to tell; None if that is not known.
+    """
+    measure = deciding_measure(comparisons)
+    falls = against_seen(of_measure(comparisons, measure))
+    falls = falls[falls["low"].notna()]
+    if reference not in set(falls["generator"]):
+        return []
+    beyond = beyond_reference(of_measure(comparisons, measure))
+    beyond = beyond[beyond["low"].notna()]
+    main = main_rows(table)
+    seen = main[(main["split"] == "test_seen") & (main["judge"] != "oracle")].set_index("generator")
+    result = []
+    for generator in falls["generator"].drop_duplicates():
+        own = falls[falls["generator"] == generator]
+        if generator == reference:
+            result.append(Verdict(generator, "reference", f": loses {_by_split(own, _lost, 'points')}"))
+        elif healthy is False:
+            why = ": withheld, because falls cannot be distinguished from the bias of this judge"
+            result.append(Verdict(generator, "inconclusive", why))
+        else:
+            of_seen = seen[f"{measure}_normalized"].get(generator)
+            of_seen = None if of_seen is None or pd.isna(of_seen) else float(of_seen)
+            result.append(_verdict(generator, beyond[beyond["a"] == generator], of_seen, str(reference)))
+    return result
+
+
+def lines(table: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, healthy: bool | None) -> list[str]:
+    """Return what leads a composition's table, a line each."""
+    why = "the reference" if reference is None else f"{reference}, the reference,"
+    none = f"no verdict: {why} has no falls; name a generator of seen and held-out pairs in score.reference."
+    found = [verdict.line for verdict in verdicts(table, comparisons, reference, healthy)]
+    return [*(found or [none]), *few_pairs(table)]
+
+
+def few_pairs(table: pd.DataFrame) -> Iterator[str]:
+    """Yield a warning if a held-out split has few pairs. table: rows of ``table.csv`` of one composition."""
+    main = main_rows(table)
+    pairs = main[main["split"].isin(HELDOUT)].groupby("split", sort=False)["pairs"].max()
+    few = [f"{SPLIT_NAMES[str(split)]} tests {n}" for split, n in pairs.items() if 0 < n < FEW_PAIRS]
+    if few:
+        widths = ", ".join(f"{n} pairs ± {points}" for n, points in HALF_WIDTHS.items())
+        yield (
+            f"few pairs: {' and '.join(few)} held-out pairs, fewer than {FEW_PAIRS}, so intervals are wide."
+            f" In simulation (docs/intervals.md) a score near 50 % has these intervals, in points: {widths}."
+        )
