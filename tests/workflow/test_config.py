@@ -158,3 +158,23 @@ def test_a_generator_is_a_word_or_more() -> None:
         ("shuffled", "shuffled", {}),
         ("mine", "folder", {"path": "x"}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("source", "generators", "reference", "expected"),
+    [
+        ("sketch", ["photographs", "faithful"], None, "faithful"),
+        ("sketch", ["photographs", "faithful"], "photographs", "photographs"),
+        ("sketch", ["photographs"], None, None),
+        ("table", ["photographs"], None, "photographs"),
+        ("table", [], None, None),
+    ],
+)
+def test_the_reference_is_a_generator(
+    source: str, generators: list[str], reference: str | None, expected: str | None
+) -> None:
+    values = {"dataset": {"source": source}, "generate": {"generators": generators}, "score": {"reference": reference}}
+    assert load_config(values).reference == expected
+    wrong = values | {"score": {"reference": "nobody"}}
+    with pytest.raises(UserError, match=r"score.reference: nobody is not in generate.generators; allowed: "):
+        load_config(wrong, "mine.yaml")

@@ -177,6 +177,7 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
         place.mkdir(parents=True)
         (place / "table.csv").write_text(f"dataset,n\n{run}s,1\n")
         (place / "comparisons.csv").write_text("dataset,a\nx,y\n")
+        (place / "pairs.csv").write_text("dataset,pair\nx,y\n")
         (place / "table.md").write_text(f"## {run}s, color\n")
         (place / "table.tex").write_text("\\begin{table}\n")
         (place / "report.html").write_text("a page")
