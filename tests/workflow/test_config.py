@@ -166,8 +166,8 @@ def test_a_generator_is_a_word_or_more() -> None:
         ("sketch", ["photographs", "faithful"], None, "faithful"),
         ("sketch", ["photographs", "faithful"], "photographs", "photographs"),
         ("sketch", ["photographs"], None, None),
-        ("table", ["photographs"], None, "photographs"),
-        ("table", [], None, None),
+        ("cub", ["photographs"], None, "photographs"),
+        ("cub", [], None, None),
     ],
 )
 def test_the_reference_is_a_generator(
