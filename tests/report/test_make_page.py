@@ -127,6 +127,12 @@ def test_swaps_are_marked_and_hits_named_without_color(page: Page) -> None:
     assert len(hits) == page.text.count("✓ hit")
 
 
+def test_the_page_names_what_contributes_most_to_the_error(page: Page) -> None:
+    assert "76 % of the variance of R-precision is from held-out pairs: hold out more" in page.text
+    assert "One judge cannot show what judges add; list judge.seeds." in page.text
+    assert ["faithful", "unseen", "2", "12", "1", "4.0", "1.0", "–", "2.0", *["–"] * 4] in page.rows
+
+
 def test_figures_of_words_have_alternative_texts(page: Page) -> None:
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
     assert len(figures) == 8 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)
