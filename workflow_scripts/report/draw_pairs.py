@@ -59,8 +59,8 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
     more = f"; {len(generators) - len(names)} more generators are in pairs.csv" if len(generators) > len(names) else ""
     note(
         figure,
-        "a pair's score minus that on seen (swapped: of the same captions; unseen: of all of seen), in percentage\n"
-        "points; in brackets: images made; lines: 95 % intervals over the pair's images and the judges;\n"
+        "a pair's score minus that on seen (swapped: of the same captions; unseen: of all of seen);\n"
+        "in brackets: images made; lines: 95 % intervals over the pair's images and the judges;\n"
         f"seed {seed}{more}",
     )
     return figure

@@ -23,8 +23,6 @@ from workflow_scripts.plot.page import show_figures, write_page
 from workflow_scripts.report import skipped
 from workflow_scripts.report.page_scores import (
     ADJECTIVE_COLUMNS,
-    GAP_COLUMNS,
-    NORMALIZED_COLUMNS,
     SCORE_COLUMNS,
     scores_context,
 )  # fmt: skip
@@ -169,8 +167,6 @@ def main(step: MakePage) -> None:
         "sections": [section for section in sections if section],
         "score_columns": [title for title, _, _ in SCORE_COLUMNS],
         "adjective_columns": [title for title, _, _ in ADJECTIVE_COLUMNS],
-        "normalized_columns": [title for title, _, _ in NORMALIZED_COLUMNS],
-        "gap_columns": GAP_COLUMNS,
         "seed": step.seed,
     }
     write_page(step.page, "report.html.j2", context, step.settings)

@@ -38,13 +38,6 @@ SCORE_COLUMNS = (
 )
 # The same for adjective accuracy.
 ADJECTIVE_COLUMNS = tuple((title, split, "adjective") for title, split, column in SCORE_COLUMNS if column == "exact")
-# Normalized scores.
-NORMALIZED_COLUMNS = tuple(
-    (f"{name}, {title}", split, f"{measure}_normalized")
-    for measure, name in MEASURE_NAMES.items()
-    for title, split, _ in ADJECTIVE_COLUMNS
-)
-GAP_COLUMNS = ("unseen − seen", "swapped − seen", "unseen, beyond reference", "swapped, beyond reference")
 # Columns of table.csv that the whole table does not repeat in each row if they are constant.
 CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
 # What the sources of error are, and what reduces them.
@@ -164,20 +157,18 @@ def comparison_lines(comparisons: pd.DataFrame) -> list[Line]:
     ]
 
 
-def gap_lines(comparisons: pd.DataFrame) -> list[Line]:
-    """Return a line a generator: unseen minus seen, swapped minus seen, and both beyond the reference's."""
-    gaps = against_seen(comparisons)
-    by_kind = gaps.set_index(["generator", "split"]), beyond_reference(comparisons).set_index(["a", "split"])
+def gap_lines(rows: pd.DataFrame, name: str) -> list[Line]:
+    """Return a line a generator, which column ``name`` names: its difference on unseen and on swapped, or None."""
+    by_split = rows.set_index([name, "split"])
     return [
         {
             "name": generator,
             "cells": [
-                difference(rows.loc[generator, split]) if (generator, split) in rows.index else None
-                for rows in by_kind
+                difference(by_split.loc[generator, split]) if (generator, split) in by_split.index else None
                 for split in HELDOUT
             ],
         }
-        for generator in gaps["generator"].drop_duplicates()
+        for generator in rows[name].drop_duplicates()
     ]
 
 
@@ -233,7 +224,6 @@ def scores_context(
         "few_pairs": list(verdicts.few_pairs(table)),
         "deciding": MEASURE_NAMES[verdicts.deciding_measure(comparisons)],
         "reference": reference,
-        "normalized": [line for line in score_lines(trained, NORMALIZED_COLUMNS) if any(line["cells"])],
         "lines": score_lines(trained),
         "adjective_lines": score_lines(trained, ADJECTIVE_COLUMNS),
         "adjective_chance": percent_range(trained["adjective_chance"].tolist()),
@@ -250,8 +240,17 @@ def scores_context(
         "components": component_lines(trained[trained["n"] > 0]),
         "component_advice": component_advice(trained),
         "table": full_table(table),
-        "gaps": gap_lines(of_measure(comparisons, "exact")),
-        "adjective_gaps": gap_lines(of_measure(comparisons, "adjective")),
+        "gaps": [
+            (
+                MEASURE_NAMES[measure],
+                gap_lines(against_seen(of_measure(comparisons, measure)), "generator"),
+                gap_lines(beyond_reference(of_measure(comparisons, measure)), "a"),
+                score_lines(
+                    trained, [(title, split, f"{measure}_normalized") for title, split, _ in ADJECTIVE_COLUMNS]
+                ),
+            )
+            for measure in MEASURES
+        ],
         "comparisons": comparison_lines(comparisons),
         "drops": show_figures([layout.figure("drops")]),
     }
