@@ -19,7 +19,6 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.rounding import rounded
-from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SWAPPED, VARIANTS
 from workflow_scripts.score.choices import CAPTION, Choices
 from workflow_scripts.score.entries import ENTRY, EntrySet, judged_entries
@@ -85,18 +84,17 @@ def with_synonyms(part: EntrySet, pairs: pd.DataFrame, others: Synonyms) -> tupl
     return entries.index.to_numpy(), replace(part, entries=entries.reset_index(drop=True))
 
 
-def accuracy(entries: pd.DataFrame, choices: Choices, resamples: int, seed: int) -> dict[str, Any]:
+def accuracy(entries: pd.DataFrame, choices: Choices) -> dict[str, Any]:
     """Summarize choices: k-way, corrected for chance, with the interval over images and pairs; and two-way."""
     asked = choices.adjectives > 1
     if not asked.any():
         return {"n": 0, "accuracy": None, "low": None, "high": None, "chance": None, "corrected": None, "two_way": None}
     chance, first = float((1 / choices.adjectives[asked]).mean()), choices.first[asked]
     images, pairs = (entries.loc[asked, name].to_numpy() for name in ("image_id", "pair"))
-    cells = crossed.cells(images, pairs, first[:, None], np.ones(len(first)))
+    cells = crossed.cells(images, pairs, first, np.ones(len(first)))
     low = high = None
     if cells.clusters > 1:
-        draws = crossed.resampled_means(cells, resamples, rng(seed, "health"))[:, 0]
-        estimate = crossed.fraction(float(first.mean()), draws, cells.images, cells.clusters, None)
+        estimate = crossed.fraction(float(first.mean()), crossed.variance(cells), cells.images)
         low, high = estimate.low, estimate.high
     return {
         "n": len(first),
@@ -137,10 +135,7 @@ def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
     chosen = {name: [choices(part) for part in parts] for name, parts in sets.items()}
     result: dict[str, dict[str, Any]] = {}
     for name, parts in sets.items():
-        seen, held_out = (
-            accuracy(part.entries, of_part, step.bootstrap, step.seed)
-            for part, of_part in zip(parts, chosen[name], strict=True)
-        )
+        seen, held_out = (accuracy(part.entries, of_part) for part, of_part in zip(parts, chosen[name], strict=True))
         result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
     pairs = read_table(step.pairs, PAIRS)
     others, agreements = synonyms(read_table(step.captions, CAPTIONS), pairs), []
