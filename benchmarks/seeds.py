@@ -141,7 +141,8 @@ def main(step: Seeds) -> None:
         changed = [f"results={folder}", f"seeds={{split: {draw}}}", f"judge={{seeds: {step.judges}}}"]
         changed.append(f"generate={{generators: [{A}, {B}]}}")
         command = ["snakemake", "--cores", str(step.cores), "--quiet", "rules", "--configfile", str(config)]
-        subprocess.run([*command, "--config", *changed, "--", str(folder / "table.csv")], check=True)
+        if subprocess.run([*command, "--config", *changed, "--", str(folder / "table.csv")]).returncode:
+            raise UserError(f"draw {draw}: the run failed; correct the error above and run `make seeds` again")
     when = f"{datetime.date.today()}, {step.cores} cores, {platform.machine()}, {platform.system()}"
     seeds = f"Draws {step.draws}, judges {step.judges}; {when}."
     head = document.read_text(encoding="utf-8").split(BEGIN)[0] if document.is_file() else ""
