@@ -16,6 +16,7 @@ from workflow_scripts.split.steps import Captions, CompositionStep, Images, Pair
 
 Device = Annotated[Literal["auto", "cpu", "cuda"], Key("judge.device"), JudgeConfig.model_fields["device"]]
 Batch = Annotated[int, Key("score.batch"), ScoreConfig.model_fields["batch"]]
+Bootstrap = Annotated[int, Key("score.bootstrap"), ScoreConfig.model_fields["bootstrap"]]
 TestSplit = Literal["test_seen", "test_unseen", "test_swapped"]
 Served = Annotated[list[TestSplit], Field(min_length=1, description="test splits that the generator serves")]
 Results = Annotated[Path, Field(description="folder that paths in tables are relative to")]
