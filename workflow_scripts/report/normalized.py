@@ -27,7 +27,8 @@ def normalized(own: Values, reference: Values, blind: float) -> Estimate | None:
         return None
     above = b.of_judges - blind
     error = crossed.variance(cells) + crossed.of_judges(above)
-    if min(above) <= 0 or crossed.difference(b.mean - blind, error).low <= 0:
+    low = crossed.difference(b.mean - blind, error).low
+    if min(above) <= 0 or low is None or low <= 0:
         return None
     ratio = (a.mean - blind) / (b.mean - blind)
     # What each entry adds to the ratio's error.
