@@ -79,7 +79,7 @@ EVEN = {f"a{i}_n": 10 for i in range(12)}
     ("table", "heldout", "source", "warnings"),
     [
         (prompts(EVEN), 12, "drawn", []),
-        (prompts(dict(list(EVEN.items())[:5]), each=20), 5, "drawn", ["few images (50): move", "few pairs (5), ± 18"]),
+        (prompts(dict(list(EVEN.items())[:5]), each=20), 5, "drawn", ["few images (50): move", "few pairs (5), ± 29"]),
         (prompts(EVEN, split="test_swapped"), 29, "drawn", []),
         (prompts({"a_n": 60, "b_n": 60}, split="test_swapped"), 9, "drawn", ["few pairs (2 of 9 held out), ± "]),
         (prompts({"a_n": 90} | EVEN), 13, "drawn", ["few pairs (13, worth 4.7 equally", "a_n has 43% of the"]),

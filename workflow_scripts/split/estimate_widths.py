@@ -27,10 +27,10 @@ from workflow_scripts.split.steps import EstimateWidths
 from workflow_scripts.stats.interval import LEVEL
 
 # σ: between pairs, of a generator that composes minus one that repeats, measured on drawn birds.
-PAIR_SD = 0.15
+PAIR_SD = 0.24
 # ρ: between the scores of one image's prompts, measured likewise.
 IMAGE_CORRELATION = 0.25
-# Below these a split measures little: 10 pairs allow about ± 11 points, 100 images about ± 10.
+# Below these a split measures little: 10 pairs allow about ± 17 points, 100 images about ± 10.
 FEW_PAIRS, FEW_IMAGES, FEW_PROMPTS = 10, 100, 100
 # A pair with more than this part of the prompts dominates, unless all are as frequent: K is below so much of the pairs.
 DOMINANT, UNEVEN = 0.25, 0.75
