@@ -124,8 +124,8 @@ def test_verify_names_what_another_config_made_and_a_moved_run_is_as_recorded(ma
     config.write_text(config.read_text().replace("candidates: 10", "candidates: 20"))
     found = origin.strays((job.command, job.outputs) for job in jobs(config))
     names = {str(path.relative_to(moved / "results")): reason for path, reason in found.items()}
-    assert names["sketch/color/scores/faithful"] == origin.OTHER and "table.md" in names
-    assert not {"sketch/color/judge", "sketch/color/splits.parquet"} & names.keys()
+    assert names["sketch/color/scores/0/faithful"] == origin.OTHER and "table.md" in names
+    assert not {"sketch/color/judges/0", "sketch/color/splits.parquet"} & names.keys()
 
 
 def test_verify_names_what_is_not_as_recorded(made: Path, capsys, caplog) -> None:

@@ -14,12 +14,7 @@ import pytest
 import yaml
 
 from tests.workflow.conftest import Project
-
-COLUMNS = """
-    dataset composition generator split prompts n images exact exact_low exact_high sampled_mean sampled_std balanced
-    balanced_low balanced_high blind_control inverted_softmax hubness judge judge_hash candidates class_rule
-    distractors seed atom_divergence compound_divergence subgraph_divergence
-""".split()
+from workflow_scripts.report.table import COLUMNS
 
 
 def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
@@ -128,7 +123,7 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as run:  # fmt: skip
         deadline = time.monotonic() + 300
-        while not list((project.root / "killed" / "logs").rglob("train_judge.log")):
+        while not list((project.root / "killed" / "logs").rglob("train_judge.*.log")):
             assert run.poll() is None and time.monotonic() < deadline, "the run ended before the training began"
             time.sleep(0.05)
         # While it runs, a second one is refused in one line.
