@@ -106,6 +106,7 @@ def _tables(root: Path, data: Path) -> None:
                     "adjective_normalized": exact, "adjective_normalized_low": exact - 0.1,
                     "adjective_normalized_high": exact + 0.1,
                     "blind_control": 0.02, "inverted_softmax": exact - 0.02, "hubness": 0.1, "judges": 1,
+                    "exact_fixed_low": exact - 0.01, "exact_fixed_high": exact + 0.02,
                     "exact_se_pairs": 0.04, "exact_se_images": 0.01, "exact_se_judges": None, "exact_se_residual": 0.02,
                     "judge_seed": "0" if judge != "oracle" else None,
                     "judge": judge, "judge_hash": "0123456789abcdef", "candidates": 100, "class_rule": "class",

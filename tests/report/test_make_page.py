@@ -133,6 +133,11 @@ def test_the_page_names_what_contributes_most_to_the_error(page: Page) -> None:
     assert ["faithful", "unseen", "2", "12", "1", "4.0", "1.0", "–", "2.0", *["–"] * 4] in page.rows
 
 
+def test_the_page_has_the_intervals_for_these_pairs_and_judges(page: Page) -> None:
+    assert "Intervals for these pairs and these judges" in page.text
+    assert ["faithful", "65.0[64.0, 67.0]", "55.0[54.0, 57.0]", "45.0[44.0, 47.0]"] in page.rows
+
+
 def test_figures_of_words_have_alternative_texts(page: Page) -> None:
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
     assert len(figures) == 8 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)

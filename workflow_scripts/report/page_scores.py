@@ -38,6 +38,7 @@ SCORE_COLUMNS = (
 )
 # The same for adjective accuracy.
 ADJECTIVE_COLUMNS = tuple((title, split, "adjective") for title, split, column in SCORE_COLUMNS if column == "exact")
+EXACT_COLUMNS = SCORE_COLUMNS[:3]
 # Columns of table.csv that the whole table does not repeat in each row if they are constant.
 CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
 # What the sources of error are, and what reduces them.
@@ -62,13 +63,19 @@ def difference(row: Mapping[str, Any]) -> Line:
     return number(row, "difference", "low", "high", bold=bool(row["low"] > 0 or row["high"] < 0))
 
 
-def score_lines(rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]] = SCORE_COLUMNS) -> list[Line]:
-    """Return a line a generator: its score in each of ``columns``, None if it has none. rows: by one judge."""
+def score_lines(
+    rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]] = SCORE_COLUMNS, kind: str = ""
+) -> list[Line]:
+    """Return a line a generator: its score in each of ``columns``, None if it has none. rows: by one judge.
+
+    Args:
+        kind: ``_fixed`` for the intervals for these pairs and judges.
+    """
     lines = []
     for generator in rows["generator"].drop_duplicates():
         own = rows[rows["generator"] == generator].set_index("split")
         cells = [
-            number(own.loc[split], column, f"{column}_low", f"{column}_high")
+            number(own.loc[split], column, f"{column}{kind}_low", f"{column}{kind}_high")
             if split in own.index and pd.notna(own.at[split, column])
             else None
             for _, split, column in columns
@@ -226,6 +233,10 @@ def scores_context(
         "reference": reference,
         "lines": score_lines(trained),
         "adjective_lines": score_lines(trained, ADJECTIVE_COLUMNS),
+        "fixed": [
+            (MEASURE_NAMES[columns[0][2]], score_lines(trained, columns, "_fixed"))
+            for columns in (EXACT_COLUMNS, ADJECTIVE_COLUMNS)
+        ],
         "adjective_chance": percent_range(trained["adjective_chance"].tolist()),
         "oracle_lines": score_lines(main[main["judge"] == ORACLE]),
         "oracle_adjective_lines": score_lines(main[main["judge"] == ORACLE], ADJECTIVE_COLUMNS),
