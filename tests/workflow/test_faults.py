@@ -49,7 +49,7 @@ def test_killed_twice_it_ends_the_same(trial: Trial) -> None:
     first, second = run.kills
     assert first.said[0] == ("error: Snakemake was killed (signal 9); `make unlock`, then run again to resume")
     assert second.what.startswith("judge.train_judge")
-    assert second.said[0].startswith("error: judge: train judge (color): killed (SIGKILL)")
+    assert second.said[0].startswith("error: judge: train judge (color, 0): killed (SIGKILL)")
     assert trial.faults("killed", "whole") == []
 
 
