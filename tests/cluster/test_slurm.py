@@ -18,9 +18,9 @@ import pytest
 from tests.cluster.conftest import ClusterProject, Slurm
 
 GENERATORS = 3
-# Steps that are no submission of their own, since one job does them all: the eight of stage split, all
+# Steps that are no submission of their own, since one job does them all: the nine of stage split, all
 # generators' images, all scores, and all of the oracle's.
-SHARED = 7 + 3 * (GENERATORS - 1)
+SHARED = 8 + 3 * (GENERATORS - 1)
 
 
 def test_a_failed_job_shows_its_own_error(project: ClusterProject, slurm: Slurm) -> None:
