@@ -62,7 +62,7 @@ def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project
         assert {n for rule, n in own.items() if n not in (1, 100)} == {2}
     assert planned["join_tables"] == 1
     # A data set's four of its own; a composition's sixteen; two a generator and composition.
-    assert sum(planned.values()) == 4 * (4 + 2 * 16 + 2 * 2 * 50) + 1
+    assert sum(planned.values()) == 4 * (4 + 2 * 17 + 2 * 2 * 50) + 1
 
 
 def test_jobs_do_not_grow_with_generators_that_they_do_not_read(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def without_prefix(found: list[Job], run: str) -> list[tuple]:
 @pytest.mark.slow
 def test_a_run_among_others_is_the_run_alone() -> None:
     together = jobs(PUBLISHED)
-    for run, preset in (("birds", "paper"), ("flowers", "paper_flowers")):
+    for run, preset in (("birds", "published_birds"), ("flowers", "published_flowers")):
         alone = jobs(PUBLISHED.parents[1] / preset / "config.yaml")
         assert alone
         mine = [job for job in together if job.rule.startswith(f"{run}_")]
