@@ -61,7 +61,7 @@ def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project
         assert own["generate_images"] == own["score_images"] == 2 * 50
         assert {n for rule, n in own.items() if n not in (1, 100)} == {2}
     assert planned["join_tables"] == 1
-    # A data set's four of its own; a composition's sixteen; two a generator and composition.
+    # A data set's four of its own; a composition's seventeen; two a generator and composition.
     assert sum(planned.values()) == 4 * (4 + 2 * 17 + 2 * 2 * 50) + 1
 
 
