@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.lock import Held, locked
@@ -77,6 +78,17 @@ def test_who_waits_gets_it(tmp_path: Path) -> None:
             assert holder.wait(timeout=10) == 0
     assert len(said) == 1 and said[0].startswith(f"process {holder.pid} on ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_holder_that_leaves_while_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(path: Path, **_: object) -> str:
+        raise FileNotFoundError(path)
+
+    path = tmp_path / "run.lock"
+    with FileLock(path), monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", gone)
+        with pytest.raises(Held, match="^a process that has just started$"), locked(path):
+            raise AssertionError("held twice")
 
 
 def test_many_at_once_hold_it_one_after_another(tmp_path: Path) -> None:

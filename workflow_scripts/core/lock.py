@@ -27,7 +27,8 @@ def locked(path: Path, about: str = "", wait: Callable[[str], object] | None = N
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        with suppress(OSError):
+        holder = ""
+        with suppress(OSError):  # the holder has just removed it
             holder = path.read_text(encoding="utf-8", errors="replace")
         holder = holder or "a process that has just started"
         if wait is None:
