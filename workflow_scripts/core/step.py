@@ -82,7 +82,7 @@ class Step(BaseModel):
 
     def paths(self, role: str) -> list[Path]:
         """Return the paths of all fields with a role, ``input`` or ``output``."""
-        marks = {name: _mark(field, Role) for name, field in type(self).model_fields.items()}
+        marks = {name: mark_of(field, Role) for name, field in type(self).model_fields.items()}
         values = [getattr(self, name) for name, mark in marks.items() if mark and mark.name == role]
         return [path for value in values if value for path in (value if isinstance(value, list) else [value])]
 
@@ -98,7 +98,7 @@ def _types(annotation: Any) -> Iterator[Any]:
         yield from _types(inner)
 
 
-def _mark(field: FieldInfo, kind: type[M]) -> M | None:
+def mark_of(field: FieldInfo, kind: type[M]) -> M | None:
     """Return the mark of one kind on a field, if it has one."""
     return next((mark for mark in [*field.metadata, *_types(field.annotation)] if isinstance(mark, kind)), None)
 
@@ -119,7 +119,7 @@ def config_keys(declared: type[Step]) -> list[str]:
     """Return the keys of the config that a step takes, sorted."""
     keys = set(declared.follows)
     for field in declared.model_fields.values():
-        if (key := _mark(field, Key)) and key.decides:
+        if (key := mark_of(field, Key)) and key.decides:
             section = _section(field)
             keys |= {f"{key.path}.{name}" for name in section.model_fields} if section else {key.path}
             keys |= {key.default} if key.default else set()
@@ -154,7 +154,7 @@ def _paths(found: Any, field: FieldInfo) -> Any:
 
 def _rest(declared: Mapping[str, FieldInfo], paths: Mapping[str, Any], all_paths: str) -> list[str]:
     """Return the paths of a rule that no field takes of those under ``all_paths``."""
-    names = [name for name, field in declared.items() if _mark(field, Role) and name != all_paths]
+    names = [name for name, field in declared.items() if mark_of(field, Role) and name != all_paths]
     passed = {path for name in names for path in _list(paths.get(name))}
     return [path for path in _list(paths.get(all_paths)) if path not in passed]
 
@@ -188,7 +188,7 @@ def command(
     words = [f"{PACKAGE}.{name}"]
     declared = declaration(name).model_fields
     for field_name, field in declared.items():
-        role, key = _mark(field, Role), _mark(field, Key)
+        role, key = mark_of(field, Role), mark_of(field, Key)
         if field_name in given:
             value = given[field_name]
         elif role:
@@ -212,7 +212,7 @@ def _settings(name: str, config: BaseModel, given: Mapping[str, Any]) -> dict[st
     for field_name, field in declaration(name).model_fields.items():
         if field_name in given:
             values[field_name] = given[field_name]
-        elif (key := _mark(field, Key)) and key.decides:
+        elif (key := mark_of(field, Key)) and key.decides:
             values[field_name] = _setting(config, key, field)
     return values
 

@@ -1,0 +1,137 @@
+"""Draw docs/pictures/idea.svg, the first picture of the README, from a finished default run.
+
+It shows a seen caption with its image, the caption swapped, and what a model that composes and a model that memorizes
+draw for it. Of the swapped captions with one change that every judge reads right for both models, it takes a short one
+whose two images differ most.
+"""
+
+from __future__ import annotations
+
+import base64
+import textwrap
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from pydantic import Field
+
+from workflow_scripts.core import cli
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_text
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.step import Step
+from workflow_scripts.core.tables import IMAGES, MANIFEST, SCORES, SWAPPED
+
+PICTURE = ROOT / "docs" / "pictures" / "idea.svg"
+KEY = ["image_id", "caption_id"]
+# Characters of a caption that the picture shows in full, and of one of its lines.
+SHORT, LINE = 60, 17
+SIDE, GAP, TOP, STEP = 220, 28, 60, 30
+# Its own background, because a page's may be light or dark whatever the browser's setting says.
+STYLE = (
+    "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:24px;fill:#1f2328}"
+    ".head{font-weight:600}.from{fill:#0550ae;font-weight:600}.to{fill:#a8071a;font-weight:600}"
+    ".right{fill:#116329;font-weight:600}.wrong{fill:#a8071a;font-weight:600}"
+)
+
+
+class Idea(Step):
+    """Draw the first picture of the README from a finished default run."""
+
+    results: Path = Field(Path("results"), description="folder of a finished run")
+    dataset: str = Field("sketch", description="name of the data set")
+    composition: str = Field("color", description="name of the composition")
+    composing: str = Field("faithful", description="name of the generator that composes")
+    memorizing: str = Field("memorizer", description="name of the generator that memorizes")
+    output: Path = Field(PICTURE, description="the picture")
+
+
+def pixels(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("RGB"), dtype=int)
+
+
+def choose(step: Idea, layout: Layout) -> pd.Series:
+    """Return the entry that is drawn: its texts, changes, and the paths of its three images."""
+    entries = read_table(layout.place / "swapped.parquet", SWAPPED)
+    entries = entries[(entries["changes"].map(len) == 1) & (entries["swapped_text"].map(len) <= SHORT)]
+    for name, generator, right in (("composed", step.composing, 1), ("memorized", step.memorizing, 0)):
+        made = read_table(layout.place / "generated" / generator / "manifest.parquet", MANIFEST)
+        made = made[made["split"].eq("test_swapped") & made["status"].eq("ok") & made["draw"].eq(0)]
+        entries = entries.merge(made[[*KEY, "path"]].rename(columns={"path": name}), on=KEY)
+        for scored in sorted(layout.place.glob(f"scores/[0-9]*/{generator}/test_swapped.parquet")):
+            scores = read_table(scored, SCORES)
+            read = scores[scores["draw"].eq(0) & scores["adjective_first"].eq(right)]
+            entries = entries.merge(read[KEY], on=KEY)
+    images = read_table(step.results / step.dataset / "images.parquet", IMAGES)
+    entries = entries.merge(images[["image_id", "path"]].rename(columns={"path": "seen"}), on="image_id")
+    if entries.empty:
+        raise UserError(f"{layout.place}: no short swapped caption with one change that the judges read right")
+    differences = [
+        np.abs(pixels(step.results / one) - pixels(step.results / other)).sum()
+        for one, other in zip(entries["composed"], entries["memorized"], strict=True)
+    ]
+    return entries.iloc[int(np.argmax(differences))]
+
+
+def marked(text: str, start: int, end: int, kind: str, x: int) -> str:
+    """Return a caption in lines of ``LINE`` characters, with the characters of a change marked."""
+    lines, at = [], 0
+    for number, line in enumerate(textwrap.wrap(text, LINE, break_long_words=False)):
+        begin = text.index(line, at)
+        at = begin + len(line)
+        a, b = max(start, begin) - begin, min(end, at) - begin
+        shown = escape(line)
+        if a < b:
+            shown = f'{escape(line[:a])}<tspan class="{kind}">{escape(line[a:b])}</tspan>{escape(line[b:])}'
+        lines.append(f'<text x="{x}" y="{TOP + STEP * (number + 1)}">{shown}</text>')
+    return "\n".join(lines)
+
+
+def image(path: Path, x: int, y: int) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<image x="{x}" y="{y}" width="{SIDE}" height="{SIDE}" href="data:image/png;base64,{data}"/>'
+
+
+def drawing(step: Idea, entry: pd.Series) -> str:
+    """Return the picture as SVG."""
+    change = entry["changes"][0]
+    xs = [GAP + place * (SIDE + GAP) for place in range(3)]
+    # The swapped caption has the width of two images.
+    y = TOP + STEP * len(textwrap.wrap(entry["text"], LINE)) + GAP
+    width, height = xs[-1] + SIDE + GAP, y + SIDE + 56
+    seen = marked(entry["text"], change["start"], change["end"], "from", xs[0])
+    swapped = marked(entry["swapped_text"], change["new_start"], change["new_end"], "to", xs[1])
+    label = y + SIDE + 34
+    words = f"{change['original_adj']} {change['noun']} becomes {change['new_adj']} {change['noun']}"
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" {size} \
+role="img" aria-label="A seen caption with its image, its swapped caption, and the images of two models for it: \
+{escape(words)}.">
+<!-- Drawn by python -m benchmarks.idea from a finished default run. -->
+<style>{STYLE}</style>
+<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="12" fill="#ffffff" stroke="#d0d7de" stroke-width="2"/>
+<path d="M{xs[1] - GAP // 2} {GAP}V{height - GAP}" stroke="#d0d7de" stroke-width="2"/>
+<text class="head" x="{xs[0]}" y="42">Seen caption</text>
+<text class="head" x="{xs[1]}" y="42">Swapped caption: unseen pair</text>
+{seen}
+{swapped}
+{image(step.results / entry["seen"], xs[0], y)}
+{image(step.results / entry["composed"], xs[1], y)}
+{image(step.results / entry["memorized"], xs[2], y)}
+<text x="{xs[0]}" y="{label}">its image</text>
+<text class="right" x="{xs[1]}" y="{label}">✓ composes</text>
+<text class="wrong" x="{xs[2]}" y="{label}">✗ memorizes</text>
+</svg>
+"""
+
+
+def main(step: Idea) -> None:
+    layout = Layout(step.results, step.dataset, step.composition)
+    write_text(drawing(step, choose(step, layout)), step.output)
+
+
+if __name__ == "__main__":
+    cli.run(main)
