@@ -14,7 +14,7 @@ $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known
 endif
 
 .PHONY: run check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch dvc record container reference \
-  picture report unlock verify lock
+  picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
 .NOTPARALLEL:
@@ -126,6 +126,12 @@ reference: .venv/run
 # The graph of the workflow in docs/workflow.md.
 picture: .venv/run
 	python -m benchmarks.picture
+
+# The picture and the scores of README.md and docs/results.md, and the notebook, from the finished default run.
+readme: .venv/test
+	python -m benchmarks.idea
+	python -m benchmarks.scores
+	jupyter execute --inplace examples/own_figure.ipynb
 
 # Snakemake's own report of the run.
 report: .venv/run

@@ -27,12 +27,13 @@ from workflow_scripts.core.tables import IMAGES, MANIFEST, SCORES, SWAPPED
 
 PICTURE = ROOT / "docs" / "pictures" / "idea.svg"
 KEY = ["image_id", "caption_id"]
-# Characters of a caption that the picture shows in full, and of one of its lines.
-SHORT, LINE = 60, 17
-SIDE, GAP, TOP, STEP = 220, 28, 60, 30
+# Characters of a caption that the picture shows in full, and of a line over one image and over two.
+SHORT, LINE, LONG_LINE = 60, 14, 28
+# So that the words can be read on a phone, which shows the picture at half its size.
+SIDE, GAP, TOP, STEP = 200, 20, 60, 32
 # Its own background, because a page's may be light or dark whatever the browser's setting says.
 STYLE = (
-    "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:24px;fill:#1f2328}"
+    "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:25px;fill:#1f2328}"
     ".head{font-weight:600}.from{fill:#0550ae;font-weight:600}.to{fill:#a8071a;font-weight:600}"
     ".right{fill:#116329;font-weight:600}.wrong{fill:#a8071a;font-weight:600}"
 )
@@ -66,7 +67,7 @@ def choose(step: Idea, layout: Layout) -> pd.Series:
             read = scores[scores["draw"].eq(0) & scores["adjective_first"].eq(right)]
             entries = entries.merge(read[KEY], on=KEY)
     images = read_table(step.results / step.dataset / "images.parquet", IMAGES)
-    entries = entries.merge(images[["image_id", "path"]].rename(columns={"path": "seen"}), on="image_id")
+    entries = entries.merge(images[["image_id", "path"]].rename(columns={"path": "seen"}).dropna(), on="image_id")
     if entries.empty:
         raise UserError(f"{layout.place}: no short swapped caption with one change that the judges read right")
     differences = [
@@ -76,10 +77,10 @@ def choose(step: Idea, layout: Layout) -> pd.Series:
     return entries.iloc[int(np.argmax(differences))]
 
 
-def marked(text: str, start: int, end: int, kind: str, x: int) -> str:
-    """Return a caption in lines of ``LINE`` characters, with the characters of a change marked."""
+def marked(text: str, start: int, end: int, kind: str, x: int, width: int) -> str:
+    """Return a caption in lines of ``width`` characters, with the characters of a change marked."""
     lines, at = [], 0
-    for number, line in enumerate(textwrap.wrap(text, LINE, break_long_words=False)):
+    for number, line in enumerate(textwrap.wrap(text, width)):
         begin = text.index(line, at)
         at = begin + len(line)
         a, b = max(start, begin) - begin, min(end, at) - begin
@@ -99,11 +100,10 @@ def drawing(step: Idea, entry: pd.Series) -> str:
     """Return the picture as SVG."""
     change = entry["changes"][0]
     xs = [GAP + place * (SIDE + GAP) for place in range(3)]
-    # The swapped caption has the width of two images.
     y = TOP + STEP * len(textwrap.wrap(entry["text"], LINE)) + GAP
     width, height = xs[-1] + SIDE + GAP, y + SIDE + 56
-    seen = marked(entry["text"], change["start"], change["end"], "from", xs[0])
-    swapped = marked(entry["swapped_text"], change["new_start"], change["new_end"], "to", xs[1])
+    seen = marked(entry["text"], change["start"], change["end"], "from", xs[0], LINE)
+    swapped = marked(entry["swapped_text"], change["new_start"], change["new_end"], "to", xs[1], LONG_LINE)
     label = y + SIDE + 34
     words = f"{change['original_adj']} {change['noun']} becomes {change['new_adj']} {change['noun']}"
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -115,7 +115,7 @@ role="img" aria-label="A seen caption with its image, its swapped caption, and t
 <rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="12" fill="#ffffff" stroke="#d0d7de" stroke-width="2"/>
 <path d="M{xs[1] - GAP // 2} {GAP}V{height - GAP}" stroke="#d0d7de" stroke-width="2"/>
 <text class="head" x="{xs[0]}" y="42">Seen caption</text>
-<text class="head" x="{xs[1]}" y="42">Swapped caption: unseen pair</text>
+<text class="head" x="{xs[1]}" y="42">Swapped caption: unseen</text>
 {seen}
 {swapped}
 {image(step.results / entry["seen"], xs[0], y)}

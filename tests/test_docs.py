@@ -3,22 +3,29 @@
 import ast
 import importlib
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import get_type_hints
+from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from workflow_scripts.core.code import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = "benchmarks|docs|envs|lexicons|presets|profiles|rules|schemas|tests|workflow_scripts"
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = "benchmarks|docs|envs|examples|lexicons|presets|profiles|rules|schemas|tests|workflow_scripts"
 # Paths in text or code, without those that have a placeholder.
 NAMED = re.compile(rf"(?<![\w./<>-])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w<{{*])(?:::(test_\w+))?")
 # Files that a user makes.
-USERS = {"README.md": ["lexicons/nouns/mine.yaml", "lexicons/nouns/mine.yaml"]}
+USERS = {"captions.md": ["lexicons/nouns/mine.yaml", "lexicons/nouns/mine.yaml"]}
 # Packages that are commands.
 COMMANDS = {"benchmarks.speed": "benchmarks.speed.__main__"}
-LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)")
+# On GitHub, ../../actions is the page of the repository's workflows.
+LINK = re.compile(r"\]\((?!\w+:|\.\./\.\./actions/)([^)\s]+)\)")
 
 
 def functions(file: Path) -> set[str]:
@@ -60,8 +67,9 @@ def test_commands_have_the_options_that_are_shown(page: Path) -> None:
         assert [option for option in options if option not in names] == [], module
 
 
-def test_readme_names_where_each_definition_is() -> None:
-    rows = re.findall(r"^\|[^|]*\| (`workflow_scripts/.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_definitions_are_where_the_page_says() -> None:
+    text = (ROOT / "docs" / "definitions.md").read_text()
+    rows = re.findall(r"^\|[^|]*\| (`workflow_scripts/.*) \|$", text, re.MULTILINE)
     assert rows
     for first, *others in (re.findall(r"`([^`]+)`", row) for row in rows):
         places = [(ROOT / first).parent, ROOT / "workflow_scripts"]
@@ -72,3 +80,82 @@ def test_every_test_file_is_listed() -> None:
     text = (ROOT / "docs" / "testing.md").read_text()
     files = (str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
     assert [file for file in sorted(files) if file not in text and str(Path(file).parent) + "`" not in text] == []
+
+
+def nav(entries: list) -> list[str]:
+    """The pages of mkdocs.yml's table of contents."""
+    values = [value for entry in entries for value in entry.values()]
+    return [page for value in values for page in (nav(value) if isinstance(value, list) else [value])]
+
+
+def test_the_site_has_every_page() -> None:
+    # BaseLoader takes the tags of Python objects for text.
+    listed = nav(yaml.load((ROOT / "mkdocs.yml").read_text(), yaml.BaseLoader)["nav"])
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_the_site_links_nothing_outside_it() -> None:
+    """Links that GitHub follows and the site cannot."""
+    outside = [
+        f"{page.name}: {link}"
+        for page in (ROOT / "docs").glob("*.md")
+        for link in LINK.findall(page.read_text())
+        if not link.startswith("#") and not (page.parent / link.partition("#")[0]).resolve().is_relative_to(page.parent)
+    ]
+    assert outside == []
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "search" / "search_index.json").exists()
+
+
+def test_the_readme_is_short_and_in_order() -> None:
+    text = README.read_text()
+    assert len(text.split()) < 900
+    first = text.index("docs/pictures/idea.svg")
+    order = "Two commands, Results of the default run, Three recipes, The workflow, How to cite, Where to find".split(
+        ", "
+    )
+    places = [first, *(text.index(f"## {title}") for title in order)]
+    assert places == sorted(places)
+    table = text.partition("<!-- scores")[2].partition("<!-- end")[0]
+    assert 2 < len(re.findall(r"^\| \w", table, re.MULTILINE)) <= 8
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda file: file.name)
+def test_pictures_are_small_and_have_their_own_background(picture: Path) -> None:
+    assert picture.stat().st_size < 250_000
+    ElementTree.parse(picture)
+
+
+def test_one_version_everywhere() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    newest = re.search(r"^## (\S+) – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest and [version] * 4 == [
+        citation["version"], citation["preferred-citation"]["version"], newest[1],
+        re.search(r"version = \{([^}]*)\}", README.read_text())[1],
+    ]  # fmt: skip
+    assert citation["date-released"] == newest[2]
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda file: file.name)
+def test_workflows_of_github_run_what_exists(file: Path) -> None:
+    workflow = yaml.safe_load(file.read_text())
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"]
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+            assert [name for name in re.findall(r"^make ([\w-]+)", step.get("run", "")) if name not in targets] == []
+
+
+def test_make_commands_exist() -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for page in PAGES:
+        commands = re.findall(r"(?:^    |`)make ([a-z][\w-]*)", page.read_text(), re.MULTILINE)
+        assert [name for name in commands if name not in targets] == [], page.name

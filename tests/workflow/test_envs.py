@@ -17,6 +17,10 @@ ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 MODEL = "3.8.0"
 # Imported under another name than their package has.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
+# The file of each set of requirements; "" is what runs need.
+SETS = {name: ROOT / f"requirements{name}.txt" for name in ("", "-cluster", "-test", "-maintainer")}
+# Imported for object storage alone, or if the user has it.
+BEYOND_RUNS = {"boto3", "botocore", "nltk"}
 # What brings a package along that is imported too.
 BRINGS = {
     "diffusers": {"huggingface_hub"},
@@ -24,6 +28,7 @@ BRINGS = {
     "open_clip_torch": {"huggingface_hub", "timm"},
     "pydantic": {"pydantic_core"},
     "requests": {"urllib3"},
+    "snakemake": {"snakemake_interface_common", "snakemake_interface_logger_plugins"},
 }
 
 
@@ -85,6 +90,26 @@ def test_pins_are_those_of_pip(env: Path) -> None:
     assert conda.pop("python") == "3.11"
     assert conda.pop("pip", "") == ""
     assert conda == {name: required[name] for name in conda}
+
+
+def test_each_package_is_in_one_set_with_the_version_of_the_constraints() -> None:
+    sets = [pins(file.read_text().splitlines()) for file in SETS.values()]
+    names = [name for listed in sets for name in listed]
+    assert len(names) == len(set(names))
+    constraints = pins((ROOT / "constraints.txt").read_text().splitlines())
+    # pins() stops at the extras of moto[server]; pip compares those.
+    versions = {name: version for listed in sets for name, version in listed.items() if version}
+    assert versions == {name: constraints[name] for name in versions}
+
+
+def test_runs_have_what_the_code_imports() -> None:
+    files = [*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / "rules").rglob("*.smk")]
+    source = "\n".join(file.read_text() for file in files)
+    names = set(re.findall(r"^ *(?:import|from) ([a-z]\w*)(?= import|\.[\w.]+ import|$)", source, re.MULTILINE))
+    names = {normal(PACKAGES.get(name, name)) for name in names | {"PIL"} if name not in sys.stdlib_module_names}
+    run = set(pins(SETS[""].read_text().splitlines()))
+    run |= {brought for name in run for brought in BRINGS.get(name, set())}
+    assert names - run - BEYOND_RUNS == {PACKAGE}
 
 
 def test_the_spacy_model_is_that_of_pip() -> None:

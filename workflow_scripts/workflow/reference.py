@@ -41,10 +41,10 @@ COMMANDS_HEAD = """# Command lines
 
 <!-- Generated from the steps by `make reference`; edit the steps in workflow_scripts instead. -->
 
-Every step of the workflow and every tool is a module, `python -m workflow_scripts.STAGE.MODULE`, with these options.
-All take `--log FILE`; `--help` prints the same. An option with a *key* has its value from that key of the
-[config](config.md) when a rule runs the step. A section is given as JSON, or key by key: `--draw.fraction 0.2`. A list
-is given as JSON, or by repeating the option.
+Every step of the workflow and every tool is a module: `split.audit` runs as `python -m workflow_scripts.split.audit`,
+with these options. All take `--log FILE`; `--help` prints the same. An option with a *key* has its value from that key
+of the [config](config.md) when a rule runs the step. A section is given as JSON, or key by key: `--draw.fraction 0.2`.
+A list is given as JSON, or by repeating the option.
 """
 ARTIFACTS_HEAD = """# Artifacts
 
@@ -196,7 +196,7 @@ def _named(output: ast.expr) -> str:
     written = re.findall(r"""["']([^"' ]*/[^"' ]*)["']""", ast.unparse(output))
     if paths := [re.sub(r",[^}]*", "", path) for path in written if not path.endswith(".rst")]:
         return ", ".join(f"`{path}`" for path in paths)
-    if "figures" in ast.unparse(output):
+    if "figures" in ast.unparse(output).lower():
         return "`<results>/figures/<name>_….svg`"
     # score_table("table", "csv", …), of_section("specs", "specs.html", …)
     name = next((text for text in texts if "." in text), ".".join(texts[:2]))

@@ -1,0 +1,80 @@
+"""Write the tables of the default run's scores into README.md and docs/results.md, between their marks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from workflow_scripts.core import cli
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import write_text
+from workflow_scripts.core.step import Step
+
+README = ROOT / "README.md"
+RESULTS = ROOT / "docs" / "results.md"
+SPLITS = {"test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
+SCORES = {"adjective": "adjective accuracy", "exact": "R-precision"}
+
+
+class Scores(Step):
+    """Write the tables of a finished default run's scores into README.md and docs/results.md."""
+
+    results: Path = Field(Path("results"), description="folder of a finished default run")
+
+
+def main_scores(results: Path) -> pd.DataFrame:
+    """Return the rows of table.csv that hold a generator's mean over the judges, once for each split."""
+    table = pd.read_csv(results / "table.csv")
+    table = table[(table["judges"] > 1) & (table["distractors"] == "original")]
+    return table[~((table["split"] == "test_seen") & (table["prompts"] != "pairs"))]
+
+
+def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], intervals: bool) -> str:
+    """Return a table in Markdown with a row for each generator.
+
+    Args:
+        columns: composition, score and title of each group of three columns.
+    """
+    groups = [f"{title}: seen | unseen | swapped" for _, _, title in columns]
+    lines = [f"| | {' | '.join(groups)} |", "|---" * (1 + 3 * len(columns)) + "|"]
+    rows = scores.set_index(["composition", "generator", "split"])
+    for generator in dict.fromkeys(scores["generator"]):
+        cells = [generator]
+        for composition, score, _ in columns:
+            for split in SPLITS:
+                try:
+                    row = rows.loc[(composition, generator, split)]
+                except KeyError:
+                    cells.append("–")
+                    continue
+                ends = f" [{100 * row[f'{score}_low']:.1f}, {100 * row[f'{score}_high']:.1f}]" if intervals else ""
+                cells.append(f"{100 * row[score]:.1f}{ends}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def with_table(text: str, name: str, table: str) -> str:
+    """Return ``text`` with the table between the marks of that name; raise UserError if they are missing."""
+    place = re.compile(rf"(<!-- scores {name}: make readme -->\n).*?(<!-- end of scores -->)", re.S)
+    if not place.search(text):
+        raise UserError(f"the marks of the scores {name} are missing")
+    return place.sub(lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text)
+
+
+def main(step: Scores) -> None:
+    scores = main_scores(step.results)
+    short = markdown(scores, [("color", score, title) for score, title in SCORES.items()], intervals=False)
+    write_text(with_table(README.read_text(encoding="utf-8"), "color", short), README)
+    text = RESULTS.read_text(encoding="utf-8")
+    for score in SCORES:
+        table = markdown(scores, [(name, score, name) for name in ("color", "shape")], intervals=True)
+        text = with_table(text, score, table)
+    write_text(text, RESULTS)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,39 @@
+"""What `make readme` writes: the first picture, from the results of two generators, and the tables of scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+from benchmarks import idea, scores
+from tests.made_up import COMPOSITION, DATASET
+from workflow_scripts.core.errors import UserError
+
+
+def test_marked_lines_hold_the_caption() -> None:
+    lines = idea.marked("a bird with a <red> crown & a tail", 14, 19, "from", 0, 12)
+    texts = ["".join(line.itertext()) for line in ElementTree.fromstring(f"<svg>{lines}</svg>")]
+    assert " ".join(texts) == "a bird with a <red> crown & a tail"
+    assert '<tspan class="from">&lt;red&gt;</tspan>' in lines
+
+
+def test_picture_shows_what_the_judges_read_right(results: Path, tmp_path: Path) -> None:
+    step = idea.Idea(results=results, dataset=DATASET, composition=COMPOSITION, output=tmp_path / "idea.svg")
+    idea.main(step)
+    assert len(ElementTree.parse(step.output).findall("{*}image")) == 3
+
+
+def test_table_has_means_over_judges(tmp_path: Path) -> None:
+    row = {"composition": "color", "generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3,
+           "distractors": "original", "exact": 0.5, "exact_low": 0.25, "exact_high": 0.75}  # fmt: skip
+    others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
+    pd.DataFrame([row, *others]).to_csv(tmp_path / "table.csv")
+    table = scores.markdown(scores.main_scores(tmp_path), [("color", "exact", "color")], intervals=True)
+    assert table.splitlines()[-1] == "| mine | 50.0 [25.0, 75.0] | – | – |"
+    text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
+    assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")
+    with pytest.raises(UserError, match="^the marks of the scores shape are missing"):
+        scores.with_table(text, "shape", "new")
