@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 
 from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators, of_measure
+from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators, main_rows, of_measure
 from workflow_scripts.plot.page import described
 from workflow_scripts.report import draw_scores as module
 from workflow_scripts.report.draw_pairs import COLORS, draw_pairs
@@ -115,7 +116,7 @@ def test_empty_figures_give_a_reason(results: Path, tmp_path: Path) -> None:
     table = pd.read_csv(results / "table.csv")
     comparisons = pd.read_csv(results / "comparisons.csv")
     for figure in (
-        draw_scores(table.head(0)),
+        draw_scores(table.head(0), None),
         draw_gaps(comparisons.head(0), 0),
         draw_drops(table, against_seen(comparisons.head(0)), 0),
         draw_drops(table.assign(compound_divergence=None, subgraph_divergence=None), against_seen(comparisons), 0),
@@ -130,8 +131,28 @@ def test_empty_figures_give_a_reason(results: Path, tmp_path: Path) -> None:
 def test_scores_without_an_interval_are_drawn(results: Path, tmp_path: Path) -> None:
     table = pd.read_csv(results / "table.csv").query("composition == 'color'")
     table.loc[0, ["exact", "exact_low", "exact_high", "blind_control"]] = float("nan")
-    save(draw_scores(table), tmp_path / "scores.svg", "scores")
+    save(draw_scores(table, None), tmp_path / "scores.svg", "scores")
     assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
+
+
+def test_both_scores_are_beside_each_other(results: Path) -> None:
+    table = pd.read_csv(results / "table.csv").query("composition == 'color'")
+    table.loc[0, ["exact", "exact_low", "exact_high"]] = 0.0  # at the edge
+    with style():
+        figure = draw_scores(table, "faithful")
+        figure.draw_without_rendering()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["R-precision, %", "adjective accuracy, %"]
+    first = main_rows(table).query("judge != 'oracle'").iloc[0]
+    for axes, column in zip(figure.axes, ("exact", "adjective"), strict=True):
+        own = [line for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
+        assert own[0].get_xdata() == pytest.approx(100 * first[column]) and not any(line.get_clip_on() for line in own)
+        # Of 8 scores, 3 are the reference's; chance is a line, too.
+        labels = [line.get_label() for line in axes.lines]
+        assert labels.count("reference: faithful") == len(own) - 3 == 5 and labels.count("chance") == 1
+    assert {text.get_text() for text in figure.axes[0].texts} == {"photographs", "faithful", "memorizer"}
+    # A page of 390 px shows 364 px of it: 13 px and more are left of each text.
+    texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    assert min(text.get_fontsize() for text in texts) * 364 / (72 * figure.get_figwidth()) >= 13
 
 
 def marks(axes) -> dict[str, tuple[float, float]]:

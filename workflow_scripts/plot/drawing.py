@@ -39,9 +39,9 @@ def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
     axes.grid(axis="y", visible=False)
 
 
-def note(figure: Figure, text: str) -> None:
+def note(figure: Figure, text: str, points: int = 8) -> None:
     """Write a note below the figure, with its n and seed."""
-    figure.supxlabel(text, fontsize=8, color="#555555", x=0.01, ha="left")
+    figure.supxlabel(text, fontsize=points, color="#555555", x=0.01, ha="left")
 
 
 def empty(text: str) -> Figure:

@@ -6,7 +6,6 @@ Every figure is an SVG that states its definition, its n and its seed; its bytes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,12 +20,14 @@ from workflow_scripts.core.tables import TESTS
 from workflow_scripts.divergence.results import COLUMNS
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import (
+    MEASURE_NAMES,
     PART_NAMES,
     SPLIT_COLORS,
     SPLIT_MARKS,
     SPLIT_NAMES,
     against_seen,
     between_generators,
+    beyond_reference,
     main_rows,
     of_measure,
 )  # fmt: skip
@@ -35,75 +36,79 @@ from workflow_scripts.report.steps import DrawScores
 
 # With more generators, a matrix has a cell for each difference instead of a line.
 MOST_LISTED = 8
-# A line of the score figure: split, the column that it shows, its name.
-LINES = (
-    ("test_seen", "exact", "seen"),
-    ("test_unseen", "exact", "unseen"),
-    ("test_swapped", "exact", "swapped"),
-    ("test_swapped", "balanced", "swapped, balanced"),
-)
-Scores = Mapping[tuple[str, str], Mapping[str, Any]]
+# Points: the score figure can be read on a phone, which shows it at two thirds of its size.
+LARGE = 14
+Place = tuple[str, str]  # generator and split
 
 
-def _by_place(rows: pd.DataFrame) -> Scores:
-    records = rows.drop_duplicates(["generator", "split"]).to_dict("records")
-    return {(row["generator"], row["split"]): row for row in records}
+def _mark_scores(
+    axes: Axes, rows: pd.DataFrame, places: Mapping[Place, int], measure: str, reference: str | None
+) -> None:
+    """Draw a mark with its interval for each generator and split, with the reference's score; places: row of each."""
+    scores = rows.set_index(["generator", "split"])
+    for (generator, split), y in places.items():
+        low, middle, high = (100 * scores.at[(generator, split), f"{measure}{end}"] for end in ("_low", "", "_high"))
+        axes.hlines(y, low, high, color=SPLIT_COLORS[split], linewidth=2.5)
+        axes.plot(
+            middle, y, SPLIT_MARKS[split], color=SPLIT_COLORS[split], markersize=8, clip_on=False,
+            label=SPLIT_NAMES[split],
+        )  # fmt: skip
+    for (generator, split), y in places.items():
+        if generator != reference and (reference, split) in places:
+            axes.plot(
+                100 * scores.at[(reference, split), measure], y, "|", color="#000000", markersize=15,
+                markeredgewidth=1.8, clip_on=False, label=f"reference: {reference}",
+            )  # fmt: skip
 
 
-def _draw_score(axes: Axes, y: int, row: Mapping[str, Any], split: str, column: str) -> None:
-    """Draw a dot with its interval, hollow if it is balanced."""
-    color, mark = SPLIT_COLORS[split], SPLIT_MARKS[split]
-    face = "white" if column == "balanced" else color
-    axes.hlines(y, 100 * row[f"{column}_low"], 100 * row[f"{column}_high"], color=color, linewidth=2)
-    axes.plot(100 * row[column], y, mark, color=color, markersize=6, markerfacecolor=face)
-
-
-def draw_scores(table: pd.DataFrame) -> Figure:
-    """Draw dots with 95 % intervals: exact R-precision of each generator and split, the oracle's, the blind control."""
+def draw_scores(table: pd.DataFrame, reference: str | None) -> Figure:
+    """Draw both scores of each generator and split with 95 % intervals, the reference's beside them, and chance."""
     rows = main_rows(table)
-    trained, oracle = _by_place(rows[rows["judge"] != ORACLE]), _by_place(rows[rows["judge"] == ORACLE])
-    # A generator's name has a line of its own above its scores.
-    lines: list[tuple[str, tuple[str, str, str] | None]] = []
-    for generator in dict.fromkeys(name for name, _ in trained):
-        lines += [(generator, None), *((generator, line) for line in LINES if (generator, line[0]) in trained)]
-    if not lines:
+    rows = rows[rows["judge"] != ORACLE].drop_duplicates(["generator", "split"])
+    measures = [name for name in MEASURE_NAMES if rows[name].notna().any()]
+    if not measures:
         return empty("Nothing was scored.")
-    figure = Figure(figsize=size(len(lines), 0.25, 1.8))
-    axes = figure.add_subplot()
-    unnamed = {name: name for name in ("oracle (ceiling)", "blind control")}  # the legend names each once
-    for y, (generator, line) in enumerate(lines):
-        if line is None:
+    # A generator's name has a line of its own above its scores.
+    lines = [
+        line
+        for name, own in rows.groupby("generator", sort=False)
+        for line in [(name, ""), *((name, split) for split in TESTS if split in set(own["split"]))]
+    ]
+    heads = {y: name for y, (name, split) in enumerate(lines) if not split}
+    places = {line: y for y, line in enumerate(lines) if y not in heads}
+    candidates = int(rows["candidates"].iloc[0])
+    chances = {"exact": 1 / candidates, "adjective": rows["adjective_chance"].mean()}
+    figure = Figure(figsize=size(len(lines), 0.24, 3.1))
+    panels = figure.subplots(1, len(measures), squeeze=False)[0]
+    for axes, measure in zip(panels, measures, strict=True):
+        for y in heads:
             axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=0, linewidth=0)
-            continue
-        split, column, _ = line
-        row, ceiling = trained[generator, split], oracle.get((generator, split))
-        _draw_score(axes, y, row, split, column)
-        if ceiling is not None:
-            axes.plot(
-                100 * ceiling[column], y, "|", color="#000000", markersize=10, markeredgewidth=1.6,
-                label=unnamed.pop("oracle (ceiling)", ""),
-            )  # fmt: skip
-        if column == "exact":
-            axes.plot(
-                100 * row["blind_control"], y, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4,
-                label=unnamed.pop("blind control", ""),
-            )  # fmt: skip
-    first, *_ = trained.values()
-    candidates = int(first["candidates"])
-    axes.axvline(100 / candidates, color="#555555", linewidth=1, linestyle=":", label=f"chance (1 of {candidates})")
-    name_rows(axes, [line[2] if line else generator for generator, line in lines])
-    for name, (_, line) in zip(axes.get_yticklabels(), lines, strict=True):
-        name.set_fontweight("normal" if line else "bold")
-    axes.set_xlim(-2, 102)
-    axes.set_xlabel("exact R-precision, % (line: 95 % interval)")
-    figure.legend(loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.3, columnspacing=1)
-    counts = [int(row["n"]) for row in trained.values()]
-    low, high = min(counts), max(counts)
-    prompts = f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
+        _mark_scores(axes, rows, places, measure, reference)
+        axes.axvline(100 * chances[measure], color="#555555", linewidth=1.8, linestyle=":", label="chance")
+        axes.set_title(f"{MEASURE_NAMES[measure]}, %", fontsize=LARGE)
+        axes.set_xlim(0, 102)
+        axes.set_xticks([0, 50, 100])
+        axes.tick_params(labelsize=LARGE)
+        name_rows(axes, [""] * len(lines))
+    first = panels[0]
+    for y, name in heads.items():
+        first.text(1, y, name, va="center", fontsize=LARGE, fontweight="bold")
+    # A long name continues over the second panel.
+    first.set_zorder(1)
+    first.patch.set_visible(False)
+    known = dict(zip(*reversed(first.get_legend_handles_labels()), strict=True))
+    figure.legend(
+        known.values(), known, loc="outside upper left", ncols=3, fontsize=LARGE, handletextpad=0.2, columnspacing=1
+    )
+    low, high = int(rows["n"].min()), int(rows["n"].max())
+    counts = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     note(
         figure,
-        f"share of images whose own caption a judge ranks above {candidates - 1} others;\n"
-        f"{prompts} images a row; seed {int(first['seed'])}",
+        "How often a judge ranks an image's caption first:\n"
+        f"R-precision: among {candidates} captions; adjective accuracy:\n"
+        "among its copies with other adjectives. Lines: 95 %\n"
+        f"intervals; n = {counts} images a row; seed {int(rows['seed'].iloc[0])}.",
+        LARGE,
     )
     return figure
 
@@ -302,13 +307,14 @@ def main(step: DrawScores) -> None:
         rows[(rows["dataset"] == step.dataset) & (rows["composition"] == step.composition)]
         for rows in map(pd.read_csv, (step.table, step.differences, step.by_pair))
     )
+    reference = next(iter(beyond_reference(differences)["b"]), None)
     differences = of_measure(differences, "exact")
     gaps = against_seen(differences)
     between, seed = between_generators(differences), step.seed
     by_divergence = "How far each generator falls from seen, by how far the split is from train"
     with style():
         figures = [
-            (step.scores, "Exact R-precision of each generator on each split", draw_scores(table)),
+            (step.scores, "Both scores of each generator on each split", draw_scores(table, reference)),
             (step.gaps, "How far each generator falls from seen", draw_gaps(gaps, seed)),
             (step.drops, by_divergence, draw_drops(table, gaps, seed)),
             (step.comparisons, "Generators against each other, on each split", draw_comparisons(between, seed)),
