@@ -35,9 +35,10 @@ rule make_table:
 
 
 rule draw_scores:
-    """Draw the scores, the differences, also by divergence, and the judge's training."""
+    """Draw the scores, the differences, also by divergence, and the judges' health and training."""
     input:
         judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
+        healths=expand("<dataset>/{{composition}}/health/{judge}.json", judge=CONFIG.judges),
         table="<results>/table.csv",
         differences="<results>/comparisons.csv",
         by_pair="<results>/pairs.csv",

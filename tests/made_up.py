@@ -103,8 +103,10 @@ def _tables(root: Path, data: Path) -> None:
                     "exact_high": exact + 0.05, "pairs": 2, "adjective_n": 28, "adjective": exact - 0.03,
                     "adjective_low": exact - 0.08, "adjective_high": exact + 0.01, "adjective_chance": 0.25,
                     "adjective_corrected": (exact - 0.28) / 0.75, "sampled_mean": exact - 0.01, "sampled_std": 0.05,
-                    "adjective_normalized": exact, "adjective_normalized_low": exact - 0.1,
-                    "adjective_normalized_high": exact + 0.1,
+                    **{
+                        f"{measure}_normalized{end}": exact + add
+                        for measure in ("exact", "adjective") for end, add in (("", 0), ("_low", -0.1), ("_high", 0.1))
+                    },
                     "blind_control": 0.02, "inverted_softmax": exact - 0.02, "hubness": 0.1, "judges": 1,
                     "exact_fixed_low": exact - 0.01, "exact_fixed_high": exact + 0.02,
                     "exact_se_pairs": 0.04, "exact_se_images": 0.01, "exact_se_judges": None, "exact_se_residual": 0.02,

@@ -94,7 +94,7 @@ def of_compositions(*names):
 SCORE_FIGURES = (
     *("scores", "gaps", "drops", "comparisons", "pairs"),
     *(["by_judge"] if len(CONFIG.judges) > 1 else []),
-    "loss",
+    *("health", "loss"),
 )
 
 

@@ -59,7 +59,7 @@ def draw_figures(results: Path) -> None:
     """Write stand-ins of all figures of the page, with titles as the steps that draw give them."""
     titles = {
         name: name.capitalize()
-        for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "loss", "swapped_pairs")
+        for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "health", "loss", "swapped_pairs")
     }
     titles["division"] = "Divergence while the division grew"
     for split, name in SPLIT_NAMES.items():

@@ -13,15 +13,30 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 
+from workflow_scripts.core.io import read_json
 from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_MARKS, against_seen, between_generators, main_rows, of_measure
+from workflow_scripts.plot.labels import (
+    SPLIT_MARKS,
+    against_seen,
+    between_generators,
+    beyond_reference,
+    main_rows,
+    of_measure,
+)
 from workflow_scripts.plot.page import described
 from workflow_scripts.report import draw_scores as module
 from workflow_scripts.report.draw_pairs import COLORS, draw_pairs
-from workflow_scripts.report.draw_scores import draw_comparisons, draw_drops, draw_gaps, draw_loss, draw_scores
+from workflow_scripts.report.draw_scores import (
+    draw_comparisons,
+    draw_drops,
+    draw_gaps,
+    draw_health,
+    draw_loss,
+    draw_scores,
+)
 from workflow_scripts.report.steps import DrawScores
 
-NAMES = ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "loss")
+NAMES = ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "health", "loss")
 
 
 class ShiftedLayout(ConstrainedLayoutEngine):
@@ -43,8 +58,9 @@ def draw(results: Path) -> dict[str, bytes]:
     place, table, differences = results / "tiny" / "color", results / "table.csv", results / "comparisons.csv"
     module.main(
         DrawScores(
-            judges=[place / "judges" / "0"], table=table, differences=differences, by_pair=results / "pairs.csv",
-            dataset="tiny", composition="color", seed=0, **figures,
+            judges=[place / "judges" / "0"], healths=[place / "health" / "0.json"], table=table,
+            differences=differences, by_pair=results / "pairs.csv", dataset="tiny", composition="color", seed=0,
+            **figures,
         )
     )  # fmt: skip
     return {name: path.read_bytes() for name, path in figures.items()}
@@ -117,7 +133,8 @@ def test_empty_figures_give_a_reason(results: Path, tmp_path: Path) -> None:
     comparisons = pd.read_csv(results / "comparisons.csv")
     for figure in (
         draw_scores(table.head(0), None),
-        draw_gaps(comparisons.head(0), 0),
+        draw_gaps(comparisons.head(0), comparisons.head(0), "exact", 0),
+        draw_health([{"images": {"real": {"seen": {"n": 0}, "held_out": {"n": 0}}}}]),
         draw_drops(table, against_seen(comparisons.head(0)), 0),
         draw_drops(table.assign(compound_divergence=None, subgraph_divergence=None), against_seen(comparisons), 0),
         draw_comparisons(comparisons.head(0), 0),
@@ -135,12 +152,18 @@ def test_scores_without_an_interval_are_drawn(results: Path, tmp_path: Path) -> 
     assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
 
 
+def least_text(figure: Figure) -> float:
+    """Return the size of the smallest text in px on a phone, where a page of 390 px leaves 364 to a figure."""
+    figure.draw_without_rendering()
+    texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    return min(text.get_fontsize() for text in texts) * 364 / (72 * figure.get_figwidth())
+
+
 def test_both_scores_are_beside_each_other(results: Path) -> None:
     table = pd.read_csv(results / "table.csv").query("composition == 'color'")
     table.loc[0, ["exact", "exact_low", "exact_high"]] = 0.0  # at the edge
     with style():
         figure = draw_scores(table, "faithful")
-        figure.draw_without_rendering()
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["R-precision, %", "adjective accuracy, %"]
     first = main_rows(table).query("judge != 'oracle'").iloc[0]
     for axes, column in zip(figure.axes, ("exact", "adjective"), strict=True):
@@ -150,9 +173,30 @@ def test_both_scores_are_beside_each_other(results: Path) -> None:
         labels = [line.get_label() for line in axes.lines]
         assert labels.count("reference: faithful") == len(own) - 3 == 5 and labels.count("chance") == 1
     assert {text.get_text() for text in figure.axes[0].texts} == {"photographs", "faithful", "memorizer"}
-    # A page of 390 px shows 364 px of it: 13 px and more are left of each text.
-    texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
-    assert min(text.get_fontsize() for text in texts) * 364 / (72 * figure.get_figwidth()) >= 13
+    assert least_text(figure) >= 13
+
+
+def test_falls_are_beside_those_beyond_the_reference(results: Path) -> None:
+    comparisons = of_measure(pd.read_csv(results / "comparisons.csv"), "exact")
+    falls, beyond = against_seen(comparisons), beyond_reference(comparisons)
+    with style():
+        figure = draw_gaps(falls, beyond, "exact", 0)
+    assert least_text(figure) >= 13
+    for axes, rows in zip(figure.axes, (falls, beyond), strict=True):
+        drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
+        assert sorted(drawn) == pytest.approx(sorted(100 * rows["difference"])) and drawn
+    assert len(draw_gaps(falls, beyond.head(0), "exact", 0).axes) == 1
+
+
+def test_each_judge_has_its_health(results: Path) -> None:
+    health = read_json(results / "tiny" / "color" / "health" / "0.json")
+    other = {**health, "ratio": 0.5}
+    figure = draw_health([health, other])
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["real images"] * 2
+    drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
+    assert drawn == pytest.approx([70, 70, 55, 55]) and least_text(figure) >= 13
+    assert "2 judges, 95 % intervals; health 0.50 to 0.67." in figure.get_supxlabel()
 
 
 def marks(axes) -> dict[str, tuple[float, float]]:

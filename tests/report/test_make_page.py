@@ -140,7 +140,7 @@ def test_the_page_has_the_intervals_for_these_pairs_and_judges(page: Page) -> No
 
 def test_figures_of_words_have_alternative_texts(page: Page) -> None:
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
-    assert len(figures) == 8 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)
+    assert len(figures) == 9 + 8 + 1 + 12 and all(attrs["alt"] for attrs in figures)
     for name in ("train", "seen", "unseen", "swapped"):
         assert sum((attrs["alt"] or "").startswith(f"Adjectives in {name} (tiny, color): ") for attrs in figures) == 1
     # White stays white on a dark page.
@@ -236,7 +236,7 @@ def test_without_scores_the_page_shows_the_splits(results: Path, tmp_path: Path,
     copied = Path(shutil.copytree(results, tmp_path / "results"))
     for name in ("generated", "scores", "judges", "health"):
         shutil.rmtree(copied / "tiny" / "color" / name)
-    for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "loss"):
+    for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "health", "loss"):
         (copied / "figures" / f"tiny_color_{name}.svg").unlink()
     shutil.rmtree(copied / "tiny" / "images")
     (copied / "table.csv").unlink()

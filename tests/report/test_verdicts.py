@@ -45,7 +45,31 @@ def test_verdicts(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
         points = f"{-100 * one.difference:.1f} [{-100 * one.high:.1f}, {-100 * one.low:.1f}]"
         assert points in said and f"({name})" in said
     assert "points more than faithful on held-out pairs" in said and "ceiling" not in said
-    assert "blind: inconclusive: reaches 0 % of faithful's score on seen pairs, so it has little to lose." in said
+    (line,) = [line for line in said.splitlines() if line.startswith("blind: ")]
+    assert line.startswith(
+        "blind: inconclusive: may have little to lose: adjective accuracy on seen captions is 10.8 ["
+    )
+    assert line.endswith(" (without the image: 16.7; faithful: 78.0).")
+
+
+@pytest.mark.parametrize(
+    "low, high, word",
+    [
+        (-0.01, 0.09, "does not follow prompts"), (-0.01, 0.3, "inconclusive"), (np.nan, np.nan, "inconclusive"),
+        (0.01, 0.3, "memorizes"),
+    ],
+)  # fmt: skip
+def test_what_ignores_prompts_does_not_memorize(
+    made: tuple[pd.DataFrame, pd.DataFrame], low: float, high: float, word: str
+) -> None:
+    """low, high: R-precision on seen captions, as a fraction of the reference's."""
+    table = made[0].copy()
+    row = (table["generator"] == "memorizer") & (table["split"] == "test_seen")
+    table.loc[row, ["exact_normalized_low", "exact_normalized_high"]] = low, high
+    assert words(table, made[1])["memorizer"] == word
+    said = "\n".join(lines(table, made[1], "faithful", None))
+    assert ("memorizer: does not follow prompts: R-precision on seen captions is 64.5 [" in said) == (high == 0.09)
+    assert ("may not follow prompts: R-precision" in said) == (word == "inconclusive" and high == 0.3)
 
 
 def test_no_verdict_by_an_unfit_judge(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -60,6 +84,8 @@ def test_photographs_as_the_reference_serve_no_swapped_captions() -> None:
     beyond = differences[differences["kind"] == "beyond"]
     assert set(beyond["split"]) == {"test_unseen"} and set(beyond["b"]) == {"photographs"}
     assert words(table, differences, "photographs")["memorizer"] == "memorizes"
+    unrelated = table.assign(exact_normalized_low=-0.01, exact_normalized_high=0.05)
+    assert words(unrelated, differences, "photographs")["memorizer"] == "does not follow prompts"
     assert table.loc[table["split"] == "test_swapped", "adjective_normalized"].isna().all()
 
 

@@ -6,6 +6,7 @@ Every figure is an SVG that states its definition, its n and its seed; its bytes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import read_json
 from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.divergence.results import COLUMNS
@@ -33,32 +35,55 @@ from workflow_scripts.plot.labels import (
 )  # fmt: skip
 from workflow_scripts.report.draw_pairs import draw_pairs
 from workflow_scripts.report.steps import DrawScores
+from workflow_scripts.report.verdicts import MARGIN, deciding_measure
 
 # With more generators, a matrix has a cell for each difference instead of a line.
 MOST_LISTED = 8
 # Points: the score figure can be read on a phone, which shows it at two thirds of its size.
 LARGE = 14
 Place = tuple[str, str]  # generator and split
+# The pairs of which judge health is measured, with the split that they are drawn as.
+HEALTH_SIDES = {"seen": "test_seen", "held_out": "test_unseen"}
 
 
-def _mark_scores(
-    axes: Axes, rows: pd.DataFrame, places: Mapping[Place, int], measure: str, reference: str | None
-) -> None:
-    """Draw a mark with its interval for each generator and split, with the reference's score; places: row of each."""
-    scores = rows.set_index(["generator", "split"])
-    for (generator, split), y in places.items():
-        low, middle, high = (100 * scores.at[(generator, split), f"{measure}{end}"] for end in ("_low", "", "_high"))
-        axes.hlines(y, low, high, color=SPLIT_COLORS[split], linewidth=2.5)
-        axes.plot(
-            middle, y, SPLIT_MARKS[split], color=SPLIT_COLORS[split], markersize=8, clip_on=False,
-            label=SPLIT_NAMES[split],
-        )  # fmt: skip
-    for (generator, split), y in places.items():
-        if generator != reference and (reference, split) in places:
-            axes.plot(
-                100 * scores.at[(reference, split), measure], y, "|", color="#000000", markersize=15,
-                markeredgewidth=1.8, clip_on=False, label=f"reference: {reference}",
-            )  # fmt: skip
+def _name_generators(panels: Sequence[Axes], served: Sequence[Place]) -> dict[Place, int]:
+    """Give each generator a line with its name, and below it one for each of its splits; return these lines."""
+    lines: list[Place] = []
+    for generator, split in served:
+        lines += [(generator, "")] * ((generator, "") not in lines) + [(generator, split)]
+    for axes in panels:
+        name_rows(axes, [""] * len(lines))
+        axes.tick_params(labelsize=LARGE)
+    for y, (generator, split) in enumerate(lines):
+        if not split:
+            for axes in panels:
+                axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=0, linewidth=0)
+            place = panels[0].get_yaxis_transform()
+            panels[0].text(0.01, y, generator, transform=place, va="center", fontsize=LARGE, fontweight="bold")
+    # A long name continues over the second panel.
+    panels[0].set_zorder(1)
+    panels[0].patch.set_visible(False)
+    return {line: y for y, line in enumerate(lines) if line[1]}
+
+
+def _mark(axes: Axes, y: float, split: str, values: Sequence[float], face: str | None = None) -> None:
+    """Draw the mark of a split with its interval; values: low, middle and high, fractions."""
+    low, middle, high = (100 * value for value in values)
+    color = SPLIT_COLORS[split]
+    axes.hlines(y, low, high, color=color, linewidth=2.5)
+    axes.plot(
+        middle, y, SPLIT_MARKS[split], color=color, markersize=8, markerfacecolor=face or color, clip_on=False,
+        label=SPLIT_NAMES[split],
+    )  # fmt: skip
+
+
+def _explain(figure: Figure, axes: Axes, text: str) -> None:
+    """Draw the legend of ``axes`` above a figure, and a note below."""
+    known = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(
+        known.values(), known, loc="outside upper left", ncols=3, fontsize=LARGE, handletextpad=0.2, columnspacing=1
+    )
+    note(figure, text, LARGE)
 
 
 def draw_scores(table: pd.DataFrame, reference: str | None) -> Figure:
@@ -68,75 +93,111 @@ def draw_scores(table: pd.DataFrame, reference: str | None) -> Figure:
     measures = [name for name in MEASURE_NAMES if rows[name].notna().any()]
     if not measures:
         return empty("Nothing was scored.")
-    # A generator's name has a line of its own above its scores.
-    lines = [
-        line
+    served = [
+        (name, split)
         for name, own in rows.groupby("generator", sort=False)
-        for line in [(name, ""), *((name, split) for split in TESTS if split in set(own["split"]))]
-    ]
-    heads = {y: name for y, (name, split) in enumerate(lines) if not split}
-    places = {line: y for y, line in enumerate(lines) if y not in heads}
+        for split in TESTS if split in set(own["split"])
+    ]  # fmt: skip
+    scores = rows.set_index(["generator", "split"])
     candidates = int(rows["candidates"].iloc[0])
     chances = {"exact": 1 / candidates, "adjective": rows["adjective_chance"].mean()}
-    figure = Figure(figsize=size(len(lines), 0.24, 3.1))
+    figure = Figure(figsize=size(len(served) + rows["generator"].nunique(), 0.24, 3.1))
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
+    places = _name_generators(panels, served)
     for axes, measure in zip(panels, measures, strict=True):
-        for y in heads:
-            axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=0, linewidth=0)
-        _mark_scores(axes, rows, places, measure, reference)
+        for (generator, split), y in places.items():
+            _mark(axes, y, split, [scores.at[(generator, split), f"{measure}{end}"] for end in ("_low", "", "_high")])
+        for (generator, split), y in places.items():
+            if generator != reference and (reference, split) in places:
+                axes.plot(
+                    100 * scores.at[(reference, split), measure], y, "|", color="#000000", markersize=15,
+                    markeredgewidth=1.8, clip_on=False, label=f"reference: {reference}",
+                )  # fmt: skip
         axes.axvline(100 * chances[measure], color="#555555", linewidth=1.8, linestyle=":", label="chance")
         axes.set_title(f"{MEASURE_NAMES[measure]}, %", fontsize=LARGE)
         axes.set_xlim(0, 102)
         axes.set_xticks([0, 50, 100])
-        axes.tick_params(labelsize=LARGE)
-        name_rows(axes, [""] * len(lines))
-    first = panels[0]
-    for y, name in heads.items():
-        first.text(1, y, name, va="center", fontsize=LARGE, fontweight="bold")
-    # A long name continues over the second panel.
-    first.set_zorder(1)
-    first.patch.set_visible(False)
-    known = dict(zip(*reversed(first.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        known.values(), known, loc="outside upper left", ncols=3, fontsize=LARGE, handletextpad=0.2, columnspacing=1
-    )
     low, high = int(rows["n"].min()), int(rows["n"].max())
     counts = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    note(
-        figure,
+    text = (
         "How often a judge ranks an image's caption first:\n"
         f"R-precision: among {candidates} captions; adjective accuracy:\n"
         "among its copies with other adjectives. Lines: 95 %\n"
-        f"intervals; n = {counts} images a row; seed {int(rows['seed'].iloc[0])}.",
-        LARGE,
+        f"intervals; n = {counts} images a row; seed {int(rows['seed'].iloc[0])}."
     )
+    _explain(figure, panels[0], text)
     return figure
 
 
-def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colors: Sequence[str]) -> None:
-    """Draw a dot with its interval for each row, hollow if the interval contains 0."""
-    for y, (row, color) in enumerate(zip(rows.itertuples(), colors, strict=True)):
-        axes.hlines(y, 100 * row.low, 100 * row.high, color=color, linewidth=2)
-        face = color if row.low > 0 or row.high < 0 else "white"
-        axes.plot(100 * row.difference, y, "o", color=color, markersize=5.5, markerfacecolor=face)
-    axes.axvline(0, color="#333333", linewidth=1)
-    name_rows(axes, names)
+def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int) -> Figure:
+    """Draw unseen and swapped against seen, for each generator, and the same beyond the reference's.
 
-
-def draw_gaps(gaps: pd.DataFrame, seed: int) -> Figure:
-    """Draw unseen and swapped against seen, for each generator. gaps: as ``labels.against_seen`` returns them."""
-    if gaps.empty:
+    Args:
+        falls: as ``labels.against_seen`` returns them.
+        beyond: as ``labels.beyond_reference`` returns them.
+        measure: the score that both are of.
+    """
+    if falls.empty:
         return empty("No generator serves seen and another split.")
-    names = [f"{row.generator}: {SPLIT_NAMES[row.split]} − seen" for row in gaps.itertuples()]
-    figure = Figure(figsize=size(len(gaps), 0.28, 1.1))
-    axes = figure.add_subplot()
-    _draw_differences(axes, gaps, names, [SPLIT_COLORS[split] for split in gaps["split"]])
-    axes.set_xlabel("percentage points (line: 95 % interval)")
-    note(
-        figure,
-        "difference of exact R-precision; hollow: the interval holds 0; swapped − seen is paired\n"
-        f"on the same captions, unseen − seen is of different images; seed {seed}",
+    parts = [("minus seen, points", falls.set_index(["generator", "split"]))]
+    if len(beyond):
+        parts.append((f"and minus {beyond['b'].iloc[0]}", beyond.set_index(["a", "split"])))
+    figure = Figure(figsize=size(len(falls) + falls["generator"].nunique(), 0.24, 3.3))
+    panels = figure.subplots(1, len(parts), sharex=True, squeeze=False)[0]
+    places = _name_generators(panels, list(zip(falls["generator"], falls["split"], strict=True)))
+    for axes, (title, rows) in zip(panels, parts, strict=True):
+        for (generator, split), y in places.items():
+            if (generator, split) in rows.index:
+                low, middle, high = rows.loc[(generator, split), ["low", "difference", "high"]]
+                _mark(axes, y, split, (low, middle, high), None if low > 0 or high < 0 else "white")
+        axes.axvline(0, color="#333333", linewidth=1)
+        axes.set_title(title, fontsize=LARGE)
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+    panels[-1].axvline(-100 * MARGIN, color="#555555", linewidth=1.8, linestyle=":")
+    text = (
+        f"{MEASURE_NAMES[measure]} minus that on seen captions,\n"
+        "and, at the right, minus the same of the reference.\n"
+        "Lines: 95 % intervals; hollow: the interval holds 0;\n"
+        f"dotted: {100 * MARGIN:.0f} points below the reference; seed {seed}."
     )
+    _explain(figure, panels[0], text)
+    return figure
+
+
+def draw_health(healths: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw how often each judge chooses the right adjective where images show it. healths: each judge's."""
+    kinds = [kind for kind, of in healths[0]["images"].items() if all(of[side]["n"] for side in HEALTH_SIDES)]
+    if not kinds:
+        return empty("No judged held-out pair has another ranked adjective.")
+    figure = Figure(figsize=size(len(kinds) * len(HEALTH_SIDES), 0.45, 3.2))
+    axes = figure.add_subplot()
+    names = []
+    for kind in kinds:
+        for side, split in HEALTH_SIDES.items():
+            sides = [health["images"][kind][side] for health in healths]
+            for number, of in enumerate(sides):
+                y = len(names) + 0.7 * ((number + 0.5) / len(sides) - 0.5)
+                _mark(
+                    axes,
+                    y,
+                    split,
+                    [of["accuracy"] if of[end] is None else of[end] for end in ("low", "accuracy", "high")],
+                )
+            names.append(f"{kind} images")
+    chance = np.mean([healths[0]["images"][kind][side]["chance"] for kind in kinds for side in HEALTH_SIDES])
+    axes.axvline(100 * chance, color="#555555", linewidth=1.8, linestyle=":", label="chance")
+    name_rows(axes, names)
+    axes.tick_params(labelsize=LARGE)
+    axes.set_xlim(0, 102)
+    axes.set_title("adjective accuracy, %", fontsize=LARGE)
+    ratios = [of["ratio"] for of in healths if of["ratio"] is not None]
+    health = f"; health {min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
+    text = (
+        "How often a judge chooses the caption, whose pair\n"
+        "the image shows, among copies with other adjectives.\n"
+        f"{len(healths)} judges, 95 % intervals{health}."
+    )
+    _explain(figure, axes, text)
     return figure
 
 
@@ -224,6 +285,16 @@ def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Fig
     return figure
 
 
+def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colors: Sequence[str]) -> None:
+    """Draw a dot with its interval for each row, hollow if the interval contains 0."""
+    for y, (row, color) in enumerate(zip(rows.itertuples(), colors, strict=True)):
+        axes.hlines(y, 100 * row.low, 100 * row.high, color=color, linewidth=2)
+        face = color if row.low > 0 or row.high < 0 else "white"
+        axes.plot(100 * row.difference, y, "o", color=color, markersize=5.5, markerfacecolor=face)
+    axes.axvline(0, color="#333333", linewidth=1)
+    name_rows(axes, names)
+
+
 def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
     """Draw generators against each other, by split. comparisons: as ``labels.between_generators`` returns them."""
     if comparisons.empty:
@@ -307,18 +378,19 @@ def main(step: DrawScores) -> None:
         rows[(rows["dataset"] == step.dataset) & (rows["composition"] == step.composition)]
         for rows in map(pd.read_csv, (step.table, step.differences, step.by_pair))
     )
-    reference = next(iter(beyond_reference(differences)["b"]), None)
-    differences = of_measure(differences, "exact")
-    gaps = against_seen(differences)
-    between, seed = between_generators(differences), step.seed
+    beyond, measure, seed = beyond_reference(differences), deciding_measure(differences), step.seed
+    falls, reference = against_seen(differences), next(iter(beyond["b"]), None)
+    between, gaps = (of_measure(rows, "exact") for rows in (between_generators(differences), falls))
     by_divergence = "How far each generator falls from seen, by how far the split is from train"
     with style():
+        drawn_gaps = draw_gaps(of_measure(falls, measure), of_measure(beyond, measure), measure, seed)
         figures = [
             (step.scores, "Both scores of each generator on each split", draw_scores(table, reference)),
-            (step.gaps, "How far each generator falls from seen", draw_gaps(gaps, seed)),
+            (step.gaps, "How far each generator falls from seen, also beyond the reference", drawn_gaps),
             (step.drops, by_divergence, draw_drops(table, gaps, seed)),
             (step.comparisons, "Generators against each other, on each split", draw_comparisons(between, seed)),
             (step.pairs, "How far each generator falls from seen, by held-out pair", draw_pairs(pairs, seed)),
+            (step.health, "Judge health", draw_health([read_json(file) for file in step.healths])),
             (step.loss, "The judges' training", draw_loss([pd.read_csv(j / "log.csv") for j in step.judges], seed)),
         ]
         if step.by_judge:

@@ -143,7 +143,7 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     lines = skipped_scores(layout, step.generators, summaries, judges[0])
     splits, divergence = context["sections"]
     health = read_health(layout, step.judges, step.health)
-    figures = [*SCORE_FIGURES, *(["by_judge"] if len(step.judges) > 1 else []), "loss"]
+    figures = [*SCORE_FIGURES, *(["by_judge"] if len(step.judges) > 1 else []), "health", "loss"]
     return context | {
         "scores": scores_context(layout, summaries, step.oracle, step.fid, step.reference, health.healthy),
         "sections": [divergence, judge_section(layout, step.generators, step.judges, step.health), splits],

@@ -1,17 +1,22 @@
 """Does a generator compose? One line each, decided by the interval of its fall beyond the reference's.
 
-The score is adjective accuracy, which tests the pair itself; R-precision if no prompt has variants.
+The score is adjective accuracy, which tests the pair itself; R-precision if no prompt has variants. A generator that
+always draws what is usual reaches some adjective accuracy on seen pairs and loses it on held-out ones, like one that
+memorizes. R-precision on seen captions tells them apart: it is at chance for images that do not show their captions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
+from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.plot.labels import (
+    MEASURE_NAMES,
     SPLIT_NAMES,
     against_seen,
     beyond_reference,
@@ -21,19 +26,21 @@ from workflow_scripts.plot.labels import (
     percent,
 )  # fmt: skip
 from workflow_scripts.report.comparisons import HELDOUT
+from workflow_scripts.report.table import BLIND
 
-# A generator composes if the interval excludes a loss of this much more than the reference's.
+# A generator composes if the interval excludes a loss of this much more than the reference's. It does not follow
+# prompts if the interval excludes this fraction of the reference's R-precision on seen captions.
 MARGIN = 0.10
-# A generator with less of the reference's score on seen has little to lose.
+# A generator that may have less than this fraction of the reference's score on seen captions has little to lose.
 LEAST_SEEN = 0.5
 FEW_PAIRS = 10
 # Half the width of an interval of a score near 50 % by the number of held-out pairs, in points: docs/intervals.md.
-HALF_WIDTHS = {5: 23, 10: 16, 16: 12}
+HALF_WIDTHS = {5: 24, 10: 16, 16: 12}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a generator: a word (reference, composes, memorizes or inconclusive), and why."""
+    """What is said of a generator: a word, as "composes", and why."""
 
     generator: str
     word: str
@@ -62,27 +69,45 @@ def _lost(row: Any) -> str:
     return f"{percent(-row.difference)} {interval(-row.high, -row.low)}"
 
 
-def _verdict(generator: str, rows: pd.DataFrame, of_seen: float | None, reference: str) -> Verdict:
+def _of_seen(seen: Any, reference: Any, measure: str) -> str:
+    """Return a score on seen captions, with those that it is normalized by. seen, reference: rows of ``table.csv``."""
+    parts = [getattr(seen, f"{measure}{end}") for end in ("", "_low", "_high")]
+    blind = f"without the image: {percent(getattr(reference, BLIND[measure]))}"
+    others = f"{blind}; {reference.generator}: {percent(getattr(reference, measure))}"
+    return f"{MEASURE_NAMES[measure]} on seen captions is {percent(parts[0])} {interval(*parts[1:])} ({others})"
+
+
+def _verdict(rows: pd.DataFrame, seen: Any, reference: Any, measure: str) -> Verdict:
     """Return the verdict of a generator other than the reference.
 
     Args:
         rows: its falls beyond the reference's, with intervals.
-        of_seen: its normalized score on seen.
+        seen: its row of ``table.csv`` on seen captions.
+        reference: that of the reference.
+        measure: the score that decides.
     """
+    generator, inconclusive = seen.generator, partial(Verdict, seen.generator, "inconclusive")
     if rows.empty:
-        return Verdict(generator, "inconclusive", f": no fall can be compared with that of {reference}")
-    more = f"points more than {reference}"
+        return inconclusive(f": no fall can be compared with that of {reference.generator}")
+    if pd.isna(seen.exact_normalized_low):
+        return inconclusive(
+            f": R-precision of {reference.generator} on seen captions is no better than without the image"
+        )
+    if seen.exact_normalized_high < MARGIN:
+        return Verdict(generator, "does not follow prompts", f": {_of_seen(seen, reference, 'exact')}")
+    if seen.exact_normalized_low <= 0:
+        return inconclusive(f": may not follow prompts: {_of_seen(seen, reference, 'exact')}")
+    more = f"points more than {reference.generator}"
     if (rows["high"] < 0).any():
         return Verdict(generator, "memorizes", f": loses {_by_split(rows.sort_values('difference'), _lost, more)}")
-    if of_seen is None or of_seen < LEAST_SEEN:
-        reached = "no measurable part" if of_seen is None else f"{percent(max(0.0, of_seen), 0)} %"
-        why = f": reaches {reached} of {reference}'s score on seen pairs, so it has little to lose"
-        return Verdict(generator, "inconclusive", why)
+    # Without a normalized score, too.
+    if not getattr(seen, f"{measure}_normalized_low") >= LEAST_SEEN:
+        return inconclusive(f": may have little to lose: {_of_seen(seen, reference, measure)}")
     if (rows["low"] > -MARGIN).all():
         most = _by_split(rows, lambda row: percent(max(0.0, -row.low)), more)
         return Verdict(generator, "composes", f": loses at most {most}")
     between = _by_split(rows, lambda row: f"{percent(-row.high)} to {percent(-row.low)}", more)
-    return Verdict(generator, "inconclusive", f": loses {between}")
+    return inconclusive(f": loses {between}")
 
 
 def verdicts(
@@ -104,7 +129,8 @@ def verdicts(
     beyond = beyond_reference(of_measure(comparisons, measure))
     beyond = beyond[beyond["low"].notna()]
     main = main_rows(table)
-    seen = main[(main["split"] == "test_seen") & (main["judge"] != "oracle")].set_index("generator")
+    main = main[(main["split"] == "test_seen") & (main["judge"] != ORACLE)]
+    seen = {row.generator: row for row in main.itertuples()}
     result = []
     for generator in falls["generator"].drop_duplicates():
         own = falls[falls["generator"] == generator]
@@ -114,9 +140,7 @@ def verdicts(
             why = ": withheld, because falls cannot be distinguished from the bias of this judge"
             result.append(Verdict(generator, "inconclusive", why))
         else:
-            of_seen = seen[f"{measure}_normalized"].get(generator)
-            of_seen = None if of_seen is None or pd.isna(of_seen) else float(of_seen)
-            result.append(_verdict(generator, beyond[beyond["a"] == generator], of_seen, str(reference)))
+            result.append(_verdict(beyond[beyond["a"] == generator], seen[generator], seen[reference], measure))
     return result
 
 
