@@ -68,7 +68,7 @@ def test_what_ignores_prompts_does_not_memorize(
     table.loc[row, ["exact_normalized_low", "exact_normalized_high"]] = low, high
     assert words(table, made[1])["memorizer"] == word
     said = "\n".join(lines(table, made[1], "faithful", None))
-    assert ("memorizer: does not follow prompts: R-precision on seen captions is 64.5 [" in said) == (high == 0.09)
+    assert ("memorizer: does not follow prompts: R-precision on seen captions is " in said) == (high == 0.09)
     assert ("may not follow prompts: R-precision" in said) == (word == "inconclusive" and high == 0.3)
 
 
