@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from workflow_scripts.core.code import ROOT
+from workflow_scripts.workflow.config import load_config
 
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -152,6 +153,13 @@ def test_workflows_of_github_run_what_exists(file: Path) -> None:
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step)
             assert [name for name in re.findall(r"^make ([\w-]+)", step.get("run", "")) if name not in targets] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shown_configs_are_valid(page: Path) -> None:
+    for block in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        # The config of a run in `runs` is the user's.
+        load_config({key: value for key, value in yaml.safe_load(block).items() if key != "runs"})
 
 
 def test_make_commands_exist() -> None:
