@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,8 @@ from workflow_scripts.core.step import Step
 README = ROOT / "README.md"
 RESULTS = ROOT / "docs" / "results.md"
 SPLITS = {"test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
+# Generators whose verdicts are shown.
+JUDGED = ("faithful", "memorizer")
 SCORES = {"adjective": "adjective accuracy", "exact": "R-precision"}
 
 
@@ -57,6 +60,13 @@ def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], interval
     return "\n".join(lines)
 
 
+def verdicts(results: Path) -> str:
+    """Return the verdicts of the first composition, which precede its table in table.md, as a block of code."""
+    first = (results / "table.md").read_text(encoding="utf-8").partition("\n|")[0]
+    lines = [line[2:] for line in first.splitlines() if line.startswith(tuple(f"- {name}: " for name in JUDGED))]
+    return "\n".join(textwrap.fill(line, 78, initial_indent="    ", subsequent_indent="      ") for line in lines)
+
+
 def with_table(text: str, name: str, table: str) -> str:
     """Return ``text`` with the table between the marks of that name; raise UserError if they are missing."""
     place = re.compile(rf"(<!-- scores {name}: make readme -->\n).*?(<!-- end of scores -->)", re.S)
@@ -68,8 +78,9 @@ def with_table(text: str, name: str, table: str) -> str:
 def main(step: Scores) -> None:
     scores = main_scores(step.results)
     short = markdown(scores, [("color", score, title) for score, title in SCORES.items()], intervals=False)
-    write_text(with_table(README.read_text(encoding="utf-8"), "color", short), README)
-    text = RESULTS.read_text(encoding="utf-8")
+    text = with_table(README.read_text(encoding="utf-8"), "color", short)
+    write_text(with_table(text, "verdicts", verdicts(step.results)), README)
+    text = with_table(RESULTS.read_text(encoding="utf-8"), "verdicts", verdicts(step.results))
     for score in SCORES:
         table = markdown(scores, [(name, score, name) for name in ("color", "shape")], intervals=True)
         text = with_table(text, score, table)

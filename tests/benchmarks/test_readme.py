@@ -26,6 +26,14 @@ def test_picture_shows_what_the_judges_read_right(results: Path, tmp_path: Path)
     assert len(ElementTree.parse(step.output).findall("{*}image")) == 3
 
 
+def test_verdicts_are_those_before_the_table(tmp_path: Path) -> None:
+    words = "composes: " + "word " * 20
+    (tmp_path / "table.md").write_text(f"## tiny, color\n\n- faithful: {words}\n- x: y\n\n| a |\n\n- faithful: note\n")
+    lines = scores.verdicts(tmp_path).splitlines()
+    assert " ".join(line.strip() for line in lines) == f"faithful: {words}".strip()
+    assert len(lines) == 2 and all(line.startswith("    ") and len(line) < 80 for line in lines)
+
+
 def test_table_has_means_over_judges(tmp_path: Path) -> None:
     row = {"composition": "color", "generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3,
            "distractors": "original", "exact": 0.5, "exact_low": 0.25, "exact_high": 0.75}  # fmt: skip
