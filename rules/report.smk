@@ -60,6 +60,7 @@ rule draw_examples:
     """Draw pages for print: seen captions beside their swapped ones, with each generator's images."""
     input:
         layout("{composition}").examples(GENERATORS, CONFIG.judges[0]),
+        layout("{composition}").pictures(GENERATORS),
         pairs=pairs_table,
     output:
         document=report(
@@ -82,7 +83,7 @@ rule draw_examples:
 
 
 rule make_page:
-    """Write the page that shows everything: one file, with examples."""
+    """Write the page that shows everything, with examples, and the page of atoms and compounds."""
     input:
         table=page_tables("table"),
         comparisons=page_tables("comparisons"),
@@ -91,6 +92,7 @@ rule make_page:
         templates=page_templates("report", "divergence", "score", "split", *SECTIONS),
     output:
         page=score_table("report", "html", "the page to read", caption="page"),
+        parts=score_table("divergence", "html", "atoms and compounds in train and in test", caption="parts_page"),
     log:
         "<logs>/report/make_page.log",
     benchmark:
@@ -103,6 +105,7 @@ rule make_page:
             *(f"workflow_scripts.{stage}.section" for stage in SECTIONS),
             sections=SECTIONS,
             **all_generators(),
+            about=about_generators(),
         ),
     shell:
         "python -m {params.step} --log {log:q}"

@@ -81,7 +81,7 @@ def compun_page_reads():
     """Return the inputs of pages with a section on compound nouns."""
     if CONFIG.compun is None:
         return []
-    read = ["analysis", "choices", "compounds.parquet", "images.parquet", "images"]
+    read = ["analysis", "choices", "compounds.parquet", "images.parquet"]
     read += ["drawn/drawn.json"] if drawn_compounds() else []
     return [f"{RESULTS}/{file}" for file in COMPUN_FIGURES.values()] + [f"{compun_folder()}/{name}" for name in read]
 

@@ -9,11 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from workflow_scripts.core.layout import Layout
-from workflow_scripts.plot.examples import THUMBNAIL, mark, read_examples, spread, swapped_spans, thumbnail
-from workflow_scripts.plot.page import data_uri
+from workflow_scripts.plot.examples import mark, read_examples, spread, swapped_spans
 
 
 def most_of(counts: Counter[str], there: Counter[str]) -> bool:
@@ -94,12 +92,3 @@ def test_every_swap_marks_its_pairs(results: Path) -> None:
         assert marked[1] == [example.pair] and marked[0][0].split()[1] == example.pair.split()[1]
         assert marked[0] != marked[1]
     assert len({example.image_id for example in found}) == 12
-
-
-def test_thumbnail_is_small_and_none_for_what_cannot_be_read(tmp_path: Path) -> None:
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (900, 1200, 3), np.uint8)).save(tmp_path / "large.png")
-    found = thumbnail(tmp_path / "large.png")
-    assert found and data_uri(found).startswith("data:image/jpeg;base64,") and len(found) < 2 * THUMBNAIL**2
-    (tmp_path / "broken.png").write_bytes((tmp_path / "large.png").read_bytes()[:5000])
-    assert thumbnail(tmp_path / "broken.png") is None
-    assert thumbnail(tmp_path / "absent.png") is None

@@ -92,6 +92,7 @@ def write_page(
         fid=list(fid), judges=["0"] if generators else [], reference="faithful",
         sections=list(sections), examples=examples, seed=0, split={"method": method},
         judge={"train_on": "half", "model": "</pre><script>"}, page=page,
+        parts=results / "divergence.html", about={"faithful": "draws what <b>"},
         generate={"generators": [{"name": name, "kind": name} for name in configured]},
     )  # fmt: skip
     make_page.main(step)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from tests.made_up import make_results
 from workflow_scripts.core import tables
@@ -16,9 +17,10 @@ from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.drawing import style
 from workflow_scripts.plot.examples import Caption, Example, Picture, read_examples
 from workflow_scripts.report import draw_examples
-from workflow_scripts.report.draw_examples import HALF, TEXT, fit, of_both, pages, shorten, width, wrap
+from workflow_scripts.report.draw_examples import HALF, TEXT, fit, of_both, pages, read_picture, shorten, width, wrap
 from workflow_scripts.report.steps import DrawExamples
 
+TINY = Layout(Path("results"), "tiny", "color")
 GENERATORS = ["photographs", "faithful", "memorizer"]
 segments = st.lists(st.tuples(st.text("ab, $\\é_\n", max_size=30), st.sampled_from(["", "seen"])), max_size=6)
 
@@ -87,7 +89,7 @@ def test_generators_of_seen_and_swapped_are_shown(results: Path) -> None:
     assert of_both(found) == ["faithful", "memorizer"]
     assert [p.title for p in found[0].captions[0].pictures] == [*of_both(found), "photographs"]
     with style():
-        page = pages(found, "tiny", "color", 0)[0]
+        page = pages(found, Layout(results, "tiny", "color"), 0)[0]
     words = " ".join(text.get_text() for text in page.texts)
     assert "faithful" in words and "photographs" not in words
     assert words.count("green") + words.count("white") >= len(found)
@@ -98,7 +100,7 @@ def test_many_generators_take_more_pages() -> None:
     caption = Caption("c", [("a red bird", "")], [Picture(name, None) for name in names])
     examples = [Example("1", "red bird", Picture("real image", None), [caption, caption])] * 7
     with style():
-        drawn = pages(examples, "tiny", "color", 0)
+        drawn = pages(examples, TINY, 0)
     words = [[text.get_text() for text in page.texts] for page in drawn]
     assert [[name for name in names if name in page] for page in words] == [
         *[names[:6]] * 2, *[names[6:12]] * 2, *[names[12:]] * 2
@@ -115,12 +117,20 @@ def test_empty_pages(tmp_path: Path) -> None:
     write_table(swapped.head(0), place / "swapped.parquet", tables.SWAPPED)
     assert number_of_pages(draw(results)) == 1
     with style():
-        assert "No caption was swapped." in [text.get_text() for text in pages([], "tiny", "color", 0)[0].texts]
+        assert "No caption was swapped." in [text.get_text() for text in pages([], TINY, 0)[0].texts]
 
 
 def test_a_missing_picture_leaves_a_gap(results: Path) -> None:
     missing = Picture("model", None, "missing")
     sides = [Caption(name, [("a red wing", "")], [missing]) for name in ("seen", "swapped")]
     with style():
-        page = pages([Example("x", "red wing", Picture("real image", None, "no file"), sides)], "tiny", "color", 0)[0]
+        page = pages([Example("x", "red wing", Picture("real image", None, "no file"), sides)], TINY, 0)[0]
     assert [text.get_text() for text in page.texts].count("missing") == 2 and not page.axes
+
+
+def test_pictures_are_small_and_none_for_what_cannot_be_read(tmp_path: Path) -> None:
+    Image.new("RGB", (1200, 900)).save(tmp_path / "large.png")
+    assert read_picture(tmp_path / "large.png").shape == (132, 176, 3)
+    (tmp_path / "broken.png").write_bytes((tmp_path / "large.png").read_bytes()[:500])
+    assert read_picture(tmp_path / "broken.png") is None
+    assert read_picture(tmp_path / "absent.png") is None

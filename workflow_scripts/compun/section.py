@@ -13,7 +13,6 @@ from workflow_scripts.core.io import read_json, read_table, spreadsheet_texts
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
-from workflow_scripts.plot.examples import thumbnail
 from workflow_scripts.plot.labels import interval, number, p_value, percent
 from workflow_scripts.plot.page import PageSection, show_figures
 
@@ -121,7 +120,7 @@ def kind_lines(kinds: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def shown_compounds(
-    choices: pd.DataFrame, images: pd.DataFrame, compounds: pd.DataFrame, folder: Path, seed: int
+    choices: pd.DataFrame, images: pd.DataFrame, compounds: pd.DataFrame, folder: str, seed: int
 ) -> dict[str, Any]:
     """Return random compounds of the first model and prompt, with their three images and which one was chosen."""
     choices = in_order(choices)
@@ -140,7 +139,7 @@ def shown_compounds(
             chosen = row.answer == role and (row.right or role != "compound")
             title = nouns[role] if isinstance(nouns[role], str) else role
             pictures.append({
-                "file": thumbnail(folder / paths[row.compound, role]), "title": title, "chosen": chosen,
+                "path": f"{folder}/{paths[row.compound, role]}", "title": title, "chosen": chosen,
                 "verdict": number(getattr(row, f"similarity_{role}"), 3), "right": role == "compound",
             })  # fmt: skip
         kind = about.at[row.compound, "kind"]
@@ -191,7 +190,7 @@ def section(layout: Layout) -> PageSection:
         "shown": shown_compounds(
             read_table(place / "choices" / "choices.parquet", CHOICES),
             read_table(place / "images.parquet", COMPOUND_IMAGES),
-            read_table(place / "compounds.parquet", COMPOUNDS), place / "images", summary["seed"],
+            read_table(place / "compounds.parquet", COMPOUNDS), f"{layout.dataset}/compun/images", summary["seed"],
         ),
         "figures": {name: show_figures([layout.figure(f"compun_{name}")])[0] for name in FIGURES},
     }  # fmt: skip

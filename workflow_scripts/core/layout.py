@@ -51,13 +51,16 @@ class Layout:
         return self.place / "generated" / generator
 
     def examples(self, generators: Iterable[str], judge: str) -> list[str]:
-        """Return what choosing and drawing examples reads, apart from the pairs."""
-        files = [self.data / name for name in ("captions.parquet", "images.parquet", "images")]
+        """Return what choosing examples reads, apart from the pairs."""
+        files = [self.data / name for name in ("captions.parquet", "images.parquet")]
         files += [self.place / name for name in ("swapped.parquet", "prompts.parquet")]
         for generator in generators:
-            folder = self.generated(generator)
-            files += [folder / "manifest.parquet", folder / "images", self.scores(generator, judge)]
+            files += [self.generated(generator) / "manifest.parquet", self.scores(generator, judge)]
         return list(map(str, files))
+
+    def pictures(self, generators: Iterable[str]) -> list[str]:
+        """Return the folders of the real images and of those that generators made."""
+        return list(map(str, [self.data / "images", *(self.generated(name) / "images" for name in generators)]))
 
     def fid(self, generator: str) -> Path:
         return self.place / "fid" / f"{generator}.json"

@@ -21,15 +21,20 @@ def lines(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
     ]
 
 
-def section(layout: Layout, *, divided: bool = False) -> PageSection:
-    """Return the section of one composition; ``divided``: the images were divided by divergence."""
+def parts(layout: Layout) -> dict[str, list[dict[str, Any]]]:
+    """Return by definition the figures of atoms and of compounds of each split that was measured."""
     divergences = read_divergences(layout.place)
-    # By definition, the figures of atoms and of compounds of each split that was measured.
-    parts: dict[str, list[list[dict[str, str]]]] = {}
+    figures: dict[str, list[dict[str, Any]]] = {}
     for definition, split in product(DEFINITIONS, TESTS):
         if measured(divergences, definition, split, "captions"):
             names = [f"{split}_{definition}_{kind}" for kind in SYMBOLS]
-            parts.setdefault(definition, []).append(show_figures(map(layout.figure, names)))
+            figures.setdefault(definition, []).extend(show_figures(map(layout.figure, names)))
+    return figures
+
+
+def section(layout: Layout, *, divided: bool = False) -> PageSection:
+    """Return the section of one composition; ``divided``: the images were divided by divergence."""
+    divergences = read_divergences(layout.place)
     context = {
         "of_prompts": lines(divergences, "prompts"),
         "of_captions": lines(divergences, "captions"),
@@ -37,6 +42,6 @@ def section(layout: Layout, *, divided: bool = False) -> PageSection:
         "warnings": read_json(layout.place / "divergence.json")["warnings"],
         "shuffles": divergences["shuffles"].max(),
         "division": show_figures([layout.figure("division")] if divided else []),
-        "parts": parts,
+        "measured": len(divergences) > 0,
     }
     return PageSection("How far test is from train", "divergence_section.html.j2", context)

@@ -1,10 +1,9 @@
 """Examples for the page and for print: captions with their pairs marked, and the pictures made from them."""
 
-import io
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,10 @@ import pandas as pd
 
 from workflow_scripts.core.io import read_table
 from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.pictures import BrokenImage, read_rgb
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
 from workflow_scripts.plot.labels import pair_words, percent
 
-# Longer side of a picture in pixels.
-THUMBNAIL = 176
 # Swapped examples on a printed page.
 PER_PAGE = 6
 # Swapped examples for each unseen example.
@@ -32,16 +28,20 @@ Prompt = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Picture:
-    """A small picture.
+    """A picture.
 
-    ``file`` is PNG or JPEG; if it is None, ``verdict`` is the reason, else the exact score; ``hit``: whether the judge
-    retrieved the caption, None if not scored.
+    Attributes:
+        path: below the results folder; None if there is no picture.
+        verdict: the exact score; without a picture, the reason.
+        hit: whether the judge retrieved the caption; None if not scored.
+        right: whether the judge chose the prompt's adjective for the pair; None if it could not.
     """
 
     title: str
-    file: bytes | None
+    path: str | None
     verdict: str = ""
     hit: bool | None = None
+    right: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -99,28 +99,13 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
 
 
-def thumbnail(path: Path) -> bytes | None:
-    """Return a picture as a file small enough for a page; None if it cannot be read."""
-    try:
-        small = read_rgb(path)
-    except (BrokenImage, OSError):  # the page shows a gap
-        return None
-    buffer = io.BytesIO()
-    if max(small.size) <= THUMBNAIL:
-        small.save(buffer, "PNG", optimize=True)
-    else:
-        small.thumbnail((THUMBNAIL, THUMBNAIL))
-        small.save(buffer, "JPEG", quality=85)
-    return buffer.getvalue()
-
-
 @dataclass(frozen=True)
 class Made:
-    """What one generator made, by prompt: (status, path), and (hit, exact score) if it was scored."""
+    """What one generator made, by prompt: (status, path), and (hit, exact score, right) if it was scored."""
 
     name: str
     files: Mapping[Prompt, tuple[str, str | None]]
-    scores: Mapping[Prompt, tuple[bool, float]]
+    scores: Mapping[Prompt, tuple[bool, float, bool | None]]
 
 
 def read_made(layout: Layout, generator: str, judge: str, images: Collection[str]) -> Made:
@@ -132,7 +117,9 @@ def read_made(layout: Layout, generator: str, judge: str, images: Collection[str
     draws = {(r.split, r.image_id, r.caption_id, r.draw) for r in first.itertuples()}
     tables = {split: layout.scores(generator, judge) / f"{split}.parquet" for split in TESTS}
     scored = {
-        (split, r.image_id, r.caption_id): (bool(r.hit), float(r.expected_top1))
+        (split, r.image_id, r.caption_id): (
+            bool(r.hit), float(r.expected_top1), None if math.isnan(r.adjective_first) else r.adjective_first > 0.5
+        )
         for split, file in tables.items() if file.is_file()
         for r in read_table(file, SCORES).itertuples()
         if (split, r.image_id, r.caption_id, r.draw) in draws
@@ -142,9 +129,8 @@ def read_made(layout: Layout, generator: str, judge: str, images: Collection[str
 
 @dataclass(frozen=True)
 class Gallery:
-    """Generated pictures, and real ones by image_id; paths are relative to ``results``."""
+    """Generated pictures, and real ones by image_id."""
 
-    results: Path
     real: Mapping[str, str]
     made: Sequence[Made]
 
@@ -155,23 +141,19 @@ class Gallery:
             if prompt not in made.files:
                 continue
             status, path = made.files[prompt]
-            file = thumbnail(self.results / path) if path and status == "ok" else None
-            hit, exact = made.scores.get(prompt, (None, None))
-            if file is None:
-                verdict = status if status != "ok" else "unreadable"
-            else:
-                verdict = "not scored" if hit is None else f"{percent(exact, 0)} %"
-            pictures.append(Picture(made.name, file, verdict, hit))
+            hit, exact, right = made.scores.get(prompt, (None, None, None))
+            scored = "not scored" if hit is None else f"{percent(exact, 0)} %"
+            verdict = scored if status == "ok" else status
+            pictures.append(Picture(made.name, path if status == "ok" else None, verdict, hit, right))
         return pictures
 
     def example(self, image_id: str, caption_id: int, pair: str, captions: Mapping[str, list[Segment]]) -> Example:
         """Return an example. captions: the segments of each caption by the split whose prompt it is."""
         path = self.real.get(image_id)
-        file = thumbnail(self.results / path) if path else None
         return Example(
             image_id,
             pair_words(pair),
-            Picture("real image", file, "" if file else "no file"),
+            Picture("real image", path, "" if path else "no file"),
             [
                 Caption(name.removeprefix("test_"), segments, self.pictures((name, image_id, caption_id)))
                 for name, segments in captions.items()
@@ -263,7 +245,7 @@ def read_examples(
     made = [read_made(layout, name, judge, shown) for name in generators]
     # Generators of all splits come first, so that each generator's pictures are in one column.
     made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
-    gallery = Gallery(layout.results, real, made)
+    gallery = Gallery(real, made)
     with_originals = [
         gallery.example(row.image_id, int(row.caption_id), row.pair, swapped_segments(row, pairs)) for row in chosen[0]
     ]

@@ -1,15 +1,20 @@
-"""Pages: one HTML file each, which fetches nothing and runs no script; every text of the data is escaped.
+"""Pages: HTML beside the artifacts that they show; nothing else is fetched, and every text of the data is escaped.
+
+Figures and pictures are links relative to the results folder, so that a browser loads them when they are looked at.
 
 A stage with something to show has a module ``section`` with one function, ``section(layout)``, which returns a
 ``PageSection``, or None if there is nothing to show, and a template ``<stage>/templates/<stage>_section.html.j2``.
 """
 
 import base64
+import html as html_text
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import jinja2
@@ -20,6 +25,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.io import write_text
 from workflow_scripts.plot.labels import interval, percent
 
+SVG_SIZE = re.compile(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 SVG_TITLE = "{http://www.w3.org/2000/svg}title"
 SVG_DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
@@ -53,7 +59,7 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     def body(section: PageSection) -> Markup:
         return Markup(environment.get_template(section.template).render(section.context))
 
-    environment.filters.update(percent=percent, data_uri=data_uri, body=body)
+    environment.filters.update(percent=percent, data_uri=data_uri, url=quote, body=body)
     environment.globals["interval"] = interval
     return environment.get_template(template).render(context)
 
@@ -64,14 +70,24 @@ def described(svg: bytes) -> tuple[str, str]:
     return root.findtext(f".//{SVG_TITLE}", ""), root.findtext(f".//{SVG_DESCRIPTION}", "")
 
 
-def show_figures(files: Iterable[Path]) -> list[dict[str, str]]:
-    """Return each SVG as a data URI (``source``), with the file's ``name``, its ``title`` and ``alternative`` text."""
+def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str, Any]]:
+    """Return each SVG with its ``name``, ``alternative`` text, size, ``file`` to download, and ``source``.
+
+    Args:
+        files: in folder ``figures`` beside the page.
+        embed: let the page contain them.
+    """
     shown = []
     for file in files:
         raw = file.read_bytes()
         title, description = described(raw)
-        alternative = f"{title}: {description}" if description else title
-        shown.append({"name": file.stem, "title": title, "alternative": alternative, "source": data_uri(raw)})
+        size = SVG_SIZE.search(raw)
+        width, height = map(float, size.groups()) if size else (1, 1)
+        link = f"figures/{quote(file.name)}"
+        shown.append({
+            "name": file.stem, "alternative": f"{title}: {description}" if description else title, "file": link,
+            "source": data_uri(raw) if embed else link, "width": round(width), "height": round(height),
+        })  # fmt: skip
     return shown
 
 
@@ -82,5 +98,18 @@ def write_page(file: Path, template: str, context: Mapping[str, Any], settings: 
     log.info("%s: %.1f MB", file, len(page.encode()) / 1e6)
 
 
+def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
+    """Return a part of a page with an id for each heading of level 3, and the ids with their headings."""
+    headings: list[tuple[str, str]] = []
+
+    def named(heading: re.Match[str]) -> str:
+        headings.append((f"part-{len(headings) + 1}", html_text.unescape(heading[1])))
+        return f'<h3 id="{headings[-1][0]}">{heading[1]}</h3>'
+
+    return Markup(re.sub("<h3>(.*?)</h3>", named, html, flags=re.DOTALL)), headings
+
+
 def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:
-    write_page(file, "section_page.html.j2", {"dataset": dataset, "section": section}, settings)
+    body, headings = outlined(render(section.template, section.context))
+    context = {"title": f"{section.title} on {dataset}", "body": body, "headings": headings}
+    write_page(file, "section_page.html.j2", context, settings)

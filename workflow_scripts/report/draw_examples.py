@@ -5,12 +5,12 @@ As figures 4 to 7 of the paper: a PDF of A4 pages with six captions each, the sa
 
 from __future__ import annotations
 
-import io
 import re
 import textwrap
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 from matplotlib.backends.backend_pdf import PdfPages
@@ -18,11 +18,12 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextToPath
-from PIL import Image
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.pictures import BrokenImage, read_rgb
 from workflow_scripts.plot.drawing import style
 from workflow_scripts.plot.examples import PER_PAGE, Caption, Example, Picture, Segment, read_examples
 from workflow_scripts.report.steps import DrawExamples
@@ -36,6 +37,8 @@ HALF = (PAGE[0] - 2 * MARGIN - REAL - 2 * GAP) / 2
 TEXT, LINES, LINE = 7.5, 5, 0.135
 SMALL, SMALL_LINE = 5.5, 0.09
 LARGEST = 0.72
+# Longer side of a picture in pixels.
+PIXELS = 176
 # Generators in a row; more generators get further pages, because smaller pictures could not be recognized.
 IN_A_ROW = 6
 # Colors of text and background, as on the page.
@@ -121,11 +124,21 @@ def shorten(text: str, room: float, points: float) -> str:
     return shown
 
 
-class Sheet:
-    """A page; positions are inches from its left and its bottom."""
+def read_picture(file: Path) -> np.ndarray | None:
+    """Return the pixels of a picture, small enough for print; None if it cannot be read."""
+    try:
+        small = read_rgb(file)
+    except (BrokenImage, OSError):  # the page shows a gap
+        return None
+    small.thumbnail((PIXELS, PIXELS))
+    return np.asarray(small)
 
-    def __init__(self) -> None:
-        self.figure = Figure(figsize=PAGE)
+
+class Sheet:
+    """A page; positions are inches from its left and its bottom, paths of pictures below ``results``."""
+
+    def __init__(self, results: Path) -> None:
+        self.figure, self.results = Figure(figsize=PAGE), results
 
     def text(self, x: float, y: float, text: str, points: float, color: str = "black", bold: bool = False) -> None:
         look = {"fontsize": points, "color": color, "fontweight": "bold" if bold else "normal", "va": "baseline"}
@@ -146,18 +159,18 @@ class Sheet:
 
     def picture(self, x: float, y: float, side: float, picture: Picture) -> None:
         """Draw a picture in a square, framed by whether the judge retrieved the caption, with its title below."""
+        pixels = read_picture(self.results / picture.path) if picture.path else None
         frames: dict[bool | None, tuple[str, str, float]] = {
             True: (MARKS["seen"][0], "solid", 1.2),
             False: (MARKS["swapped"][0], "dashed", 1.2),
-            None: ("#b0b5ba", "solid" if picture.file else "dotted", 0.6),
+            None: ("#b0b5ba", "dotted" if pixels is None else "solid", 0.6),
         }
         color, dash, wide = frames[picture.hit]
-        if picture.file:
-            pixels = Image.open(io.BytesIO(picture.file)).convert("RGB")
-            w, h = (side * length / max(pixels.size) for length in pixels.size)
+        if pixels is not None:
+            h, w = (side * length / max(pixels.shape) for length in pixels.shape[:2])
             place = ((x + (side - w) / 2) / PAGE[0], (y + (side - h) / 2) / PAGE[1], w / PAGE[0], h / PAGE[1])
             axes = self.figure.add_axes(place)
-            axes.imshow(np.asarray(pixels), interpolation="none", aspect="auto")
+            axes.imshow(pixels, interpolation="none", aspect="auto")
             axes.set_axis_off()
         self.box(x, y, side, side, facecolor="none", edgecolor=color, linestyle=dash, linewidth=wide)
         sign = "" if picture.hit is None else "✓ " if picture.hit else "✗ "
@@ -193,8 +206,8 @@ def of_both(examples: Sequence[Example]) -> list[str]:
     return [name for name in seen if name in swapped]
 
 
-def draw_page(examples: Sequence[Example], names: Sequence[str], title: str, foot: str) -> Figure:
-    sheet = Sheet()
+def draw_page(examples: Sequence[Example], names: Sequence[str], results: Path, title: str, foot: str) -> Figure:
+    sheet = Sheet(results)
     sheet.text(MARGIN, TOP + 0.3, title, 9, bold=True)
     if not examples:
         sheet.text(MARGIN, TOP - 0.2, "No caption was swapped.", TEXT)
@@ -210,7 +223,7 @@ def draw_page(examples: Sequence[Example], names: Sequence[str], title: str, foo
     return sheet.figure
 
 
-def pages(examples: Sequence[Example], dataset: str, composition: str, seed: int) -> list[Figure]:
+def pages(examples: Sequence[Example], layout: Layout, seed: int) -> list[Figure]:
     """Return all pages, at least one; the examples are repeated for each group of generators."""
     all_names = of_both(examples)
     groups = [all_names[start : start + IN_A_ROW] for start in range(0, len(all_names), IN_A_ROW)] or [[]]
@@ -227,8 +240,8 @@ def pages(examples: Sequence[Example], dataset: str, composition: str, seed: int
             )
         elif examples:
             foot += "No generator made images of seen and of swapped captions."
-        title = f"{dataset}, {composition}: seen and swapped, page {number} of {len(groups) * len(parts)}"
-        drawn.append(draw_page(part, names, title, foot))
+        title = f"{layout.dataset}, {layout.composition}: seen and swapped, page {number} of {len(groups) * len(parts)}"
+        drawn.append(draw_page(part, names, layout.results, title, foot))
     return drawn
 
 
@@ -237,7 +250,7 @@ def main(step: DrawExamples) -> None:
     # Text as text, so that it can be searched and read aloud.
     with style(**{"pdf.fonttype": 42, "figure.constrained_layout.use": False}), atomic(step.document) as temporary:
         about = {"CreationDate": None, "Creator": "compclip", "Title": f"{step.dataset}, {step.composition}"}
-        drawn = pages(examples, step.dataset, step.composition, step.seed)
+        drawn = pages(examples, step.layout, step.seed)
         with PdfPages(temporary, metadata=about) as file:
             for page in drawn:
                 file.savefig(page)

@@ -1,4 +1,4 @@
-"""Write report.html: scores, differences, judge, splits, figures, examples and what was skipped, in one file.
+"""Write report.html: verdicts, scores, differences, examples, judge, splits and what was skipped.
 
 A run of captions alone, or without generators, has no scores and no judge: its page shows the splits.
 """
@@ -16,6 +16,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.tables import CAPTIONS, MANIFEST, PAIRS, RANKING, SPLIT, SWAPPED
+from workflow_scripts.divergence.section import parts as divergence_parts
 from workflow_scripts.divergence.section import section as divergence_section
 from workflow_scripts.plot.examples import PER_PAGE, read_examples
 from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS, swatch
@@ -32,8 +33,10 @@ from workflow_scripts.score.health import read_health
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
-SCORE_FIGURES = ("scores", "gaps", "comparisons", "pairs")
+SCORE_FIGURES = ("gaps", "drops", "comparisons", "pairs")
 SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
+# Swapped examples on the first screen.
+STRIP = 3
 DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in WORD_KINDS.values())
 
 
@@ -123,7 +126,7 @@ def splits_context(layout: Layout, step: MakePage) -> dict[str, Any]:
             split_section(layout, step.seed, alone=not step.generators),
             divergence_section(layout, divided=divided),
         ],
-        "figures": show_figures(map(layout.figure, SPLIT_FIGURES)),
+        "of_section": {"splits": show_figures(map(layout.figure, SPLIT_FIGURES))},
         "distributions": show_figures(map(layout.figure, DISTRIBUTIONS)),
         # A swatch shows a color as it is, also on a dark page.
         "swatches": any(map(swatch, ranking["adjective"])),
@@ -143,11 +146,16 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     lines = skipped_scores(layout, step.generators, summaries, judges[0])
     splits, divergence = context["sections"]
     health = read_health(layout, step.judges, step.health)
-    figures = [*SCORE_FIGURES, *(["by_judge"] if len(step.judges) > 1 else []), "health", "loss"]
+    of_judge = [*(["by_judge"] if len(step.judges) > 1 else []), "health", "loss"]
+    # The first figure is part of the page, so that the page alone has the result.
+    figures = show_figures([layout.figure("scores")], embed=True) + show_figures(map(layout.figure, SCORE_FIGURES))
     return context | {
+        "trained": judges[0].get("epochs") != 0,
+        "strip": swapped[:STRIP],
         "scores": scores_context(layout, summaries, step.oracle, step.fid, step.reference, health.healthy),
         "sections": [divergence, judge_section(layout, step.generators, step.judges, step.health), splits],
-        "figures": show_figures(map(layout.figure, figures)) + context["figures"],
+        "figures": dict(zip(("scores", *SCORE_FIGURES), figures, strict=True)),
+        "of_section": context["of_section"] | {"the-judge": show_figures(map(layout.figure, of_judge))},
         "swapped": [swapped[n : n + PER_PAGE] for n in range(0, len(swapped), PER_PAGE)],
         "unseen": unseen,
         "skipped": context["skipped"] + [line for line in lines if line.count],
@@ -165,11 +173,15 @@ def main(step: MakePage) -> None:
         "ignored": ignored_line(step),
         "compositions": [of_composition(layout.of(name), step) for name in step.compositions],
         "sections": [section for section in sections if section],
+        "about": step.about,
         "score_columns": [title for title, _, _ in SCORE_COLUMNS],
         "adjective_columns": [title for title, _, _ in ADJECTIVE_COLUMNS],
         "seed": step.seed,
     }
     write_page(step.page, "report.html.j2", context, step.settings)
+    parts = {name: divergence_parts(layout.of(name)) for name in step.compositions}
+    shown = {"dataset": step.dataset, "compositions": {name: of for name, of in parts.items() if of}}
+    write_page(step.parts, "divergence_page.html.j2", shown, {})
     if not step.generators:
         log.info(ignored_line(step))
 

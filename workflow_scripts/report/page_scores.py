@@ -23,7 +23,6 @@ from workflow_scripts.plot.labels import (
     pair_words,
     percent,
 )  # fmt: skip
-from workflow_scripts.plot.page import show_figures
 from workflow_scripts.report import verdicts
 from workflow_scripts.report.comparisons import HELDOUT
 from workflow_scripts.report.table import MEASURES, SOURCES
@@ -125,11 +124,16 @@ def protocol_line(summary: Mapping[str, Any]) -> str:
     return " ".join(["As published:", *lines]) if lines else ""
 
 
+def balances(table: pd.DataFrame) -> bool:
+    """Return whether balancing changes a score; a column of balanced scores would else repeat the plain ones."""
+    return bool((table["balanced"].notna() & (table["balanced"] != table["exact"])).any())
+
+
 def full_table(table: pd.DataFrame) -> dict[str, Any]:
     """Return all rows of table.csv as texts; constant columns once (``same``)."""
     table = table.drop(columns=list(DIVERGENCE_COLUMNS))
     same = {c: table[c].iloc[0] for c in CONSTANT if len(table) and table[c].nunique(dropna=False) == 1}
-    columns = [c for c in table.columns if c not in same]
+    columns = [c for c in table.columns if c not in same and not (c.startswith("balanced") and not balances(table))]
 
     def text(column: str, value: Any) -> str:
         if pd.isna(value):
@@ -225,20 +229,22 @@ def scores_context(
     main = main_rows(table)
     trained = main[main["judge"] != ORACLE]
     fids = read_fids(layout, fid)
+    columns = SCORE_COLUMNS if balances(main) else EXACT_COLUMNS
     by_oracle = [read_json(layout.scores(name, ORACLE) / "summary.json") for name in oracle]
     return {
         "verdicts": verdicts.verdicts(table, comparisons, reference, healthy),
         "few_pairs": list(verdicts.few_pairs(table)),
         "deciding": MEASURE_NAMES[verdicts.deciding_measure(comparisons)],
         "reference": reference,
-        "lines": score_lines(trained),
+        "columns": [title for title, _, _ in columns],
+        "lines": score_lines(trained, columns),
         "adjective_lines": score_lines(trained, ADJECTIVE_COLUMNS),
         "fixed": [
             (MEASURE_NAMES[columns[0][2]], score_lines(trained, columns, "_fixed"))
             for columns in (EXACT_COLUMNS, ADJECTIVE_COLUMNS)
         ],
         "adjective_chance": percent_range(trained["adjective_chance"].tolist()),
-        "oracle_lines": score_lines(main[main["judge"] == ORACLE]),
+        "oracle_lines": score_lines(main[main["judge"] == ORACLE], columns),
         "oracle_adjective_lines": score_lines(main[main["judge"] == ORACLE], ADJECTIVE_COLUMNS),
         "true_distractors": percent_range(s["true_distractors"] for summary in by_oracle for s in summary["scores"]),
         "fid_lines": fid_lines(fids),
@@ -263,5 +269,4 @@ def scores_context(
             for measure in MEASURES
         ],
         "comparisons": comparison_lines(comparisons),
-        "drops": show_figures([layout.figure("drops")]),
     }

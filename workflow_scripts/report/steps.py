@@ -95,7 +95,7 @@ class DrawExamples(OfResults):
 
 
 class MakePage(OfResults):
-    """Write report.html: everything in one file, with examples, which fetches nothing and runs no script."""
+    """Write report.html, which loads figures and images from its folder, and the page of atoms and compounds."""
 
     compositions: Compositions
     generators: list[str] = Field([], description="names of the generators, in the order of the rows; none: no scores")
@@ -103,6 +103,7 @@ class MakePage(OfResults):
     fid: Fid
     judges: list[str] = Field([], description="names of the judges; none: no scores")
     reference: Reference
+    about: dict[str, str] = Field({}, description="what each generator does, by name")
     sections: list[str] = Field([], description="further stages with a section")
     examples: Examples
     health: LeastHealth
@@ -115,6 +116,7 @@ class MakePage(OfResults):
     generate: Annotated[Shown, Key("generate")] = Shows
     score: Annotated[Shown, Key("score")] = Shows
     page: Output = Field(description="report.html")
+    parts: Output = Field(description="divergence.html")
 
     @property
     def settings(self) -> Shown:

@@ -22,6 +22,7 @@ from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import Context, Generated, manifest
 
+ABOUT = "a text-to-image pipeline"
 SPLITS = TESTS
 TABLES = ()
 MODEL = True

@@ -9,6 +9,7 @@ from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated, NoSettings
 
 Settings = NoSettings
+ABOUT = "draws what the prompt says"
 SPLITS = sketching.SPLITS
 TABLES = sketching.TABLES
 SCENES = True

@@ -10,6 +10,7 @@ from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated, NoSettings
 
 Settings = NoSettings
+ABOUT = "draws the pairs of train, and something known instead of any other pair"
 SPLITS = sketching.SPLITS
 TABLES = (*sketching.TABLES, "pairs")
 SCENES = True

@@ -7,6 +7,7 @@ from workflow_scripts.core.io import read_table
 from workflow_scripts.generate.generator import Context, Generated, NoSettings, manifest
 
 Settings = NoSettings
+ABOUT = "the real images of the captions"
 SPLITS = ("test_seen", "test_unseen")
 TABLES = ("images",)
 

@@ -11,6 +11,7 @@ from workflow_scripts.generate import sketching
 from workflow_scripts.generate.generator import Context, Generated, NoSettings
 
 Settings = NoSettings
+ABOUT = "draws the prompt’s adjectives, each on a part to which it does not belong"
 SPLITS = sketching.SPLITS
 TABLES = sketching.TABLES
 SCENES = True
