@@ -171,7 +171,7 @@ def draw_health(healths: Sequence[Mapping[str, Any]]) -> Figure:
         return empty("No judged held-out pair has another ranked adjective.")
     figure = Figure(figsize=size(len(kinds) * len(HEALTH_SIDES), 0.45, 3.2))
     axes = figure.add_subplot()
-    names = []
+    names: list[str] = []
     for kind in kinds:
         for side, split in HEALTH_SIDES.items():
             sides = [health["images"][kind][side] for health in healths]
