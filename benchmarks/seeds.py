@@ -144,7 +144,7 @@ def main(step: Seeds) -> None:
         if subprocess.run([*command, "--config", *changed, "--", str(folder / "table.csv")]).returncode:
             raise UserError(f"draw {draw}: the run failed; correct the error above and run `make seeds` again")
     when = f"{datetime.date.today()}, {step.cores} cores, {platform.machine()}, {platform.system()}"
-    seeds = f"Draws {step.draws}, judges {step.judges}; {when}."
+    seeds = f"`{step.config}`, draws {step.draws}, judges {step.judges}; {when}."
     head = document.read_text(encoding="utf-8").split(BEGIN)[0] if document.is_file() else ""
     lines = [seeds, *report(folders, settings.compositions)]
     write_text("\n".join([head + BEGIN, "", *lines, ""]), document)

@@ -72,6 +72,11 @@ def test_what_ignores_prompts_does_not_memorize(
     assert ("may not follow prompts: R-precision" in said) == (word == "inconclusive" and high == 0.3)
 
 
+def test_without_a_normalized_score_nothing_composes(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    table = made[0].assign(adjective_normalized_low=None, adjective_normalized_high=None)
+    assert "composes" not in words(table, made[1]).values()
+
+
 def test_no_verdict_by_an_unfit_judge(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     assert set(words(*made, healthy=False).values()) == {"reference", "inconclusive"}
     assert "withheld, because falls cannot be distinguished" in "\n".join(lines(*made, "faithful", False))

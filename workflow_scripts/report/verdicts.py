@@ -100,8 +100,8 @@ def _verdict(rows: pd.DataFrame, seen: Any, reference: Any, measure: str) -> Ver
     more = f"points more than {reference.generator}"
     if (rows["high"] < 0).any():
         return Verdict(generator, "memorizes", f": loses {_by_split(rows.sort_values('difference'), _lost, more)}")
-    # Without a normalized score, too.
-    if not getattr(seen, f"{measure}_normalized_low") >= LEAST_SEEN:
+    of_reference = getattr(seen, f"{measure}_normalized_low")
+    if pd.isna(of_reference) or of_reference < LEAST_SEEN:
         return inconclusive(f": may have little to lose: {_of_seen(seen, reference, measure)}")
     if (rows["low"] > -MARGIN).all():
         most = _by_split(rows, lambda row: percent(max(0.0, -row.low)), more)
