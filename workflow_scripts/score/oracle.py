@@ -107,16 +107,17 @@ def scenes_of_entries(
 def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function from rows of ``scenes`` (n) to their similarities with ``captions`` (k), shape (rows, k).
 
-    Counts are whole numbers and each fraction one division, so equal fractions are equal floats; 0 without facts.
+    Counts are whole numbers, exact in float32, and each fraction one division in float64, so equal fractions are equal
+    floats; 0 without facts.
     """
     facts = sorted(set().union(*captions))
     number = {fact: column for column, fact in enumerate(facts)}
-    stated = np.zeros((len(captions), len(facts)))
+    stated = np.zeros((len(captions), len(facts)), np.float32)
     for row, caption in enumerate(captions):
         stated[row, [number[fact] for fact in caption]] = 1
-    true = np.zeros((len(scenes), len(facts)))
+    true = np.zeros((len(scenes), len(facts)), np.float32)
     for column, (part, kind, value) in enumerate(facts):
         if f"{part}:{kind}" in scenes:
             true[:, column] = (scenes[f"{part}:{kind}"] == value).fillna(False)
-    size = np.maximum(stated.sum(axis=1), 1)
+    size = np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
     return lambda rows: true[rows] @ stated.T / size

@@ -77,6 +77,9 @@ def score_set(
 def main(step: ScoreOracle) -> None:
     step, inputs = scores.load_inputs(step)
     scenes, facts = read_frame(step.scenes), read_frame(step.facts)
+    judged = {image for part in inputs.sets for of in (part.entries, part.pool) for image in of["image_id"].unique()}
+    # As objects, because Python takes values from Arrow's strings one by one, and slowly.
+    facts = facts[facts["image_id"].isin(judged)].astype(object)
     drawn = read_frame(step.drawn) if step.drawn else None
     original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.swapped)
     scored = {part.name: score_set(step, inputs, part, scenes, drawn, facts, original, swapped) for part in inputs.sets}
