@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pandera.pandas import DataFrameSchema
 from PIL import Image
 from pydantic import Field
 
@@ -110,7 +109,7 @@ def _checked(artifact: Path) -> tuple[Any, bool]:
     return {str(path): path.read_bytes() for path in [artifact, *artifact.rglob("*")] if path.is_file()}, False
 
 
-def _table(file: Path, schema: DataFrameSchema) -> tuple[Any, bool]:
+def _table(file: Path, schema: tables.Schema) -> tuple[Any, bool]:
     return read_table(file, schema).to_json(), False
 
 

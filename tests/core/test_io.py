@@ -182,7 +182,7 @@ def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
 
 def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
     path = tmp_path / "splits.parquet"
-    with pytest.raises(UserError, match="splits.parquet.*isin"):
+    with pytest.raises(UserError, match="splits.parquet: column split: row 0: expected one of train, .*, got 'test'"):
         io.write_table(pd.DataFrame({"image_id": ["a"], "split": ["test"]}), path, tables.SPLIT)
     assert not path.exists()
     twice = pd.DataFrame({"image_id": ["a", "a"], "split": ["train", "train"]})

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pandera.pandas as pa
 import pyarrow as arrow
 import pyarrow.parquet as pq
 
 from workflow_scripts.core.documents import parse_json
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.tables import Schema
 
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -174,15 +174,14 @@ def _replace_texts(table: pd.DataFrame, pattern: str, replacement: str) -> pd.Da
     return table.assign(**{name: table[name].map(replaced) for name in texts})
 
 
-def check_table(table: pd.DataFrame, schema: pa.DataFrameSchema, where: str | Path) -> pd.DataFrame:
-    """Return ``table`` with the schema's columns, order and dtypes; raise UserError with the first fault."""
-    try:
-        return schema.validate(table)[list(schema.columns)]
-    except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
-        raise UserError(f"{where}: {' '.join(str(error).split())[:400]}") from error
+def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.DataFrame:
+    """Return ``table`` with the schema's columns in its order; raise UserError with the first fault."""
+    if fault := schema.fault(table):
+        raise UserError(f"{where}: {fault}")
+    return table[list(schema.columns)]
 
 
-def write_table(table: pd.DataFrame, path: str | Path, schema: pa.DataFrameSchema) -> None:
+def write_table(table: pd.DataFrame, path: str | Path, schema: Schema) -> None:
     """Check ``table`` against ``schema`` and write it as Parquet, rows in the given order."""
     write_frame(check_table(table, schema, path), path)
 
@@ -193,9 +192,9 @@ def write_frame(table: pd.DataFrame, path: str | Path) -> None:
         table.reset_index(drop=True).to_parquet(temporary, index=False, **PARQUET)
 
 
-def read_table(path: str | Path, schema: pa.DataFrameSchema, columns: list[str] | None = None) -> pd.DataFrame:
+def read_table(path: str | Path, schema: Schema, columns: list[str] | None = None) -> pd.DataFrame:
     """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
-    return check_table(read_frame(path, columns), schema.select_columns(columns) if columns else schema, path)
+    return check_table(read_frame(path, columns), schema.select(columns) if columns else schema, path)
 
 
 def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
@@ -223,7 +222,7 @@ def _parquet_errors(path: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def table_writer(path: str | Path, schema: pa.DataFrameSchema) -> Iterator[Any]:
+def table_writer(path: str | Path, schema: Schema) -> Iterator[Any]:
     """Yield ``write(frame)``, which checks and appends a frame: for tables larger than memory."""
     writer: pq.ParquetWriter | None = None
     with atomic(path) as temporary:
@@ -245,9 +244,9 @@ def table_writer(path: str | Path, schema: pa.DataFrameSchema) -> Iterator[Any]:
                 writer.close()
 
 
-def empty_table(schema: pa.DataFrameSchema) -> pd.DataFrame:
+def empty_table(schema: Schema) -> pd.DataFrame:
     """Return a table without rows, with the schema's columns and dtypes."""
-    return pd.DataFrame({name: pd.Series(dtype=column.dtype.type) for name, column in schema.columns.items()})
+    return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in schema.columns.items()})
 
 
 def safe_id(image_id: str) -> str:

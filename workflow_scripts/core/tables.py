@@ -5,7 +5,11 @@ Lists and structs (``changes``) are Python objects in pandas and nested types in
 
 from __future__ import annotations
 
-import pandera.pandas as pa
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
@@ -16,114 +20,179 @@ RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
 NOUNS_SEEN = ("either", "both", "none")
 # The three images of a compound: its own, and the distractors that show the first and the second noun.
 ROLES = ("compound", "n1", "n2")
+# What pandas calls a column of objects that are texts or missing.
+TEXTS = ("string", "empty")
 
 
-def _schema(unique: list[str] | None = None, **columns: pa.Column) -> pa.DataFrameSchema:
-    return pa.DataFrameSchema(columns, strict=True, unique=unique)
+@dataclass(frozen=True)
+class Column:
+    """A column's pandas dtype, and the values that it may have: of ``isin``, or from ``low`` to ``high``."""
+
+    dtype: str
+    nullable: bool = False
+    isin: tuple[str, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    unique: bool = False
+
+    def fault(self, values: pd.Series) -> str | None:
+        """Return what is wrong with ``values``, None if nothing is."""
+        # Texts may still be objects, as Python made them.
+        is_text = self.dtype == "str" and values.dtype == object and pd.api.types.infer_dtype(values) in TEXTS
+        if not is_text and values.dtype != self.dtype:
+            return f"expected {self.dtype}, got {values.dtype}"
+        is_bad = values.isna()
+        if is_bad.any() and not self.nullable:
+            return f"row {is_bad.argmax()}: no value"
+        if self.isin is not None:
+            is_bad = ~is_bad & ~values.isin(self.isin)
+            expected = f"one of {', '.join(self.isin)}"
+        elif self.low is not None:
+            high = math.inf if self.high is None else self.high
+            is_bad = (values < self.low) | (values > high)
+            expected = f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
+        elif self.unique:
+            is_bad = values.duplicated()
+            expected = "each value once"
+        else:
+            return None
+        return f"row {is_bad.argmax()}: expected {expected}, got {values[is_bad].iloc[0]!r}" if is_bad.any() else None
 
 
-def _text(*, nullable: bool = False, isin: tuple[str, ...] | None = None) -> pa.Column:
-    return pa.Column(str, checks=pa.Check.isin(isin) if isin else None, nullable=nullable)
+@dataclass(frozen=True)
+class Schema:
+    """A table's columns by name, in order, and those that together are different in each row."""
+
+    columns: Mapping[str, Column]
+    unique: tuple[str, ...] = ()
+
+    def select(self, names: Sequence[str]) -> Schema:
+        """Return the schema of some of the columns."""
+        columns = {name: self.columns[name] for name in names}
+        return Schema(columns, self.unique if set(self.unique) <= set(names) else ())
+
+    def fault(self, table: pd.DataFrame) -> str | None:
+        """Return what is wrong with ``table``, None if nothing is."""
+        for kind, names in (("no", {*self.columns} - {*table}), ("unknown", {*table} - {*self.columns})):
+            if names:
+                return f"{kind} column {', '.join(sorted(map(str, names)))}"
+        for name, column in self.columns.items():
+            if fault := column.fault(table[name]):
+                return f"column {name}: {fault}"
+        if self.unique and (repeats := table.duplicated([*self.unique])).any():
+            row = table.loc[repeats, [*self.unique]].iloc[0].to_dict()
+            return f"row {repeats.argmax()}: duplicate of an earlier row with {row}"
+        return None
 
 
-def _count() -> pa.Column:
-    return pa.Column("int64", checks=pa.Check.ge(0))
+def schema(unique: list[str] | None = None, **columns: Column) -> Schema:
+    """Return the schema with these columns."""
+    return Schema(columns, tuple(unique or ()))
 
 
-def _share() -> pa.Column:
-    return pa.Column("float64", checks=pa.Check.in_range(0, 1))
+def text(*, nullable: bool = False, isin: tuple[str, ...] | None = None) -> Column:
+    """Return a column of texts."""
+    return Column("str", nullable, isin)
+
+
+def _count() -> Column:
+    return Column("int64", low=0)
+
+
+def _share() -> Column:
+    return Column("float64", low=0, high=1)
 
 
 # class_id is null where the images have no classes: each image is then its own class.
-CAPTIONS = _schema(
+CAPTIONS = schema(
     unique=["image_id", "caption_id"],
-    image_id=_text(), caption_id=_count(), class_id=_text(nullable=True), text=_text(),
+    image_id=text(), caption_id=_count(), class_id=text(nullable=True), text=text(),
 )  # fmt: skip
 
 # path is relative to the results folder; null, with width and height, where there is no readable image.
-IMAGES = _schema(
+IMAGES = schema(
     unique=["image_id"],
-    image_id=_text(), path=_text(nullable=True),
-    width=pa.Column("Int64", nullable=True), height=pa.Column("Int64", nullable=True),
-    bbox_x=pa.Column("float64", nullable=True), bbox_y=pa.Column("float64", nullable=True),
-    bbox_w=pa.Column("float64", nullable=True), bbox_h=pa.Column("float64", nullable=True),
+    image_id=text(), path=text(nullable=True),
+    width=Column("Int64", nullable=True), height=Column("Int64", nullable=True),
+    bbox_x=Column("float64", nullable=True), bbox_y=Column("float64", nullable=True),
+    bbox_w=Column("float64", nullable=True), bbox_h=Column("float64", nullable=True),
 )  # fmt: skip
 
 # Offsets count characters of the caption's text; end is exclusive.
 # disputed: found by the parse but contradicted by the surface; held out, never ranked or swapped.
-PAIRS = _schema(
-    image_id=_text(), caption_id=_count(), adjective=_text(), noun=_text(),
+PAIRS = schema(
+    image_id=text(), caption_id=_count(), adjective=text(), noun=text(),
     adjective_start=_count(), adjective_end=_count(), noun_start=_count(), noun_end=_count(),
-    relation=_text(isin=RELATIONS),
+    relation=text(isin=RELATIONS),
 )  # fmt: skip
 
 # rank counts from 1; percentile is 100 * (rank - 0.5) / pairs.
-RANKING = _schema(
+RANKING = schema(
     unique=["adjective", "noun"],
-    adjective=_text(), noun=_text(), count=_count(), images=_count(), rank=_count(),
-    percentile=pa.Column("float64", checks=pa.Check.in_range(0, 100)),
+    adjective=text(), noun=text(), count=_count(), images=_count(), rank=_count(),
+    percentile=Column("float64", low=0, high=100),
 )  # fmt: skip
 
 # An image that a division leaves unused is in no split, and has no row.
-SPLIT = _schema(unique=["image_id"], image_id=_text(), split=_text(isin=SPLITS))
+SPLIT = schema(unique=["image_id"], image_id=text(), split=text(isin=SPLITS))
 
 # A division by divergence, made before pairs are held out.
-DIVISION = _schema(unique=["image_id"], image_id=_text(), side=_text(isin=SIDES))
+DIVISION = schema(unique=["image_id"], image_id=text(), side=text(isin=SIDES))
 
 # changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
 # adjective's characters in text, new_start and new_end those of its replacement in swapped_text.
 # A pair, here and below, is written adjective_noun, as in the published files.
-SWAPPED = _schema(
+SWAPPED = schema(
     unique=["image_id", "caption_id"],
-    image_id=_text(), caption_id=_count(), text=_text(), swapped_text=_text(),
-    changes=pa.Column(object), pair=_text(),
+    image_id=text(), caption_id=_count(), text=text(), swapped_text=text(),
+    changes=Column("object"), pair=text(),
 )  # fmt: skip
 
 # pair: what the prompt tests: test_unseen, the caption's held-out pair; test_swapped, the entry's; test_seen, a ranked
 # one; null if the caption has none.
 # file_name is unique over data sets and compositions: <dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].
-PROMPTS = _schema(
+PROMPTS = schema(
     unique=["image_id", "caption_id", "draw", "split"],
-    image_id=_text(), caption_id=_count(), draw=_count(), split=_text(isin=TESTS), text=_text(),
-    pair=_text(nullable=True), file_name=pa.Column(str, unique=True),
+    image_id=text(), caption_id=_count(), draw=_count(), split=text(isin=TESTS), text=text(),
+    pair=text(nullable=True), file_name=Column("str", unique=True),
 )  # fmt: skip
 
 # A copy of a prompt with another ranked adjective in the place of its pair's; changes: as in SWAPPED, from the original
 # caption.
-VARIANTS = _schema(
+VARIANTS = schema(
     unique=["split", "image_id", "caption_id", "adjective"],
-    split=_text(isin=TESTS), image_id=_text(), caption_id=_count(), adjective=_text(), text=_text(),
-    changes=pa.Column(object),
+    split=text(isin=TESTS), image_id=text(), caption_id=_count(), adjective=text(), text=text(),
+    changes=Column("object"),
 )  # fmt: skip
 
 # A copy of a caption with one adjective replaced; a caption has several, or none.
-NEGATIVES = _schema(image_id=_text(), caption_id=_count(), text=_text())
+NEGATIVES = schema(image_id=text(), caption_id=_count(), text=text())
 
 # path is relative to the results folder, null unless the status is ok.
-MANIFEST = _schema(
+MANIFEST = schema(
     unique=["image_id", "caption_id", "draw", "split"],
-    image_id=_text(), caption_id=_count(), split=_text(isin=TESTS), draw=_count(),
-    path=_text(nullable=True), status=_text(isin=("ok", "missing", "unreadable")),
+    image_id=text(), caption_id=_count(), split=text(isin=TESTS), draw=_count(),
+    path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable")),
 )  # fmt: skip
 
 # A shard of a generator's images. embedding: (d,) of unit length, by the judge of that hash.
-EMBEDDINGS = _schema(unique=["path"], path=_text(), embedding=pa.Column(object), judge_hash=_text())
+EMBEDDINGS = schema(unique=["path"], path=text(), embedding=Column("object"), judge_hash=text())
 
 # adjectives: those that the judge chooses from, the prompt's own included; adjective_first: the chance that the own one
 # is ranked first, ties at random; null if there is no other.
-SCORES = _schema(
+SCORES = schema(
     unique=["image_id", "caption_id", "draw"],
-    image_id=_text(), caption_id=_count(), draw=_count(), pair=_text(nullable=True),
-    similarity=pa.Column("float64"), p_beaten=_share(), p_tied=_share(), expected_top1=_share(),
-    hit=pa.Column(bool), weight=_share(), adjectives=_count(),
-    adjective_first=pa.Column("float64", checks=pa.Check.in_range(0, 1), nullable=True),
+    image_id=text(), caption_id=_count(), draw=_count(), pair=text(nullable=True),
+    similarity=Column("float64"), p_beaten=_share(), p_tied=_share(), expected_top1=_share(),
+    hit=Column("bool"), weight=_share(), adjectives=_count(),
+    adjective_first=Column("float64", nullable=True, low=0, high=1),
 )  # fmt: skip
 
 # A row for each measurement of train against a split. texts: all captions of its images, or only the prompts.
 # train, test: samples; atoms, compounds: distinct ones of both sides; random: shuffled sides of the same sizes.
-DIVERGENCE = _schema(
+DIVERGENCE = schema(
     unique=["definition", "split", "texts"],
-    definition=_text(isin=DEFINITIONS), split=_text(isin=TESTS), texts=_text(isin=("captions", "prompts")),
+    definition=text(isin=DEFINITIONS), split=text(isin=TESTS), texts=text(isin=("captions", "prompts")),
     train=_count(), test=_count(), atoms=_count(), compounds=_count(),
     atom_divergence=_share(), compound_divergence=_share(),
     random_atom_mean=_share(), random_atom_std=_share(),
@@ -132,38 +201,38 @@ DIVERGENCE = _schema(
 
 # Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step
 # ends with its new part, and its negative ends with something wrong instead.
-EXAMPLES = _schema(image=_text(), text=_text())
-STEPS = _schema(
+EXAMPLES = schema(image=text(), text=text())
+STEPS = schema(
     unique=["image", "caption_id", "step"],
-    image=_text(), caption_id=_count(), step=_count(), text=_text(), negative=_text(nullable=True),
+    image=text(), caption_id=_count(), step=_count(), text=text(), negative=text(nullable=True),
 )  # fmt: skip
 
 # first, second: the nouns of a compound; n1, n2: the nouns that the distractors show; null where unknown.
 # complete: all three images are readable.
-COMPOUNDS = _schema(
+COMPOUNDS = schema(
     unique=["compound"],
-    compound=_text(), first=_text(nullable=True), second=_text(nullable=True),
-    kind=_text(nullable=True, isin=NOUNS_SEEN), n1=_text(nullable=True), n2=_text(nullable=True),
-    complete=pa.Column(bool),
+    compound=text(), first=text(nullable=True), second=text(nullable=True),
+    kind=text(nullable=True, isin=NOUNS_SEEN), n1=text(nullable=True), n2=text(nullable=True),
+    complete=Column("bool"),
 )  # fmt: skip
 
 # path is relative to the folder of images; null where the image is missing or unreadable.
-COMPOUND_IMAGES = _schema(
+COMPOUND_IMAGES = schema(
     unique=["compound", "role"],
-    compound=_text(), role=_text(isin=ROLES), path=_text(nullable=True),
+    compound=text(), role=text(isin=ROLES), path=text(nullable=True),
 )  # fmt: skip
 
 # A row for each compound, model and prompt. right: the compound's image beats both others; a tie does not.
-CHOICES = _schema(
+CHOICES = schema(
     unique=["compound", "model", "prompt"],
-    compound=_text(), model=_text(), prompt=_text(),
-    similarity_compound=pa.Column("float64"), similarity_n1=pa.Column("float64"), similarity_n2=pa.Column("float64"),
-    answer=_text(isin=ROLES), right=pa.Column(bool),
+    compound=text(), model=text(), prompt=text(),
+    similarity_compound=Column("float64"), similarity_n1=Column("float64"), similarity_n2=Column("float64"),
+    answer=text(isin=ROLES), right=Column("bool"),
 )  # fmt: skip
 
 # The same with all images as candidates. images: their number; above: those with a greater similarity; tied: others
 # with the same similarity.
-RETRIEVAL = _schema(
+RETRIEVAL = schema(
     unique=["compound", "model", "prompt"],
-    compound=_text(), model=_text(), prompt=_text(), images=_count(), above=_count(), tied=_count(),
+    compound=text(), model=text(), prompt=text(), images=_count(), above=_count(), tied=_count(),
 )  # fmt: skip

@@ -1,15 +1,14 @@
 """Tasks: their kinds, their table, and the names that pages, exports and the analysis share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pandera.pandas as pa
 
 from workflow_scripts.core.io import read_table
-from workflow_scripts.core.tables import TESTS
+from workflow_scripts.core.tables import TESTS, Column, schema, text
 
 # none: a task of the study. gold: its answer is known. repeat: asked before on the same page, with sides reversed.
 CHECKS = ("none", "gold", "repeat")
@@ -40,27 +39,20 @@ COMPOUND_KINDS = {
 ALL_KINDS = KINDS | COMPOUND_KINDS
 
 
-def _text(*, nullable: bool = True, isin: Sequence[str] | None = None) -> pa.Column:
-    return pa.Column(str, checks=pa.Check.isin(isin) if isin else None, nullable=nullable)
-
-
 # batch and place count from 1; a batch is a page, and all of its tasks are of one kind. of: the task that is
 # repeated. The prompt is (split, image_id, caption_id, draw), null for gold tasks; generator_1 and generator_2 made
 # picture_1 and picture_2, of which only perceptual tasks have the second. Tasks about compounds have three pictures,
 # the compound as image_id, and no other part of a prompt. text_1 and text_2 are shown. right: the correct answer,
 # null if the task is a matter of opinion.
-TASKS = pa.DataFrameSchema(
-    {
-        "task_id": _text(nullable=False), "kind": _text(nullable=False, isin=tuple(ALL_KINDS)),
-        "check": _text(nullable=False, isin=CHECKS), "of": _text(),
-        "batch": pa.Column("int64", checks=pa.Check.ge(1)), "place": pa.Column("int64", checks=pa.Check.ge(1)),
-        "split": _text(isin=TESTS), "image_id": _text(),
-        "caption_id": pa.Column("Int64", nullable=True), "draw": pa.Column("Int64", nullable=True),
-        "generator_1": _text(), "generator_2": _text(),
-        "picture_1": _text(nullable=False), "picture_2": _text(), "picture_3": _text(),
-        "text_1": _text(), "text_2": _text(), "right": _text(),
-    },
-    strict=True, unique=["task_id"],
+TASKS = schema(
+    unique=["task_id"],
+    task_id=text(), kind=text(isin=tuple(ALL_KINDS)), check=text(isin=CHECKS), of=text(nullable=True),
+    batch=Column("int64", low=1), place=Column("int64", low=1),
+    split=text(nullable=True, isin=TESTS), image_id=text(nullable=True),
+    caption_id=Column("Int64", nullable=True), draw=Column("Int64", nullable=True),
+    generator_1=text(nullable=True), generator_2=text(nullable=True),
+    picture_1=text(), picture_2=text(nullable=True), picture_3=text(nullable=True),
+    text_1=text(nullable=True), text_2=text(nullable=True), right=text(nullable=True),
 )  # fmt: skip
 PROMPT = ["split", "image_id", "caption_id", "draw"]
 PICTURES = ["picture_1", "picture_2", "picture_3"]

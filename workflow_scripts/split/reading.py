@@ -73,7 +73,10 @@ class Reader:
         for kind, forms in (("noun", nouns), ("adjective", adjectives)):
             for form, canonical in forms.items():
                 self.forms[tuple(m.group() for m in self._tokens(form.lower()))] = (kind, canonical)
-        self.longest = max(len(form) for form in self.forms)
+        # The length of the longest form by its first token; most tokens of a text begin none.
+        self.longest: dict[str, int] = {}
+        for first, *more in self.forms:
+            self.longest[first] = max(self.longest.get(first, 0), 1 + len(more))
 
     @staticmethod
     def _tokens(text: str) -> list[re.Match[str]]:
@@ -87,7 +90,7 @@ class Reader:
         items: list[Item] = []
         i = 0
         while i < len(tokens):
-            for length in range(min(self.longest, len(tokens) - i), 0, -1):
+            for length in range(min(self.longest.get(lowers[i], 0), len(tokens) - i), 0, -1):
                 if known := self.forms.get(tuple(lowers[i : i + length])):
                     break
             else:
