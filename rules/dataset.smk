@@ -18,6 +18,7 @@ rule load_dataset:
         "<logs>/dataset/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
+    threads: source_threads()
     resources:
         runtime=growing(120),
     params:
@@ -29,4 +30,4 @@ rule load_dataset:
             also={"contents": lambda wildcards: source_contents()},
         ),
     shell:
-        "python -m {params.step} --log {log:q}"
+        "python -m {params.step} --processes {threads} --log {log:q}"

@@ -13,6 +13,11 @@ def captions_alone():
     return not is_scored(CONFIG)
 
 
+def source_threads():
+    """Cores for the chosen source: several if it draws its images."""
+    return 4 if getattr(plugins.load(SOURCES, CONFIG.dataset.source), "PARALLEL", False) else 1
+
+
 def source_table_names():
     """Tables that the chosen source makes beside captions and images."""
     return getattr(plugins.load(SOURCES, CONFIG.dataset.source), "TABLES", ())

@@ -276,3 +276,16 @@ def test_preset_protocol_has_captions_that_tie(tmp_path: Path) -> None:
     small = Settings.model_validate({**preset["dataset"]["sketch"], "images": 200, "size": 32})
     captions = load(small, seed=0, limit=None, folder=tmp_path, cache=tmp_path).captions
     assert (captions.groupby("text")["class_id"].nunique() > 1).sum() >= 5
+
+
+def test_several_processes_draw_the_same_birds(tmp_path: Path) -> None:
+    drawn = []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        folder.mkdir()
+        settings = Settings(images=70, captions=1, size=32, pretraining=0.1)
+        loaded = load(settings, seed=0, limit=None, folder=folder, cache=tmp_path, processes=processes)
+        files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.png")}
+        tables = {"captions": loaded.captions, "images": loaded.images, **loaded.tables}
+        drawn.append(({name: table.to_csv() for name, table in tables.items()}, files, loaded.summary))
+    assert drawn[0] == drawn[1] and len(drawn[0][1]) == 77

@@ -162,7 +162,8 @@ def main(step: LoadDataset) -> None:
     if absent := [name for name in getattr(source, "TABLES", ()) if name not in files]:
         raise UserError(f"--tables: {where} also writes {' and '.join(absent)}; give a .parquet path for each")
     with atomic_folder(step.folder) as folder:
-        loaded = source.load(settings, seed=step.seed, limit=choice.limit, folder=folder, cache=step.cache)
+        given = {"processes": step.processes} if getattr(source, "PARALLEL", False) else {}
+        loaded = source.load(settings, seed=step.seed, limit=choice.limit, folder=folder, cache=step.cache, **given)
         if step.contents is not None:
             check_unchanged(step.contents, source.fingerprint(settings, step.cache), where)
         captions, empty = check_captions(loaded.captions, where)

@@ -1,7 +1,8 @@
 """The interface of a dataset source: a module with ``Settings`` and ``load``.
 
 ``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
-(None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``.
+(None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``; one
+that sets ``PARALLEL`` also takes ``processes``.
 One that reads the user's files may have ``fingerprint(settings, cache) -> str``, a text that changes when they do
 (``core.fingerprint``, whose index is in ``cache``); one that downloads may have ``places(settings)``, by which all
 files can be fetched before a run. ``preview(settings) -> str | None`` reads the first rows of a local ``file`` before a

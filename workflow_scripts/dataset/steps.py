@@ -23,6 +23,7 @@ class LoadDataset(Step):
     contents: str | None = Field(None, description="fingerprint of the user's files when the run started")
     seed: WorldSeed
     cache: Cache
+    processes: int = Field(1, ge=1, description="processes that draw images")
     results: Path = Field(Path("results"), description="folder that the paths in images.parquet are relative to")
     captions: Output = Field(description="captions.parquet")
     images: Output = Field(description="images.parquet")

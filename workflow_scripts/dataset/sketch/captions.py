@@ -7,6 +7,7 @@ of the scene.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 
 from workflow_scripts.dataset.sketch.world import PARTS, Dice, Scene
@@ -87,8 +88,13 @@ def _words(text: str) -> list[Word]:
     return [(word, ()) for word in text.split()]
 
 
-def _choice(dice: Dice, options: Sequence[tuple]) -> tuple:
-    return dice.weighted(options, list(accumulate(option[-1] for option in options)))
+@cache
+def _cumulative(options: tuple[tuple, ...]) -> list[float]:
+    return list(accumulate(option[-1] for option in options))
+
+
+def _choice(dice: Dice, options: tuple[tuple, ...]) -> tuple:
+    return dice.weighted(options, _cumulative(options))
 
 
 def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
@@ -180,8 +186,8 @@ def _mentions(scene: Scene, dice: Dice) -> list[Mention]:
             both = wanted - stated > 1 and dice.chance(0.65)
             mention = Mention((part,), (("shape", shape), ("color", color)) if both else (("shape", shape),))
         else:
-            twins = [p for p in order[i + 1 :] if scene[f"{p}:color"] == color]
-            if twins and wanted - stated > 1 and dice.chance(0.5):
+            twins = [p for p in order[i + 1 :] if scene[f"{p}:color"] == color] if wanted - stated > 1 else []
+            if twins and dice.chance(0.5):
                 order.remove(twins[0])
                 mention = Mention((part, twins[0]), (("color", color),))
             else:

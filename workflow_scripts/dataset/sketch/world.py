@@ -77,11 +77,7 @@ class Dice:
 
     def weighted(self, items: Sequence[T], cumulative: Sequence[float]) -> T:
         """Draw one of ``items``; ``cumulative`` are the cumulative sums of their weights."""
-        mark = self.unit() * cumulative[-1]
-        for item, bound in zip(items, cumulative, strict=True):
-            if mark < bound:
-                return item
-        return items[-1]
+        return items[min(bisect(cumulative, self.unit() * cumulative[-1]), len(items) - 1)]
 
     def several(self, items: Sequence[T], weights: Sequence[float], n: int) -> list[T]:
         """Draw ``n`` items by weight, without replacement."""
