@@ -109,3 +109,26 @@ rule make_page:
         ),
     shell:
         "python -m {params.step} --log {log:q}"
+
+
+rule list_entries:
+    """Write the page of every judged image, with its prompt, its rank and the nearest wrong caption."""
+    input:
+        entries_read(),
+        templates=page_templates("report"),
+    output:
+        page=score_table("entries", "html", "every judged image"),
+        data=directory("<results>/entries"),
+    log:
+        "<logs>/report/list_entries.log",
+    benchmark:
+        "<logs>/report/list_entries.benchmark.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: CONFIG.threads
+    resources:
+        **judging(4000),
+    params:
+        **step("report.list_entries", generators=list(GENERATORS), judge=CONFIG.judges[0]),
+    shell:
+        "python -m {params.step} --log {log:q}"

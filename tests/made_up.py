@@ -208,7 +208,7 @@ def _summaries(data: Path, place: Path) -> None:
         score = {"split": "test_swapped", "judged": 25, "balance": balance, "true_distractors": 0.04}
         score |= {"pool": {"entries_with_fewer_than_candidates": 7}, "distractors": "original", "set": "test_swapped"}
         score |= {"exact": 0.4, "inverted_softmax": 0.35, "hubness": 0.2}
-        summary = {"generator": name, "ties": "random", "chunking": "even", "scores": [score]}
+        summary = {"generator": name, "ties": "random", "chunking": "even", "candidates": 100, "scores": [score]}
         for judge in ("0", "oracle"):
             write_json(summary, place / "scores" / judge / name / "summary.json")
     seen = {"n": 40, "accuracy": 0.7, "low": 0.6, "high": 0.8, "chance": 0.25, "corrected": 0.6, "two_way": 0.9}

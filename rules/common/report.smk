@@ -71,6 +71,15 @@ def page_reads():
     ]
 
 
+def entries_read():
+    """Return what the page of judged images reads."""
+    files = of_compositions("splits.parquet", f"judges/{CONFIG.judges[0]}")
+    for composition in CONFIG.compositions:
+        of = layout(composition)
+        files += [*of.examples(GENERATORS, CONFIG.judges[0]), *of.pictures(GENERATORS), str(of.read / "pairs.parquet")]
+    return list(dict.fromkeys(files))
+
+
 def of_section(stage, name, **labels):
     """Return a file of a stage with a page of its own, shown in Snakemake's report."""
     return report(
@@ -160,5 +169,5 @@ def final_outputs(wildcards):
     tables = expand(f"{RESULTS}/{{name}}", name=names)
     scored = of_compositions(*health_files()) + all_fids()
     examples = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
-    made = split_outputs() + scored + tables + examples
+    made = split_outputs() + scored + tables + examples + [f"{RESULTS}/entries.html"]
     return made + specs_outputs() + compun_outputs() + human_outputs()

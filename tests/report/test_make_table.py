@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from workflow_scripts.core.io import empty_table, read_json, write_json, write_t
 from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
 from workflow_scripts.plot.labels import of_measure
 from workflow_scripts.report import comparisons as differences
-from workflow_scripts.report import make_table
+from workflow_scripts.report import make_table, readable, verdicts
 from workflow_scripts.report.readable import percent
 from workflow_scripts.report.steps import MakeTable
 from workflow_scripts.report.table import COLUMNS, as_csv
@@ -275,7 +276,8 @@ def test_markdown_is_printed_and_readable(results: Path, capsys: pytest.CaptureF
     row = run(results)["table"].iloc[0]
     text = (results / "table.md").read_text()
     assert capsys.readouterr().out == text
-    lines = text.splitlines()
+    shown, _, rest = text.partition("<!-- /headlines -->\n\n")
+    lines = rest.splitlines()
     assert lines[0] == "## d, color" and lines[2].startswith("- good_one: reference: loses ")
     start = next(number for number, line in enumerate(lines) if line.startswith("|"))
     table = lines[start : lines.index("", start)]
@@ -318,7 +320,7 @@ def test_scores_are_means_over_judges(results: Path) -> None:
     # Only means are compared, and shown to be read.
     assert len(of_measure(tables["comparisons"], "exact")) == 9
     text = (results / "table.md").read_text()
-    assert "means over 2 judges" in text and text.count("| good_one") == 5
+    assert "means over 2 judges" in text and text.split("/headlines")[1].count("| good_one") == 5
     file = results / "d/color/scores/4/bad/test_unseen.parquet"
     write_table(pd.read_parquet(file).iloc[::-1], file, SCORES)
     with pytest.raises(UserError, match="bad: judges scored different images of test_unseen; score again"):
@@ -331,18 +333,46 @@ def test_missing_balance_is_noted(results: Path) -> None:
     run(results)
     text = (results / "table.md").read_text()
     assert "(no cut)" in text and rule in text
-    assert "(no cut)" in (results / "table.tex").read_text()
 
 
-def test_latex(done: Path) -> None:
+def test_latex_has_a_row_a_generator_and_says_what_is_measured(done: Path) -> None:
     text = (done / "table.tex").read_text()
     assert r"good\_one" in text and "good_one" not in text and text.isascii()
-    scores, divergences = text.split(r"\end{table}")[:2]
-    for table, rows in (scores, 11), (divergences, 5):
-        body = [line for line in table.splitlines() if line.endswith(r"\\")]
-        assert table.count(r"\begin{tabular}") == 1
-        assert len({line.count("&") for line in body}) == 1 and len(body) == rows
-    assert r"0.700 (random 0.030 $\pm$ 0.002)" in divergences and r"random $<$ 0.001" in divergences
+    body = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert [line.split(" & ")[0] for line in body] == ["", "generator", r"good\_one", "bad"]
+    assert {line.count("&") for line in body[1:]} == {6}
+    for part in (
+        r"\label{tab:d-color}",
+        r"\toprule",
+        "adjective accuracy: how often",
+        "The judge is fake",
+        r"\end{table}",
+    ):
+        assert text.count(part) == 1
+
+
+@pytest.mark.slow
+def test_latex_compiles(done: Path, tmp_path: Path) -> None:
+    program = shutil.which("tectonic") or shutil.which("pdflatex")
+    if program is None:
+        pytest.skip("neither tectonic nor pdflatex is installed")
+    head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "a.tex").write_text(head + (done / "table.tex").read_text() + r"\end{document}")
+    subprocess.run([program, "a.tex"], cwd=tmp_path, check=True, stdin=subprocess.DEVNULL)
+    assert (tmp_path / "a.pdf").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("generators", [1, 10, 25])
+def test_the_screen_shows_at_most_twelve_lines_of_table(generators: int) -> None:
+    row = {"exact": 0.5, "adjective": None}
+    main = {f"g{n}": {"test_seen": row, "test_swapped": row} for n in range(generators)}
+    found = [verdicts.Verdict("g0", "composes", ": x"), verdicts.Verdict("g1", "composes", ": y")]
+    shown = readable.headlines("birds", {"color": (main, found), "shape": (main, [])})
+    table = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len(table) == 2 + min(generators, 10) <= 12
+    assert [cell.split() for cell in table[2].split("|")[1:3]] == [["g0"], ["50.0", "–", "50.0"]]
+    assert "- color: composes: g0, g1.\n- shape: no verdict." in shown
+    assert ("15 more generators" in shown) == (generators == 25)
 
 
 def test_fid_is_a_column_if_measured(results: Path, done: Path) -> None:

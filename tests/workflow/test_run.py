@@ -10,6 +10,7 @@ import pytest
 
 from workflow_scripts.core import digests
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.report import readable
 from workflow_scripts.workflow.run import print_results, wait_for, works_in
 
 
@@ -45,10 +46,20 @@ def test_results_end_with_their_place(tmp_path: Path, capsys: pytest.CaptureFixt
         for name in names:
             (tmp_path / run / name).touch()
     print_results([str(tmp_path), str(tmp_path / "judged"), str(tmp_path / "captions")])
-    assert capsys.readouterr().out.splitlines() == [
-        f"{tmp_path}/judged/report.html shows it with figures and examples.",
-        f"{tmp_path}/captions/report.html shows the splits.",
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")]
+    assert lines == [
+        f"page:  {tmp_path}/judged/report.html",
+        f"table: {tmp_path}/judged/table.md",
+        f"page:  {tmp_path}/captions/report.html",
     ]
+
+
+def test_the_screen_shows_the_headlines_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.md"
+    table.write_text("# a\n\n" + readable.HEADLINES.format("| 1 |") + "\n## all\n\n| 2 |\n")
+    digests.record(table, "report.make_table")
+    print_results([str(tmp_path)])
+    assert capsys.readouterr().out.splitlines()[:3] == ["| 1 |", "", f"table: {table}"]
 
 
 def test_a_changed_table_is_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -56,7 +67,7 @@ def test_a_changed_table_is_not_printed(tmp_path: Path, capsys: pytest.CaptureFi
     table.write_text("| 1.2 |")
     digests.record(table, "report.make_table")
     print_results([str(tmp_path)])
-    assert capsys.readouterr().out == "| 1.2 |\n"
+    assert capsys.readouterr().out.startswith(f"| 1.2 |\ntable: {table}\n")
     table.write_text("| 9.2 |")
     with pytest.raises(UserError, match=r"table.md: changed since report.make_table wrote it"):
         print_results([str(tmp_path)])

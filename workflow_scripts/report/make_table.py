@@ -20,7 +20,8 @@ from workflow_scripts.score.health import read_health
 def main(step: MakeTable) -> None:
     all_rows, all_differences, all_pairs = list[Row](), list[Row](), list[Row]()
     metrics: dict[str, dict[str, dict[str, float]]] = {}
-    tables: list[Readable] = []
+    tables, latex = list[Readable](), list[str]()
+    headlines: dict[str, tuple[readable.Main, list[verdicts.Verdict]]] = {}
     for composition in step.compositions:
         layout = Layout(step.results, step.dataset, composition)
         scores = table.load_all_scores(layout, step.generators, step.oracle, step.judges)
@@ -29,30 +30,32 @@ def main(step: MakeTable) -> None:
         normalized.add_normalized(scores, rows, step.reference)
         differences = comparisons.comparisons(scores, step.reference, step.bootstrap)
         health = read_health(layout, step.judges, step.health)
-        lines = verdicts.lines(pd.DataFrame(rows), pd.DataFrame(differences), step.reference, health.healthy)
+        judged = pd.DataFrame(rows), pd.DataFrame(differences), step.reference, health.healthy
+        main_scores = readable.main_scores(scores, rows)
+        headlines[composition] = main_scores, verdicts.verdicts(*judged)
         all_pairs += by_pair.by_pair(scores)
         all_rows += rows
         all_differences += differences
         metrics[composition] = table.metrics(scores, rows)
-        about_divergences = divergence_note(measured)
+        notes, about_divergences = readable.notes(scores), divergence_note(measured)
+        latex.append(readable.latex_table(f"{step.dataset}, {composition}", main_scores, notes[0]))
         origin = heldout_note(read_json(layout.place / "heldout.json"))
         tables.append(
             Readable(
                 f"{step.dataset}, {composition}",
-                lines,
+                verdicts.lines(*judged),
                 readable.score_table(scores, rows, fids),
                 readable.divergence_table(measured),
-                about_divergences,
                 readable.gap_lines(differences),
-                [*readable.notes(scores), health.line, *filter(None, [origin, about_divergences, fid_note(fids)])],
+                [*notes, health.line, *filter(None, [origin, about_divergences, fid_note(fids)])],
             )
         )
-    markdown = "\n".join(one.markdown() for one in tables)
+    markdown = "\n".join([readable.headlines(step.dataset, headlines), *(one.markdown() for one in tables)])
     write_text(table.as_csv(all_rows, table.COLUMNS), step.csv)
     write_text(table.as_csv(all_differences, comparisons.COLUMNS), step.comparisons)
     write_text(table.as_csv(all_pairs, by_pair.COLUMNS), step.pairs)
     write_json({step.dataset: metrics}, step.metrics)
-    write_text("\n".join(one.latex() for one in tables), step.tex)
+    write_text("\n".join(latex), step.tex)
     write_text(markdown, step.md)
     cli.show(markdown)
 

@@ -1,8 +1,9 @@
-"""The tables to read, Markdown and LaTeX, and what a reader must know of them."""
+"""The tables to read, Markdown and LaTeX, what the screen shows of them, and what a reader must know of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,6 +12,7 @@ from workflow_scripts.core.tables import TESTS
 from workflow_scripts.divergence.results import divergence_lines
 from workflow_scripts.plot.labels import MEASURE_NAMES, SPLIT_NAMES
 from workflow_scripts.report.table import Row, Scored
+from workflow_scripts.report.verdicts import Verdict
 from workflow_scripts.score.fid import Fids, distance
 
 NONE = "–"
@@ -27,7 +29,33 @@ JUDGE_HAS_SEEN = {
     "half": "has seen train and the half of the test images that is not judged",
     "all": "has seen all images, the judged ones too",
 }
-LATEX = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "±": r"$\pm$", "–": "--", "<": "$<$"}
+# Generators in the table on the screen, which then has at most 12 lines.
+MOST_GENERATORS = 10
+MEASURED = (
+    "R-precision: how often a judge ranks the caption of a generated image first among the candidates; adjective"
+    " accuracy: how often it ranks it above its copies with other adjectives. Seen captions have pairs of the training"
+    " captions, unseen ones a held-out pair, swapped ones a held-out pair in place of a seen one."
+)
+# Rows of table.csv by generator and split.
+Main = dict[str, dict[str, Row]]
+# Marks in table.md what the screen shows.
+HEADLINES = "<!-- headlines -->\n{}\n<!-- /headlines -->\n"
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "_": r"\_",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "±": r"$\pm$",
+    "–": "--",
+    "<": "$<$",
+    "−": "$-$",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "~": r"\textasciitilde{}",
+    "^": r"\^{}",
+}
 
 
 def percent(value: float | None, low: float | None = None, high: float | None = None) -> str:
@@ -183,16 +211,65 @@ def latex_text(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
-def latex_table(table: pd.DataFrame, caption: str) -> str:
-    """Return cells as LaTeX for booktabs, with a rule where the first column changes and has repeated values."""
-    cells = table.map(latex_text).rename(columns=latex_text)
-    first = cells.iloc[:, 0]
-    if first.duplicated().any():
-        starts = first.ne(first.shift()) & (first.index > 0)
-        cells.isetitem(0, first.where(~starts, "\\midrule\n" + first))
-    columns = "".join(_aligned(table, "l", "r"))
-    style = cells.style.hide(axis="index")
-    return style.to_latex(hrules=True, position_float="centering", caption=latex_text(caption), column_format=columns)
+def main_scores(scores: Sequence[Scored], rows: Sequence[Row]) -> Main:
+    """Return the rows of table.csv that are compared with others, by generator and split."""
+    main: Main = {}
+    for scored, row in zip(scores, rows, strict=True):
+        if scored.main:
+            main.setdefault(scored.generator, {})[scored.split] = row
+    return main
+
+
+def headlines(dataset: str, compositions: Mapping[str, tuple[Main, Sequence[Verdict]]]) -> str:
+    """Return what the screen shows: a table with a row a generator, both scores by split, and the verdicts.
+
+    compositions: ``main_scores`` and the verdicts of each.
+    """
+    names = list(dict.fromkeys(name for main, _ in compositions.values() for name in main))
+    table = pd.DataFrame(index=names[:MOST_GENERATORS])
+    for composition, (main, _) in compositions.items():
+        for measure, words in MEASURE_NAMES.items():
+            table[f"{composition}: {words}"] = [
+                " ".join(f"{percent(main.get(name, {}).get(split, {}).get(measure)):>5}" for split in TESTS)
+                for name in table.index
+            ]
+    about = f"{dataset}, in percent: seen, unseen, swapped captions"
+    if len(names) > MOST_GENERATORS:
+        about += f"; {len(names) - MOST_GENERATORS} more generators below"
+    lines = []
+    for composition, (_, verdicts) in compositions.items():
+        words = dict.fromkeys(verdict.word for verdict in verdicts)
+        by_word = [f"{word}: {', '.join(v.generator for v in verdicts if v.word == word)}" for word in words]
+        lines.append(f"- {composition}: {'; '.join(by_word) or 'no verdict'}.")
+    aligned = ["left", *["right"] * len(table.columns)]
+    shown = table.reset_index(names="generator").to_markdown(index=False, colalign=aligned, disable_numparse=True)
+    return HEADLINES.format("\n\n".join([f"{about}:", shown, "\n".join(lines)]))
+
+
+def latex_table(title: str, main: Main, about: str) -> str:
+    """Return a table for booktabs with a row a generator: both scores on each split with their intervals.
+
+    about: what its caption says of the judge.
+    """
+    caption = f"{title}. {MEASURED} {about}"
+
+    def cell(row: Row | None, measure: str) -> str:
+        value, _, ends = exact(row, measure).partition(" ")
+        return latex_text(value) if not ends else rf"\shortstack{{{value}\\{{\scriptsize {ends}}}}}"
+
+    lines = [
+        " & ".join([latex_text(name), *(cell(of.get(split), m) for m in MEASURE_NAMES for split in TESTS)])
+        for name, of in main.items()
+    ]
+    splits = " & ".join(SPLIT_NAMES[split] for split in TESTS)
+    heads = " & ".join(rf"\multicolumn{{3}}{{c}}{{{words}}}" for words in MEASURE_NAMES.values())
+    label = "tab:" + re.sub("[^a-z0-9]+", "-", title.lower())
+    return "\n".join([
+        r"\begin{table}", r"\centering", rf"\caption{{{latex_text(caption)}}}", rf"\label{{{label}}}",
+        r"\begin{tabular}{lcccccc}", r"\toprule", rf" & {heads} \\", r"\cmidrule(lr){2-4}\cmidrule(lr){5-7}",
+        rf"generator & {splits} & {splits} \\", r"\midrule", *(rf"{line} \\" for line in lines), r"\bottomrule",
+        r"\end{tabular}", r"\end{table}", "",
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -211,7 +288,6 @@ class Readable:
     verdicts: Sequence[str]
     scores: pd.DataFrame
     divergences: pd.DataFrame
-    about_divergences: str
     gaps: Sequence[str]
     notes: Sequence[str]
 
@@ -222,9 +298,3 @@ class Readable:
         return (
             "\n\n".join([f"## {self.title}", *([first] if first else []), *map(markdown_table, tables), lines]) + "\n"
         )
-
-    def latex(self) -> str:
-        tables = [latex_table(self.scores, f"{self.title}. {self.notes[0]}")]
-        if len(self.divergences):
-            tables.append(latex_table(self.divergences, f"{self.title}. {self.about_divergences}"))
-        return "\n".join(tables)

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.step import Input, Key, Output, Seed, Step
+from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.report.config import ReportConfig
 from workflow_scripts.score.config import ScoreConfig
+from workflow_scripts.score.steps import Batch, Device
+from workflow_scripts.split.config import TrainOn
 
 Shown = dict[str, Any]
 Generators = Annotated[list[str], Field(min_length=1, description="names of the generators, in the order of the rows")]
@@ -92,6 +94,22 @@ class DrawExamples(OfResults):
     @property
     def layout(self) -> Layout:
         return Layout(self.results, self.dataset, self.composition)
+
+
+class ListEntries(OfResults):
+    """Write the page of every judged image, with its prompt, its rank and the nearest wrong caption."""
+
+    compositions: Compositions
+    generators: Generators
+    judge: str = Field(description="name of the judge whose scores are shown")
+    train_on: Annotated[TrainOn, Key("judge.train_on")]
+    halves: HalvesSeed
+    batch: Batch
+    threads: Threads
+    device: Device
+    cache: Cache
+    page: Output = Field(description="entries.html")
+    data: Output = Field(description="folder of the page's data, a file for each composition")
 
 
 class MakePage(OfResults):

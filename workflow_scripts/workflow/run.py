@@ -36,6 +36,8 @@ from workflow_scripts.workflow.screen import PLUGINS
 
 STATE = ROOT / ".snakemake"
 LOCK = STATE / "compclip.lock"
+# What the screen shows of table.md.
+HEADLINES = re.compile("<!-- headlines -->\n(.*?)<!-- /headlines -->\n", re.DOTALL)
 # Options of Snakemake with which steps run on other machines or in other environments.
 ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
 
@@ -170,20 +172,24 @@ def look_ahead(config: Path, words: list[str]) -> list[str] | None:
 
 
 def print_results(folders: list[str]) -> None:
-    """Print the tables of results folders, the common table of several runs first, and name their pages.
+    """Print the headline scores and verdicts of results folders, and name their pages, tables and Snakemake's log.
 
     Raises:
         UserError: a table has changed since its step wrote it.
     """
+    places: list[tuple[str, object]] = []
     for folder in folders:
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
             table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
             # The common table comes first and contains those of the runs.
             if table.is_file() and not (name == "table" and folder != folders[0]):
                 digests.check([table])
-                print(table.read_text(encoding="utf-8"))
-            if shown.is_file():
-                print(f"{shown} shows {'it with figures and examples' if table.is_file() else 'the splits'}.")
+                text = table.read_text(encoding="utf-8")
+                print("\n".join(HEADLINES.findall(text)) or text)
+            places += [(kind, path) for kind, path in (("page", shown), ("table", table)) if path.is_file()]
+    places += [("log", path.relative_to(ROOT)) for path in sorted(STATE.glob("log/*.log"))[-1:]]
+    for kind, path in places:
+        print(f"{kind + ':':6} {path}")
 
 
 def run_snakemake(command: list[str]) -> None:

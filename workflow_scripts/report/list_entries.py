@@ -1,0 +1,171 @@
+"""Write entries.html: every judged image with its prompt, its rank, and the wrong caption that the judge finds nearest.
+
+The page reads a file of data for each composition when it is chosen: a script, because a page on disk may read no JSON.
+The ranks are those of the scores of the first judge; its embeddings, from the cache, give the nearest captions.
+"""
+
+from __future__ import annotations
+
+import json
+import os.path
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_scripts.clip.embed import Embedder, items_of, open_embedder
+from workflow_scripts.core import cli
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic_folder, read_json, read_table
+from workflow_scripts.core.layout import Layout
+from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
+from workflow_scripts.plot.examples import mark
+from workflow_scripts.plot.labels import SPLIT_NAMES, pair_words
+from workflow_scripts.plot.page import write_page
+from workflow_scripts.report.steps import ListEntries
+from workflow_scripts.score.entries import ENTRY, EntrySet, entry_sets
+from workflow_scripts.score.steps import Encoding
+from workflow_scripts.split.judged import judged_images
+from workflow_scripts.split.pools import class_names
+
+# Rows whose similarities are held at once.
+BLOCK = 1024
+
+
+def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embedder: Embedder, images: np.ndarray) -> list[str]:
+    """Return for each entry the caption of another class, with another text, that is nearest to its image.
+
+    Args:
+        classes: the class of each image, by image_id.
+        images: (n, d) embeddings of the entries' images.
+    """
+    pool = entry_set.pool.drop_duplicates("text").reset_index(drop=True)
+    texts = embedder.texts(list(pool["text"]))
+    names = {name: number for number, name in enumerate(classes.unique())}
+    of_pool = pool["image_id"].map(classes).map(names).to_numpy()
+    of_entries = entry_set.entries["image_id"].map(classes).map(names).to_numpy()
+    place = {text: number for number, text in enumerate(pool["text"])}
+    own = entry_set.entries["text"].map(place).fillna(-1).to_numpy(int)
+    nearest: list[int] = []
+    for start in range(0, len(images), BLOCK):
+        rows = slice(start, start + BLOCK)
+        cosines = images[rows] @ texts.T
+        cosines[of_entries[rows, None] == of_pool] = -np.inf
+        known = own[rows] >= 0
+        cosines[np.flatnonzero(known), own[rows][known]] = -np.inf
+        nearest += cosines.argmax(axis=1).tolist()
+    return [pool["text"][number] for number in nearest]
+
+
+def marked(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:
+    """Return each prompt in segments: a swapped one's new adjectives are marked, an unseen one's held-out pair."""
+    key = ["image_id", "caption_id"]
+    changes = {(r.image_id, r.caption_id): r.changes for r in swapped.itertuples()}
+    unseen = prompts.loc[prompts["split"] == "test_unseen", [*key, "pair"]].drop_duplicates()
+    named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"]).merge(unseen, on=[*key, "pair"])
+    spans: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
+    for row in named.itertuples():
+        found = spans.setdefault((row.image_id, row.caption_id), [])
+        found += [(row.adjective_start, row.adjective_end, "unseen"), (row.noun_start, row.noun_end, "unseen")]
+    segments = []
+    for row in prompts.itertuples():
+        of = (row.image_id, row.caption_id)
+        marks: list[tuple[int, int, str]] = []
+        if row.split == "test_swapped":
+            marks = [(change["new_start"], change["new_end"], "swapped") for change in changes.get(of, ())]
+        elif row.split == "test_unseen":
+            marks = spans.get(of, [])
+        segments.append([list(segment) if segment[1] else [segment[0]] for segment in mark(row.text, marks)])
+    return segments
+
+
+class Numbers(dict[str, int]):
+    """Numbers of distinct texts, in the order in which they are asked for."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return self[text]
+
+
+def of_composition(layout: Layout, step: ListEntries) -> dict[str, Any]:
+    """Return the data of one composition: its prompts, and of each generator columns with a row per judged image."""
+    captions, images = (
+        read_table(layout.data / "captions.parquet", CAPTIONS),
+        read_table(layout.data / "images.parquet", IMAGES),
+    )
+    swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
+    prompts = read_table(layout.place / "prompts.parquet", PROMPTS)
+    judged = judged_images(read_table(layout.place / "splits.parquet", SPLIT), images, step.train_on, step.halves)
+    number = {
+        key: row for row, key in enumerate(zip(prompts["split"], *(prompts[name] for name in ENTRY), strict=True))
+    }
+    classes, texts = class_names(captions), Numbers()
+    generators = {}
+    judge = Encoding(
+        judge=layout.judge(step.judge), batch=step.batch, threads=step.threads, device=step.device, cache=step.cache
+    )
+    with open_embedder(judge) as embedder:
+        for name in step.generators:
+            manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)
+            folder = layout.scores(name, step.judge)
+            candidates = read_json(folder / "summary.json")["candidates"]
+            columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "path", "hit", "rank", "nearest")}
+            tables = {
+                "prompts": prompts,
+                "manifest": manifest,
+                "captions": captions,
+                "judged": judged,
+                "swapped": swapped,
+            }
+            for entry_set in entry_sets(list(dict.fromkeys(manifest["split"])), ["original"], **tables):
+                scores = read_table(folder / f"{entry_set.name}.parquet", SCORES)
+                if scores.empty:
+                    continue
+                rows = entry_set.entries[[*ENTRY, "path"]].merge(scores, on=ENTRY, validate="one_to_one")
+                embedded = embedder.images(items_of(entry_set.entries["path"].tolist(), images, step.results))
+                columns["prompt"] += [
+                    number[entry_set.split, *key] for key in zip(*(rows[k] for k in ENTRY), strict=True)
+                ]
+                columns["path"] += list(rows["path"])
+                columns["hit"] += rows["hit"].astype(int).tolist()
+                rank = 1 + (candidates - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
+                columns["rank"] += rank.round(1).tolist()
+                columns["nearest"] += [texts[text] for text in nearest_wrong(entry_set, classes, embedder, embedded)]
+            prefix = os.path.commonprefix(columns["path"])
+            generators[name] = columns | {
+                "prefix": prefix, "path": [path[len(prefix) :] for path in columns["path"]], "candidates": candidates
+            }  # fmt: skip
+    pairs = read_table(layout.read / "pairs.parquet", PAIRS)
+    return {
+        "prompts": {
+            "image": prompts["image_id"].tolist(),
+            "split": [SPLIT_NAMES[split] for split in prompts["split"]],
+            "pair": [pair_words(pair) if isinstance(pair, str) else "" for pair in prompts["pair"]],
+            "text": marked(prompts, swapped, pairs),
+        },
+        "generators": generators,
+        "texts": list(texts),
+    }
+
+
+def main(step: ListEntries) -> None:
+    names: Iterable[str] = step.compositions
+    with atomic_folder(step.data) as folder:
+        for name in names:
+            data = of_composition(Layout(step.results, step.dataset, name), step)
+            text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+            (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")
+            judged = sum(len(columns["prompt"]) for columns in data["generators"].values())
+            log.info("%s: %s judged images, %.1f MB", name, f"{judged:,}", len(text.encode()) / 1e6)
+    context = {
+        "dataset": step.dataset,
+        "compositions": step.compositions,
+        "judge": step.judge,
+        "splits": [SPLIT_NAMES[s] for s in TESTS],
+    }
+    write_page(step.page, "entries.html.j2", context, {})
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,94 @@
+"use strict";
+// Shows judged images, some at a time; the filters are in the address, so that a view can be linked to.
+const STEP = 60;
+const form = document.getElementById("filters"), list = document.getElementById("entries");
+const count = document.getElementById("count"), more = document.getElementById("more");
+const loaded = new Map();
+let rows = [], shown = 0;
+
+function received(name, data) {
+  loaded.set(name, data);
+  if (form.composition.value === name) show();
+}
+
+function load() {
+  const name = form.composition.value;
+  if (loaded.has(name)) return show();
+  count.textContent = "Loading …";
+  const script = document.createElement("script");
+  script.src = `entries/${encodeURIComponent(name)}.js`;
+  script.onerror = () => { count.textContent = `Cannot read ${script.src}; run the workflow again.`; };
+  document.head.append(script);
+}
+
+function fill(select, values) {
+  const wanted = select.dataset.wanted ?? select.value;
+  delete select.dataset.wanted;
+  select.replaceChildren(new Option("all", ""), ...values.map((value) => new Option(value)));
+  select.value = values.includes(wanted) ? wanted : "";
+}
+
+function show() {
+  const data = loaded.get(form.composition.value), { split, pair } = data.prompts;
+  fill(form.generator, Object.keys(data.generators));
+  fill(form.pair, [...new Set(pair)].filter(Boolean).sort());
+  const wanted = Object.fromEntries(new FormData(form));
+  rows = [];
+  for (const [name, columns] of Object.entries(data.generators)) {
+    if (wanted.generator && wanted.generator !== name) continue;
+    columns.prompt.forEach((prompt, row) => {
+      if ((!wanted.split || split[prompt] === wanted.split) && (!wanted.pair || pair[prompt] === wanted.pair)
+        && (!wanted.hit || columns.hit[row] === Number(wanted.hit))) rows.push([prompt, name, row]);
+    });
+  }
+  // The images of one prompt stand together.
+  rows.sort((a, b) => a[0] - b[0]);
+  const hits = rows.reduce((sum, [, name, row]) => sum + data.generators[name].hit[row], 0);
+  count.textContent = `${rows.length.toLocaleString("en")} images, ${hits.toLocaleString("en")} hits`;
+  history.replaceState(null, "", `#${new URLSearchParams(Object.entries(wanted).filter(([, value]) => value))}`);
+  list.replaceChildren();
+  shown = 0;
+  add();
+}
+
+function element(tag, name, ...children) {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  made.append(...children);
+  return made;
+}
+
+function card(data, [prompt, name, row]) {
+  const columns = data.generators[name], hit = columns.hit[row];
+  const image = new Image();
+  image.loading = "lazy";
+  image.alt = `drawn by ${name}`;
+  image.src = (columns.prefix + columns.path[row]).split("/").map(encodeURIComponent).join("/");
+  const words = data.prompts.text[prompt].map(([text, kind]) => kind ? element("mark", kind, text) : text);
+  return element("article", hit ? "entry hit" : "entry miss",
+    element("figure", `picture ${hit ? "hit" : "miss"}`, image),
+    element("div", "",
+      element("p", "", element("b", "", name), " ",
+        element("span", "verdict", `${hit ? "✓ hit" : "✗ miss"}, rank ${columns.rank[row]} of ${columns.candidates}`)),
+      element("p", "", element("span", "tag", data.prompts.split[prompt]), " ", ...words),
+      element("p", "soft", element("span", "tag", "nearest wrong"), " ", data.texts[columns.nearest[row]]),
+      element("p", "soft", element("span", "tag", "image"), ` ${data.prompts.image[prompt]}`)));
+}
+
+function add() {
+  const data = loaded.get(form.composition.value);
+  list.append(...rows.slice(shown, shown + STEP).map((row) => card(data, row)));
+  shown = Math.min(shown + STEP, rows.length);
+  more.hidden = shown === rows.length;
+}
+
+for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+  const select = form.elements[name];
+  if (!select) continue;
+  select.dataset.wanted = value;
+  if ([...select.options].some((option) => option.value === value)) select.value = value;
+}
+form.addEventListener("change", load);
+more.addEventListener("click", add);
+new IntersectionObserver((seen) => { if (seen[0].isIntersecting && !more.hidden) add(); }, { rootMargin: "600px" }).observe(more);
+load();
