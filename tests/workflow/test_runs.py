@@ -22,7 +22,7 @@ from workflow_scripts.workflow.make_dvc import dvc_text
 
 PUBLISHED = ROOT / "presets" / "published" / "config.yaml"
 # Rules that read what all generators made.
-OF_ALL_GENERATORS = {"make_table", "make_page", "draw_examples"}
+OF_ALL_GENERATORS = {"make_table", "make_page", "draw_examples", "list_entries"}
 
 
 def folders(count: int, place: str = "images") -> list[dict[str, str]]:
