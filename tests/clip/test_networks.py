@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -10,16 +11,22 @@ from workflow_scripts.clip.networks import ConvTower, WordTower
 from workflow_scripts.clip.tokens import PAD
 
 
-def test_the_word_tower_is_a_convolution() -> None:
+@pytest.mark.parametrize("vocab_size", [20, 2**21])  # 2**21 to the 5th does not fit into 64 bits
+def test_the_word_tower_is_a_convolution(vocab_size: int) -> None:
+    """Features and gradients, in a batch in which windows repeat and a row has no word."""
     torch.manual_seed(0)
-    tower = WordTower(embed_dim=6, vocab_size=20, context_length=9, width=4, hidden=7, window=5).eval()
-    ids = torch.randint(1, 20, (3, 9))
-    ids[0, 4:] = PAD
-    ids[2, 1:] = PAD
-    kernel = tower.places.weight.view(5, 7, 4).permute(1, 2, 0)
-    spread = F.relu(F.conv1d(tower.embedding(ids).transpose(1, 2), kernel, tower.bias, padding=2))
-    expected = tower.projection(tower.norm((spread * (ids != PAD).unsqueeze(1)).sum(2)))
-    torch.testing.assert_close(tower(ids), tower.center(expected))
+    tower = WordTower(embed_dim=6, vocab_size=vocab_size, context_length=9, width=1, hidden=7, window=5).double()
+    tower.center.eval()
+    ids = torch.randint(1, 3, (5, 9)) * (vocab_size // 2 - 1)
+    ids[0, 4:] = ids[2, 1:] = ids[3] = PAD
+    kernel = tower.places.weight.view(5, 7, 1).permute(1, 2, 0)
+    vectors = F.embedding(F.pad(ids, (2, 2), value=PAD), tower.embedding.weight).transpose(1, 2)
+    spread = F.relu(F.conv1d(vectors, kernel, tower.bias))
+    expected = tower.center(tower.projection(tower.norm((spread * (ids != PAD).unsqueeze(1)).sum(2))))
+    torch.testing.assert_close(tower(ids), expected)
+    weights = list(tower.parameters())
+    ours, theirs = (torch.autograd.grad(y.pow(2).sum(), weights) for y in (tower(ids), expected))
+    torch.testing.assert_close(ours, theirs)
     assert not tower.embedding.weight[PAD].any()
 
 

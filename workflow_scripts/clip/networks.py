@@ -5,6 +5,7 @@ are the arguments of their classes.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -41,13 +42,53 @@ class WordTower(nn.Module):
         """Encode ids (n, context_length), padded with ``PAD``, to (n, embed_dim)."""
         # A convolution of embeddings is a sum of rows, one for each word and place in the window. There are far fewer
         # words than positions, so looking the rows up is several times faster.
-        rows = self.places(self.embedding.weight).view(self.vocab_size, self.window, -1).transpose(0, 1).flatten(0, 1)
+        rows = self.places(self.embedding.weight).view(self.vocab_size, self.window, -1)
+        rows[:, self.window // 2] += self.bias  # in the middle of a window is always a word
         is_word = ids != PAD
         windows = F.pad(ids, (self.window // 2, self.window // 2), value=PAD).unfold(1, self.window, 1)[is_word]
-        windows = windows + torch.arange(self.window, device=ids.device) * self.vocab_size
-        phrases = F.relu(F.embedding_bag(windows, rows, mode="sum") + self.bias)
-        captions = phrases.new_zeros(len(ids), phrases.shape[1]).index_add(0, is_word.nonzero()[:, 0], phrases)
+        # Half of the windows of a batch of captions occur in it more than once; each is encoded once.
+        order, groups, counts = _group_equal(windows, self.vocab_size)
+        places = windows[order[counts.cumsum(0) - counts]] * self.window + torch.arange(self.window, device=ids.device)
+        index = places.flatten()
+        phrases = _SumRows.apply(
+            rows.flatten(0, 1), index, torch.full_like(counts, self.window), index.argsort(stable=True)
+        ).relu_()
+        captions = _SumRows.apply(phrases, torch.empty_like(order).index_copy_(0, order, groups), is_word.sum(1), order)
         return self.center(self.projection(self.norm(captions)))
+
+
+def _group_equal(windows: torch.Tensor, vocab_size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return an order of ``windows`` (n, k) that groups equal ones, the groups' numbers in it, and sizes."""
+    codes, bound = windows[:, 0], vocab_size
+    for words in windows.T[1:]:
+        if bound > torch.iinfo(torch.long).max // vocab_size:
+            codes, bound = codes.unique(return_inverse=True)[1], len(codes)
+        codes, bound = codes * vocab_size + words, bound * vocab_size
+    ranked, order = codes.sort(stable=True)
+    return order, *ranked.unique_consecutive(return_inverse=True, return_counts=True)[1:]
+
+
+class _SumRows(torch.autograd.Function):
+    """The sums (len(counts), d) of the rows that consecutive parts of ``index``, of ``counts``, choose.
+
+    The gradient consists of such sums, too, by ``order``, which sorts ``index``. It takes a tenth of the time of the
+    one of torch's embedding bag.
+    """
+
+    @staticmethod
+    def forward(
+        context: Any, rows: torch.Tensor, index: torch.Tensor, counts: torch.Tensor, order: torch.Tensor
+    ) -> torch.Tensor:
+        context.save_for_backward(index, counts, order)
+        context.n = len(rows)
+        return F.embedding_bag(index, rows, counts.cumsum(0) - counts, mode="sum")
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+        index, counts, order = context.saved_tensors
+        owners = torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
+        starts = torch.searchsorted(index[order], torch.arange(context.n, device=index.device))
+        return F.embedding_bag(owners[order], gradient, starts, mode="sum"), None, None, None
 
 
 class ConvTower(nn.Module):
@@ -72,7 +113,8 @@ class ConvTower(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Encode normalized images (n, 3, image_size, image_size) to (n, embed_dim)."""
-        return self.center(self.projection(self.layers(images).mean((2, 3))))
+        # Channels last, so that the gradient of the mean is, too.
+        return self.center(self.projection(self.layers(images).permute(0, 2, 3, 1).flatten(1, 2).mean(1)))
 
 
 def _convolution(before: int, after: int, kernel: int, stride: int) -> nn.Sequential:

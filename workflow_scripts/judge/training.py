@@ -85,6 +85,7 @@ def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.op
         lr=lr,
         betas=(0.9, 0.98),
         eps=1e-6,
+        fused=True,
     )
 
 
