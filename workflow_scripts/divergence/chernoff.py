@@ -1,5 +1,7 @@
 """The divergence of two distributions: one minus their Chernoff coefficient."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -28,3 +30,18 @@ def divergence(train: ArrayLike, test: ArrayLike, alpha: float) -> float:
             raise UserError(f"{side} is empty, or weighs nothing: no divergence can be measured")
     # Rounding can leave [0, 1].
     return min(max(1.0 - chernoff(train / totals[0], test / totals[1], alpha), 0.0), 1.0)
+
+
+class Totals(NamedTuple):
+    """The weights of a side's atoms and compounds."""
+
+    atoms: np.ndarray
+    compounds: np.ndarray
+
+
+def divergences(train: Totals, test: Totals) -> tuple[float, float]:
+    """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side has none."""
+    return (
+        divergence(train.atoms, test.atoms, ATOMS_ALPHA),
+        divergence(train.compounds, test.compounds, COMPOUNDS_ALPHA),
+    )

@@ -20,14 +20,16 @@ class Trees(NamedTuple):
     largest: np.ndarray  # the size up to which each tree is searched
 
 
-class Occurrences(NamedTuple):
-    """The occurrences of compounds in all texts: in each the sets first, then longer paths by their lower ends."""
+class Found(NamedTuple):
+    """The occurrences of compounds in a block of texts: in each the sets first, then longer paths by their lower ends.
 
-    begins: np.ndarray  # where each text's occurrences begin, and the end
-    compounds: np.ndarray  # the compound of each: its 64-bit code, or a number once codes are numbered
+    Room for more than a block's; ``search`` returns how much it filled.
+    """
+
+    codes: np.ndarray  # of each occurrence, a 64-bit hash of its words and relations
     inner: np.ndarray  # of each, the occurrences inside it that are one node smaller, as positions in its text
     inner_counts: np.ndarray  # how many these are
-    inner_begins: np.ndarray  # where those of each text begin in ``inner``, and the end
+    inner_ends: np.ndarray  # of each text, where its last ones end in ``inner``
 
 
 class Tree(NamedTuple):
@@ -38,6 +40,7 @@ class Tree(NamedTuple):
     depths: np.ndarray
     labels: np.ndarray
     relations: np.ndarray
+    keys: np.ndarray  # of nodes; a set's key is the XOR of its members'
 
 
 @njit(cache=True)
@@ -161,85 +164,65 @@ def _mix(x):
 
 
 @njit(cache=True)
-def _join(code, child):
-    """Return a node's code with one more child; the order of the children matters."""
-    return _mix(code * uint64(0x9E3779B97F4A7C15) + child)
-
-
-@njit(cache=True)
 def _edge(relation, code):
-    """Return a child's code with the edge above it."""
-    return _mix(_mix(code + uint64(0xD1B54A32D192ED03)) ^ relation)
-
-
-@njit(cache=True)
-def _code(members, k, tree, position, children, codes):
-    """Return the code of a set of ``k`` nodes, equal for equal words and relations; the last three are scratch."""
-    for i in range(k):
-        position[members[i]], children[i] = i, 0
-    for i in range(k - 1, -1, -1):
-        v = members[i]
-        row = codes[i, : children[i]]
-        row.sort()
-        code = _mix(tree.labels[v])
-        for child in row:
-            code = _join(code, child)
-        if i == 0:
-            return code
-        above = position[tree.parents[v]]
-        codes[above, children[above]] = _edge(tree.relations[v], code)
-        children[above] += 1
-    return uint64(0)
+    """Return what a child adds to its head's code: a sum, so that the order of children does not matter."""
+    return _mix(code ^ relation)
 
 
 @njit(cache=True)
 def _slot(table, keys, key):
     """Return the slot of ``key`` in a hash table of positions in ``keys``, or the free slot where it belongs."""
-    slot = _mix(key) & uint64(len(table) - 1)
+    slot = key & uint64(len(table) - 1)
     while table[slot] >= 0 and keys[table[slot]] != key:
         slot = (slot + uint64(1)) & uint64(len(table) - 1)
     return slot
 
 
 @njit(cache=True)
-def _encode_sets(tree, sets, nodes, branching, codes):
-    """Fill the ``codes`` of the sets; return their sizes and keys, each key the XOR of its members' hashes."""
+def _encode_sets(tree, sets, codes):
+    """Fill the ``codes`` of the sets; return their sizes, their keys, and bit i for each member that may go.
+
+    A member may go if the rest is connected: a leaf, or a root with one child.
+    """
+    nodes = sets.shape[1]
     sizes, keys = np.empty(len(sets), np.int64), np.empty(len(sets), np.uint64)
-    position, children = np.empty(len(tree.parents), np.int64), np.empty(nodes, np.int64)
-    scratch = np.empty((nodes, branching), np.uint64)
+    removable = np.empty(len(sets), np.int64)
+    position, above = np.empty(len(tree.parents), np.int64), np.empty(nodes, np.int64)
+    children, sums = np.empty(nodes, np.int64), np.empty(nodes, np.uint64)
     for o in range(len(sets)):
         members, k, key = sets[o], 0, uint64(0)
         while k < nodes and members[k] >= 0:
-            key ^= _mix(uint64(members[k] + 1))
+            v = members[k]
+            key ^= tree.keys[v]
+            position[v], children[k], sums[k] = k, 0, tree.labels[v]
+            if k:
+                above[k] = position[tree.parents[v]]
+                children[above[k]] += 1
             k += 1
-        sizes[o], keys[o] = k, key
-        codes[o] = _code(members, k, tree, position, children, scratch)
-    return sizes, keys
+        mask = int(children[0] == 1)
+        for i in range(k - 1, 0, -1):
+            mask |= int(children[i] == 0) << i
+            sums[above[i]] += _edge(tree.relations[members[i]], _mix(sums[i]))
+        codes[o], sizes[o], keys[o], removable[o] = _mix(sums[0]), k, key, mask
+    return sizes, keys, removable
 
 
 @njit(cache=True)
-def _link_sets(tree, sets, sizes, keys, inner, inner_counts):
+def _link_sets(tree, sets, sizes, keys, removable, inner, inner_counts):
     """Find for each set the sets inside it that lack one node; return how much of ``inner`` is filled."""
     length = 2
     while length < 2 * len(sets):
         length *= 2
-    table = np.full(length, -1, np.int64)
+    table = np.full(length, -1, np.int32)
     for o in range(len(sets)):
         table[_slot(table, keys, keys[o])] = o
-    position, children, filled = np.empty(len(tree.parents), np.int64), np.empty(sets.shape[1], np.int64), 0
+    filled = 0
     for o in range(len(sets)):
-        members, k = sets[o], sizes[o]
         begun = filled
-        if k > 2:
-            children[:k] = 0
-            for i in range(k):
-                position[members[i]] = i
-            for i in range(1, k):
-                children[position[tree.parents[members[i]]]] += 1
-            for removed in range(k):
-                # A leaf, or a root with one child: the rest is connected.
-                if children[removed] == 0 or removed == 0 and children[0] == 1:
-                    inner[filled] = table[_slot(table, keys, keys[o] ^ _mix(uint64(members[removed] + 1)))]
+        if sizes[o] > 2:
+            for i in range(sizes[o]):
+                if removable[o] >> i & 1:
+                    inner[filled] = table[_slot(table, keys, keys[o] ^ tree.keys[sets[o, i]])]
                     filled += 1
         inner_counts[o] = filled - begun
     return filled
@@ -267,7 +250,7 @@ def _extend_paths(tree, sets, sizes, nodes, largest, codes, inner, inner_counts,
         at += max(0, longest - nodes)
         code, top = _mix(tree.labels[v]), v
         for size in range(2, longest + 1):
-            code = _join(_mix(tree.labels[tree.parents[top]]), _edge(tree.relations[top], code))
+            code = _mix(tree.labels[tree.parents[top]] + _edge(tree.relations[top], code))
             top = tree.parents[top]
             if size > nodes:
                 o = begins[v] + size - nodes - 1
@@ -280,28 +263,36 @@ def _extend_paths(tree, sets, sizes, nodes, largest, codes, inner, inner_counts,
 
 
 @njit(cache=True)
-def search_all(trees, found, nodes, branching, first, last):
-    """List the compounds of the trees from ``first`` to ``last``, and what is inside each, into ``found``."""
-    begins = found.begins
+def search(trees, begins, nodes, branching, first, last, found):
+    """List the compounds of the trees from ``first`` to ``last``, and what is inside each, into ``found``.
+
+    ``begins`` tells how many there are in each text. Returns how much of ``found.inner`` is filled.
+    """
     room = np.empty((max(1, (begins[first + 1 : last + 1] - begins[first:last]).max()), nodes), np.int64)
+    filled = 0
     for t in range(first, last):
         nodes_of = slice(trees.offsets[t], trees.offsets[t + 1])
         order, parents, sizes, depths = _preorder(trees.heads[nodes_of])
-        tree = Tree(parents, sizes, depths, trees.labels[nodes_of][order], trees.relations[nodes_of][order])
+        keys = np.empty(len(order), np.uint64)
+        for v in range(len(keys)):
+            keys[v] = _mix(uint64(v + 1))
+        tree = Tree(parents, sizes, depths, trees.labels[nodes_of][order], trees.relations[nodes_of][order], keys)
         largest = trees.largest[t]
         sets = room[: _sets(parents, sizes, min(nodes, largest), branching, room)]
-        codes, counts = found.compounds[begins[t] : begins[t + 1]], found.inner_counts[begins[t] : begins[t + 1]]
-        inner = found.inner[found.inner_begins[t] :]
-        set_sizes, keys = _encode_sets(tree, sets, nodes, branching, codes)
-        filled = _link_sets(tree, sets, set_sizes, keys, inner, counts)
+        own = slice(begins[t] - begins[first], begins[t + 1] - begins[first])
+        codes, counts, inner = found.codes[own], found.inner_counts[own], found.inner[filled:]
+        set_sizes, set_keys, removable = _encode_sets(tree, sets, codes)
+        added = _link_sets(tree, sets, set_sizes, set_keys, removable, inner, counts)
         if largest > nodes:
-            filled = _extend_paths(tree, sets, set_sizes, nodes, largest, codes, inner, counts, filled)
-        found.inner_begins[t + 1] = found.inner_begins[t] + filled
+            added = _extend_paths(tree, sets, set_sizes, nodes, largest, codes, inner, counts, added)
+        filled += added
+        found.inner_ends[t - first] = filled
+    return filled
 
 
 @njit(cache=True)
 def listed(heads, largest, nodes, branching, found):
-    """Return order, parents, depths and sets of one tree, in the order of ``search_all``."""
+    """Return order, parents, depths and sets of one tree, in the order of ``search``."""
     order, parents, sizes, depths = _preorder(heads)
     sets = np.empty((found, nodes), np.int64)
     return order, parents, depths, sets[: _sets(parents, sizes, min(nodes, largest), branching, sets)]

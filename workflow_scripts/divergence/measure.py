@@ -11,7 +11,7 @@ from scipy import sparse
 from workflow_scripts.core import cli
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.step import Input, Seed, Step
-from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence
+from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, Totals, divergence, divergences
 from workflow_scripts.divergence.samples import KEEP, Samples, read_samples, stack
 
 Rows = Sequence[int] | np.ndarray
@@ -48,11 +48,9 @@ def totals(weights: sparse.csr_array, rows: Rows) -> np.ndarray:
 
 
 def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float, float]:
-    """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side has none."""
-    return (
-        divergence(totals(samples.atoms, train_rows), totals(samples.atoms, test_rows), ATOMS_ALPHA),
-        divergence(totals(samples.compounds, train_rows), totals(samples.compounds, test_rows), COMPOUNDS_ALPHA),
-    )
+    """Return D_A and D_C, as ``divergences``."""
+    train, test = (Totals(totals(samples.atoms, r), totals(samples.compounds, r)) for r in (train_rows, test_rows))
+    return divergences(train, test)
 
 
 def random_baseline(

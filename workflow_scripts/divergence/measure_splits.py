@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import product
+from dataclasses import dataclass
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
@@ -17,10 +17,10 @@ from workflow_scripts.core.io import empty_table, read_table, write_json, write_
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
+from workflow_scripts.divergence.chernoff import Totals, divergences
 from workflow_scripts.divergence.config import Subgraphs
-from workflow_scripts.divergence.measure import measure, totals
+from workflow_scripts.divergence.measure import totals
 from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.samples import Samples, count_matrix, stack
 from workflow_scripts.divergence.steps import MeasureSplits
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import read_forest
@@ -33,7 +33,19 @@ SHOWN = 30
 
 # The captions of each sample, as rows of the table of all texts.
 Groups = Sequence[Sequence[int]]
-Weigh = Callable[[Groups], Samples]
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """The names of atoms and compounds, and what sums their weights over samples."""
+
+    atom_names: Sequence[str]
+    compound_names: Sequence[str]
+    totals: Callable[[Groups], Totals]
+
+
+# Weighs samples by a pool, and further samples, whose texts do not count in P(G'|G).
+Definition = Callable[[Groups, Groups], Weighing]
 
 
 class Side(NamedTuple):
@@ -84,41 +96,47 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
 
 
 def random_sides(
-    weigh: Weigh, captions: Groups, counts: Sequence[int], shuffles: int, generator: np.random.Generator
+    totals: Callable[[Groups], Totals],
+    captions: Groups,
+    counts: Sequence[int],
+    shuffles: int,
+    generator: np.random.Generator,
 ) -> np.ndarray:
     """Return (shuffles, 2): D_A and D_C of random divisions of images; 1 if a side has no atoms or no compounds.
 
     ``counts`` are the captions of each test image; a random test image has as many of its own, or all of them.
     """
-    whole = weigh(captions)
+    whole = totals(captions)
     sizes = np.array([len(rows) for rows in captions])
     n_train = len(captions) - len(counts)
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
         order = generator.permutation(len(captions))
         chosen, wanted = order[n_train:], generator.permutation(np.asarray(counts))
-        test = whole.take(chosen)
+        unused = test = totals([captions[i] for i in chosen])
         if (wanted < sizes[chosen]).any():
             numbers = np.minimum(wanted, sizes[chosen])
             drawn = (generator.choice(captions[i], n, replace=False) for i, n in zip(chosen, numbers, strict=True))
-            test = weigh([rows.tolist() for rows in drawn])
-        both = stack([whole.take(order[:n_train]), test])
+            test = totals([rows.tolist() for rows in drawn])
+        train = Totals(*(np.subtract(*both) for both in zip(whole, unused, strict=True)))
         with suppress(UserError):
-            result[shuffle] = measure(both, np.arange(n_train), np.arange(n_train, len(both)))
+            result[shuffle] = divergences(train, test)
     return result
 
 
-def row_of(samples: Samples, side: Side, definition: str, n_train: int, random: np.ndarray) -> dict[str, Any]:
-    """Return a row of ``tables.DIVERGENCE``; the first ``n_train`` samples are train."""
-    atom, compound = measure(samples, np.arange(n_train), np.arange(n_train, len(samples)))
+def row_of(
+    train: Totals, test: Totals, side: Side, definition: str, n_train: int, n_test: int, random: np.ndarray
+) -> dict[str, Any]:
+    """Return a row of ``tables.DIVERGENCE``."""
+    atom, compound = divergences(train, test)
     row = {
         "definition": definition,
         "split": side.split,
         "texts": side.texts,
         "train": n_train,
-        "test": len(samples) - n_train,
-        "atoms": len(samples.atom_names),
-        "compounds": len(samples.compound_names),
+        "test": n_test,
+        "atoms": np.count_nonzero(train.atoms + test.atoms),
+        "compounds": np.count_nonzero(train.compounds + test.compounds),
         "atom_divergence": atom,
         "compound_divergence": compound,
         "random_atom_mean": random[:, 0].mean(),
@@ -130,38 +148,35 @@ def row_of(samples: Samples, side: Side, definition: str, n_train: int, random: 
     return {name: round(float(value), DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
 
 
-def distributions(samples: Samples, side: Side, definition: str, n_train: int) -> list[dict[str, Any]]:
+def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, definition: str) -> list[dict[str, Any]]:
     """Return the fractions in train and in the split of the most frequent atoms and compounds of both together."""
     result = []
-    parts = {"atoms": (samples.atoms, samples.atom_names), "compounds": (samples.compounds, samples.compound_names)}
-    for kind, (weights, names) in parts.items():
-        train = totals(weights, np.arange(n_train))
-        test = totals(weights, np.arange(n_train, len(samples)))
-        train, test = train / train.sum(), test / test.sum()
+    names_of = {"atoms": weighing.atom_names, "compounds": weighing.compound_names}
+    for (kind, names), of_train, of_test in zip(names_of.items(), train, test, strict=True):
+        both = of_train / of_train.sum(), of_test / of_test.sum()
         # Names are sorted, so that ties are by name.
-        first = np.argsort(-np.round(train + test, 9), kind="stable")[:SHOWN]
-        shares = {"train": np.round(train[first], DECIMALS).tolist(), "test": np.round(test[first], DECIMALS).tolist()}
+        first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[: min(SHOWN, np.count_nonzero(sum(both)))]
+        shares = {
+            name: np.round(of[first], DECIMALS).tolist() for name, of in zip(("train", "test"), both, strict=True)
+        }
         head = {"definition": definition, "split": side.split, "kind": kind}
         result.append({**head, "names": [names[i] for i in first], **shares})
     return result
 
 
-def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Callable[[Groups], Weigh]:
+def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
     """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
     each = pair_samples(occurrences.rename(columns={"row": "image_id"}), ranking, range(rows))
 
-    def weigh(groups: Groups) -> Samples:
-        sample = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-        row = np.fromiter((row for group in groups for row in group), np.int64)
-        members = count_matrix(sample, row, (len(groups), rows))
-        compounds = csr_array(members @ each.compounds)
-        return Samples(csr_array(members @ each.atoms), compounds, each.atom_names, each.compound_names)
+    def sums(groups: Groups) -> Totals:
+        flat = np.fromiter(chain.from_iterable(groups), np.int64)
+        return Totals(totals(each.atoms, flat), totals(each.compounds, flat))
 
-    return lambda _: weigh
+    return lambda pool, more: Weighing(each.atom_names, each.compound_names, sums)
 
 
-def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str]) -> Callable[[Groups], Weigh]:
-    """Return what, for a pool, weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
+def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str]) -> Definition:
+    """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
     settings = step.settings.subgraphs or Subgraphs()
     place, distinct = pd.factorize(np.asarray(texts, dtype=object))
     nouns = load_lexicon(step.nouns) if step.nouns else None
@@ -170,17 +185,20 @@ def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str])
     log.info("%d distinct texts; new ones are parsed (processes: %d)", len(distinct), step.processes)
     with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
         forest = read_forest(extractor, cache, distinct.tolist(), step.processes)
-    subgraphs = find_subgraphs(forest, settings.nodes, settings.branching)
+    subgraphs = find_subgraphs(forest, settings.nodes, settings.branching, step.cache / "divergence")
     if subgraphs.cut:
         warnings.append(
             f"{subgraphs.cut} large subgraphs of {subgraphs.cut_texts} texts, which have too many, are left out"
         )
 
-    def of_pool(pool: Groups) -> Weigh:
-        weighing = subgraphs.weigh([place[group] for group in pool], settings.keep)
-        return lambda groups: weighing.samples([place[group] for group in groups])
+    def positions(groups: Groups) -> list[np.ndarray]:
+        return [place[group] for group in groups]
 
-    return of_pool
+    def weigh(pool: Groups, more: Groups) -> Weighing:
+        weighing = subgraphs.weigh(positions(pool), settings.keep, positions(more))
+        return Weighing(weighing.atom_names, weighing.compound_names, lambda groups: weighing.totals(positions(groups)))
+
+    return weigh
 
 
 def main(step: MeasureSplits) -> None:
@@ -205,25 +223,26 @@ def main(step: MeasureSplits) -> None:
         definitions["subgraphs"] = by_subgraphs(step, texts, warnings)
     rows: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
-    for (definition, of_pool), side in product(definitions.items(), sides):
+    for (definition, weigh), side in product(definitions.items(), sides):
         name = f"{definition}, {side.split} ({side.texts})"
         keys = (step.dataset, step.composition, definition, side.split, side.texts)
         test = groups_of(side.captions)
         whole_test = groups_of(captions[captions["image_id"].isin(side.captions["image_id"])])
         counts = [len(group) for group in test]
         try:
-            weigh = of_pool([*train, *test])
-            samples = weigh([*train, *test]).trimmed()
+            weighing = weigh([*train, *test], whole_test)
             generator = rng(step.seed, "measure_splits", *keys)
-            random = random_sides(weigh, [*train, *whole_test], counts, step.settings.shuffles, generator)
-            row = row_of(samples, side, definition, len(train), random)
+            whole = [*train, *whole_test]
+            random = random_sides(weighing.totals, whole, counts, step.settings.shuffles, generator)
+            both = weighing.totals(train), weighing.totals(test)
+            row = row_of(*both, side, definition, len(train), len(test), random)
         except UserError as error:
             # A split without swaps, or without a word that counts.
             warnings.append(f"{name}: {error}")
             continue
         rows.append(row)
         if side.texts == "captions":
-            shown += distributions(samples, side, definition, len(train))
+            shown += distributions(weighing, *both, side, definition)
         log.info(
             "%s: %s: atom divergence %.3f (random %.3f), compound divergence %.3f (random %.3f)",
             *(where, name, row["atom_divergence"], row["random_atom_mean"]),

@@ -13,91 +13,193 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from scipy.sparse import csr_array
+from numba import njit, uint64
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.progress import Progress
-from workflow_scripts.divergence.enumeration import Occurrences, Trees, listed, plan, search_all
-from workflow_scripts.divergence.samples import Samples
+from workflow_scripts.divergence.chernoff import Totals
+from workflow_scripts.divergence.enumeration import Found, Trees, listed, plan, search
+from workflow_scripts.divergence.scratch import Scratch
 from workflow_scripts.divergence.trees import Forest
 
 # Most occurrences in one text, whose positions fit 16 bits; captions have hundreds.
 LIMIT = 65_535
-# Texts between two updates of the progress.
-BLOCK = 2048
+# Occurrences that are searched, and weighed, between two updates of the progress and releases of memory.
+BLOCK = 1 << 20
+# Occurrences whose compounds are numbered at once, by a table of their codes in memory.
+NUMBERED = 1 << 25
+# Texts of samples that are weighed between two releases of memory.
+TEXTS = 1 << 14
 # A label that needs no quotes in a name.
 PLAIN = re.compile(r"[^\s():\"]+")
 
 
+class Occurrences(NamedTuple):
+    """The occurrences of compounds in all texts, in the order of ``enumeration.Found``."""
+
+    begins: np.ndarray  # where each text's begin, and the end
+    compounds: np.ndarray  # of each, its compound's number (int32)
+    inner: np.ndarray
+    inner_counts: np.ndarray
+    inner_begins: np.ndarray  # where those of each text begin in ``inner``, and the end
+
+
+# The texts (positions in the forest) of each sample.
+Groups = Sequence[Sequence[int] | np.ndarray]
+
+
+class Bags(NamedTuple):
+    """Items of samples, or texts: ``items[begins[i]:begins[i + 1]]`` are those of the i-th."""
+
+    begins: np.ndarray
+    items: np.ndarray
+
+
 @njit(cache=True)
-def _samples_with(pool, texts, begins, compounds, n):
-    """Count the samples in which each of ``n`` compounds occurs."""
-    seen, number = np.full(n, -1, np.int64), np.zeros(n, np.int64)
-    for r in range(len(pool) - 1):
-        for t in texts[pool[r] : pool[r + 1]]:
+def _number(codes, shift, part, base, numbers):
+    """Number the distinct codes whose bits from ``shift`` are ``part``, from ``base``, in the order of the first ones.
+
+    Returns where each occurs first.
+    """
+    table, keys, first, n = np.full(1 << 16, -1, np.int32), np.empty(1 << 15, np.uint64), np.empty(1 << 15, np.int64), 0
+    for o in range(len(codes)):
+        code = codes[o]
+        if code >> uint64(shift) >> uint64(1) != part:
+            continue
+        slot = code & uint64(len(table) - 1)
+        while table[slot] >= 0 and keys[table[slot]] != code:
+            slot = (slot + uint64(1)) & uint64(len(table) - 1)
+        if table[slot] < 0:
+            if n == len(keys):
+                keys, first = np.concatenate((keys, keys)), np.concatenate((first, first))
+                table = np.full(2 * len(table), -1, np.int32)
+                for i in range(n):
+                    slot = keys[i] & uint64(len(table) - 1)
+                    while table[slot] >= 0:
+                        slot = (slot + uint64(1)) & uint64(len(table) - 1)
+                    table[slot] = i
+                slot = code & uint64(len(table) - 1)
+                while table[slot] >= 0:
+                    slot = (slot + uint64(1)) & uint64(len(table) - 1)
+            table[slot], keys[n], first[n] = n, code, o
+            n += 1
+        numbers[o] = base + table[slot]
+    return first[:n].copy()
+
+
+@njit(cache=True)
+def _count(samples, first, last, begins, compounds, seen, number):
+    """Add the samples from ``first`` to ``last`` to the ``number`` of those in which each compound occurs."""
+    for r in range(first, last):
+        for t in samples.items[samples.begins[r] : samples.begins[r + 1]]:
             for o in range(begins[t], begins[t + 1]):
                 c = compounds[o]
-                if seen[c] != r:
-                    seen[c] = r
+                if seen[c] != r + 1:
+                    seen[c] = r + 1
                     number[c] += 1
-    return number
-
-
-class Entries(NamedTuple):
-    """Entries of a sparse matrix of weights, as whole numbers: sample, compound and samples(G) W(G,R)."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    excess: np.ndarray
 
 
 @njit(cache=True)
-def _weigh(pool, texts, found, number, column, entries):
-    """Compute W(G,R) as whole numbers: samples(G) W(G,R) = samples(G) - min over g of max over G' of samples(G').
+def _excess(texts, found, number, ends, compounds, excess):
+    """Find samples(G) - max over G' around g of samples(G'), where above zero, for each occurrence g in ``texts``.
 
-    ``number`` is samples(G). ``entries``, unless empty, is filled with the weights above zero of compounds whose
-    ``column`` is not -1. Returns the number of entries, and the sum of each compound over the samples.
+    Fills ``compounds`` and ``excess``, and where each text ends there; returns the last end.
     """
-    begins, compounds = found.begins, found.compounds
-    n = len(number)
-    seen, touched = np.full(n, -1, np.int64), np.empty(n, np.int64)
-    most, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
     widest = 0
-    for t in range(len(begins) - 1):
-        widest = max(widest, begins[t + 1] - begins[t])
-    around = np.empty(widest, np.int64)
+    for t in texts:
+        widest = max(widest, found.begins[t + 1] - found.begins[t])
+    own, around = np.empty(widest, np.int32), np.empty(widest, np.int32)
     filled = 0
-    for r in range(len(pool) - 1):
-        met = 0
-        for t in texts[pool[r] : pool[r + 1]]:
-            begin = begins[t]
-            size = begins[t + 1] - begin
-            around[:size] = 0
-            at = found.inner_begins[t]
-            for o in range(size):
-                own = number[compounds[begin + o]]
-                for _ in range(found.inner_counts[begin + o]):
-                    around[found.inner[at]] = max(around[found.inner[at]], own)
-                    at += 1
-            for o in range(size):
-                c = compounds[begin + o]
-                if seen[c] != r:
-                    seen[c], most[c], touched[met] = r, 0, c
-                    met += 1
-                most[c] = max(most[c], number[c] - around[o])
-        for c in touched[:met]:
-            total[c] += most[c]
-            if len(entries.rows) and column[c] >= 0 and most[c]:
-                entries.rows[filled], entries.columns[filled], entries.excess[filled] = r, column[c], most[c]
+    for i in range(len(texts)):
+        t = texts[i]
+        begin, at = found.begins[t], found.inner_begins[t]
+        size = found.begins[t + 1] - begin
+        for o in range(size):
+            own[o], around[o] = number[found.compounds[begin + o]], 0
+        for o in range(size):
+            for _ in range(found.inner_counts[begin + o]):
+                inside = found.inner[at]
+                around[inside] = max(around[inside], own[o])
+                at += 1
+        for o in range(size):
+            if own[o] > around[o]:
+                compounds[filled], excess[filled] = found.compounds[begin + o], own[o] - around[o]
                 filled += 1
-    return filled, total
+        ends[i] = filled
+    return filled
+
+
+@njit(cache=True)
+def _sum(samples, first, last, begins, columns, excess, seen, most, total):
+    """Add samples(G) W(G,R), the maximum over the occurrences in R, of the samples from ``first`` to ``last``."""
+    for r in range(first, last):
+        for t in samples.items[samples.begins[r] : samples.begins[r + 1]]:
+            for i in range(begins[t], begins[t + 1]):
+                c, more = columns[i], excess[i]
+                if seen[c] != r + 1:
+                    seen[c], most[c] = r + 1, more
+                    total[c] += more
+                elif more > most[c]:
+                    total[c] += more - most[c]
+                    most[c] = more
+
+
+@njit(cache=True)
+def _choose(column, begins, columns, excess):
+    """Keep the entries of compounds that have a ``column``, in place; return their number."""
+    filled, i = 0, 0
+    for t in range(len(begins) - 1):
+        end = begins[t + 1]
+        while i < end:
+            c = column[columns[i]]
+            if c >= 0:
+                columns[filled], excess[filled] = c, excess[i]
+                filled += 1
+            i += 1
+        begins[t + 1] = filled
+    return filled
+
+
+@njit(cache=True)
+def _words(texts, offsets, labels, total):
+    """Add the counts of words in ``texts``."""
+    for t in texts:
+        for label in labels[offsets[t] : offsets[t + 1]]:
+            total[label] += 1
+
+
+def blocks(begins: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
+    """Yield where blocks of about ``size`` items, at least one bag each, begin and end."""
+    first = 0
+    while first < len(begins) - 1:
+        last = max(first + 1, int(np.searchsorted(begins, begins[first] + size, "right")) - 1)
+        yield first, last
+        first = last
+
+
+class Excess(NamedTuple):
+    """samples(G) - max over G' around g of samples(G'), where above zero, for each occurrence g in texts."""
+
+    texts: np.ndarray  # ascending
+    begins: np.ndarray  # where each text's begin, and the end
+    columns: np.ndarray  # the compound of each
+    values: np.ndarray
+
+    def sums(self, samples: Bags, n: int, scratch: Scratch) -> np.ndarray:
+        """Return samples(G) W(G,R), summed over samples of these texts, of each of ``n`` compounds."""
+        seen, most, total = (scratch.zeros(n, dtype) for dtype in (np.int32, np.int32, np.int64))
+        samples = samples._replace(items=np.searchsorted(self.texts, samples.items))
+        for first, last in blocks(samples.begins, TEXTS):
+            _sum(samples, first, last, self.begins, self.columns, self.values, seen, most, total)
+            scratch.release()
+        return total
 
 
 def _hash(name: str) -> int:
@@ -111,11 +213,12 @@ class Subgraphs:
     forest: Forest
     nodes: int
     branching: int
-    occurrences: Occurrences  # compounds are numbers (int32)
+    occurrences: Occurrences
     first: np.ndarray  # the first occurrence of each compound
     largest: np.ndarray  # the size up to which each text was searched, below what was asked only in texts that were cut
     cut: int  # number of larger occurrences in texts that have more than ``LIMIT``
     cut_texts: int  # number of these texts
+    scratch: Scratch
     _names: dict[int, str] = field(default_factory=dict, repr=False)
 
     def names(self, compounds: np.ndarray) -> list[str]:
@@ -160,38 +263,58 @@ class Subgraphs:
                 else:
                     children[parents[v]].append(f"{forest.relation_names[relations[v]]}:{name}")
 
-    def samples(self, texts: Sequence[Sequence[int]], keep: int = 100_000) -> Samples:
-        """Return samples of texts (positions in the forest): counts of words, and W(G,R) of the ``keep`` heaviest."""
-        return self.weigh(texts, keep).samples(texts).trimmed()
+    def weigh(self, pool: Groups, keep: int = 100_000, more: Groups = ()) -> Weighing:
+        """Determine P(G'|G) and the ``keep`` heaviest compounds from the samples of ``pool``.
 
-    def weigh(self, texts: Sequence[Sequence[int]], keep: int = 100_000) -> Weighing:
-        """Determine P(G'|G) and the ``keep`` heaviest compounds from a pool of samples."""
-        pool, flat = self._flat(texts)
-        number = _samples_with(pool, flat, self.occurrences.begins, self.occurrences.compounds, len(self.first))
-        none = np.empty(0, np.int64)
-        _, total = _weigh(pool, flat, self.occurrences, number, none, Entries(none, none, none))
+        Args:
+            more: further samples that ``Weighing.totals`` may be asked for; their texts do not count here.
+        """
+        n, found, scratch = len(self.first), self.occurrences, Scratch(self.scratch.folder)
+        samples = self.bags(pool)
+        number, seen = scratch.zeros(n, np.int32), scratch.zeros(n, np.int32)
+        for first, last in blocks(samples.begins, TEXTS):
+            _count(samples, first, last, found.begins, found.compounds, seen, number)
+            self.scratch.release()
+        texts = np.unique(np.concatenate((samples.items, self.bags(more).items)))
+        excess = self._excess(texts, number, scratch)
+        total = excess.sums(samples, n, scratch)
         kept = self._heaviest(total, number, keep)
         names = self.names(kept)
         order = sorted(range(len(kept)), key=names.__getitem__)
-        return Weighing(self, number, kept[order], [names[k] for k in order])
+        kept = kept[order]
+        column = scratch.zeros(n, np.int32)
+        column[:] = -1
+        column[kept] = np.arange(len(kept))
+        _choose(column, excess.begins, excess.columns, excess.values)
+        label_order = sorted(range(len(self.forest.label_names)), key=self.forest.label_names.__getitem__)
+        return Weighing(
+            self, excess, scratch, number[kept], label_order,
+            [self.forest.label_names[k] for k in label_order], [names[k] for k in order],
+        )  # fmt: skip
 
-    @cached_property
-    def words(self) -> tuple[csr_array, list[str]]:
-        """Return the counts of words, texts × words, and the words by name."""
-        forest = self.forest
-        order = sorted(range(len(forest.label_names)), key=forest.label_names.__getitem__)
-        ones = np.ones(len(forest.labels))
-        words = csr_array((ones, forest.labels, forest.offsets), shape=(len(forest), len(order)))
-        return csr_array(words[:, order]), [forest.label_names[k] for k in order]
-
-    def _flat(self, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-        """Return where each sample begins, and the end, and the texts of all samples in one array."""
-        pool = np.concatenate(([0], np.cumsum([len(sample) for sample in texts]))).astype(np.int64)
-        flat = np.fromiter((t for sample in texts for t in sample), dtype=np.int64, count=pool[-1])
-        if len(flat) and not 0 <= flat.min() <= flat.max() < len(self.forest):
+    def bags(self, texts: Groups) -> Bags:
+        """Return samples of texts (positions in the forest)."""
+        begins = np.concatenate(([0], np.cumsum([len(sample) for sample in texts]))).astype(np.int64)
+        items = np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=begins[-1])
+        if len(items) and not 0 <= items.min() <= items.max() < len(self.forest):
             # Compiled code would not notice.
             raise IndexError(f"expected texts from 0 to {len(self.forest) - 1}")
-        return pool, flat
+        return Bags(begins, items)
+
+    def _excess(self, texts: np.ndarray, number: np.ndarray, scratch: Scratch) -> Excess:
+        """Return what the occurrences in ``texts``, ascending, weigh."""
+        found = self.occurrences
+        begins = np.concatenate(([0], np.cumsum(found.begins[texts + 1] - found.begins[texts])))
+        ends = np.zeros(len(texts) + 1, np.int64)
+        with scratch.file() as columns, scratch.file() as values:
+            for first, last in blocks(begins, BLOCK):
+                room = np.empty((2, begins[last] - begins[first]), np.int32)
+                filled = _excess(texts[first:last], found, number, ends[first + 1 : last + 1], room[0], room[1])
+                ends[first + 1 : last + 1] += ends[first]
+                room[0, :filled].tofile(columns)
+                room[1, :filled].tofile(values)
+                self.scratch.release()
+            return Excess(texts, ends, scratch.map(columns, np.int32), scratch.map(values, np.int32))
 
     def _heaviest(self, total: np.ndarray, number: np.ndarray, keep: int) -> np.ndarray:
         """Return the ``keep`` compounds of largest W = total / number above zero, ties by name."""
@@ -211,43 +334,34 @@ class Weighing:
     """Weighs any samples by what ``Subgraphs.weigh`` determined from a pool."""
 
     subgraphs: Subgraphs
-    number: np.ndarray  # samples(G) in the pool, of each compound
-    kept: np.ndarray  # the compounds that count, by name
-    names: list[str]
+    excess: Excess  # of the compounds that count
+    scratch: Scratch
+    number: np.ndarray  # samples(G) in the pool, of each of these
+    label_order: list[int]
+    atom_names: list[str]
+    compound_names: list[str]
 
-    def samples(self, texts: Sequence[Sequence[int]]) -> Samples:
-        """Return the samples of ``texts``, with columns for all words and all kept compounds."""
-        found = self.subgraphs.occurrences
-        pool, flat = self.subgraphs._flat(texts)
-        column = np.full(len(self.number), -1, np.int64)
-        column[self.kept] = np.arange(len(self.kept))
-        room = int((found.begins[flat + 1] - found.begins[flat]).sum())
-        entries = Entries(*(np.empty(room, np.int64) for _ in Entries._fields))
-        filled, _ = _weigh(pool, flat, found, self.number, column, entries)
-        rows, columns, excess = (values[:filled] for values in entries)
-        weights = excess / self.number[self.kept][columns]
-        compounds = csr_array((weights, (rows, columns)), shape=(len(texts), len(self.kept)))
-        compounds.sort_indices()
-        members = csr_array((np.ones(len(flat)), flat, pool), shape=(len(texts), len(self.subgraphs.forest)))
-        words, word_names = self.subgraphs.words
-        atoms = csr_array(members @ words)
-        atoms.sort_indices()
-        return Samples(atoms, compounds, word_names, self.names)
+    def totals(self, samples: Groups) -> Totals:
+        """Return the counts of words, and the sums of W(G,R) over ``samples``."""
+        forest, bags = self.subgraphs.forest, self.subgraphs.bags(samples)
+        words = np.zeros(len(self.label_order), np.int64)
+        _words(bags.items, forest.offsets, forest.labels, words)
+        return Totals(words[self.label_order], self.excess.sums(bags, len(self.number), self.scratch) / self.number)
 
 
-def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgraphs:
+def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: Path | None = None) -> Subgraphs:
     """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all downward paths.
 
     Compounds are identified by 64-bit hashes of words and relations: among ten million, two share one with probability
     3e-6. In a text with more than ``LIMIT`` occurrences, only the smaller ones are listed, up to the size that fits;
-    the others are counted.
+    the others are counted. What is found goes to files in ``folder``.
     """
     if nodes < 2 or branching < 1:
         raise ValueError(f"expected nodes >= 2 and branching >= 1, got {nodes} and {branching}")
     largest, counts, cut = plan(forest.heads, forest.offsets, nodes, branching, LIMIT)
     begins = np.concatenate(([0], np.cumsum(counts)))
     total = int(begins[-1])
-    log.info("%d occurrences of compounds in %d texts: about %d MB", total, len(forest), total * 60 // 1_000_000 + 1)
+    log.info("%d occurrences of compounds in %d texts", total, len(forest))
     if cut.any():
         log.warning(
             "warning: %d texts have more than %d compounds each; their largest, %.0f in total, are skipped",
@@ -257,19 +371,30 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgra
         np.array([_hash(name) for name in names], np.uint64)[codes]
         for names, codes in ((forest.label_names, forest.labels), (forest.relation_names, forest.relations))
     )
-    trees = Trees(forest.heads, labels, relations, forest.offsets, largest)
-    found = Occurrences(
-        begins,
-        np.empty(total, np.uint64),
-        np.empty(total * nodes, np.uint16),  # more than enough: only what is written takes memory
-        np.empty(total, np.uint8),
-        np.zeros(len(forest) + 1, np.int64),
+    trees, scratch = Trees(forest.heads, labels, relations, forest.offsets, largest), Scratch(folder)
+    codes, inner_counts = scratch.zeros(total, np.uint64), scratch.zeros(total, np.uint8)
+    inner_ends = np.zeros(len(forest) + 1, np.int64)
+    with Progress(len(forest), "texts") as progress, scratch.file() as inner:
+        for first, last in blocks(begins, BLOCK):
+            own, ends = slice(begins[first], begins[last]), slice(first + 1, last + 1)
+            room = np.empty((begins[last] - begins[first]) * nodes, np.uint16)
+            filled = search(
+                trees, begins, nodes, branching, first, last,
+                Found(codes[own], room, inner_counts[own], inner_ends[ends]),
+            )  # fmt: skip
+            inner_ends[ends] += inner_ends[first]
+            room[:filled].tofile(inner)
+            scratch.release()
+            progress.add(last - first)
+        links = scratch.map(inner, np.uint16)
+    numbers, first_ones = scratch.zeros(total, np.int32), [np.empty(0, np.int64)]
+    bits = max(0, (total - 1) // NUMBERED).bit_length()
+    for part in range(1 << bits):
+        base = sum(map(len, first_ones))
+        first_ones.append(_number(codes, 63 - bits, np.uint64(part), base, numbers))
+        scratch.release()
+    found = Occurrences(begins, numbers, links, inner_counts, inner_ends)
+    cut_texts = int(np.count_nonzero(cut))
+    return Subgraphs(
+        forest, nodes, branching, found, np.concatenate(first_ones), largest, int(cut.sum()), cut_texts, scratch
     )
-    with Progress(len(forest), "texts") as progress:
-        for start in range(0, len(forest), BLOCK):
-            end = min(start + BLOCK, len(forest))
-            search_all(trees, found, nodes, branching, start, end)
-            progress.add(end - start)
-    _, first, compounds = np.unique(found.compounds, return_index=True, return_inverse=True)
-    found = found._replace(compounds=compounds.astype(np.int32), inner=found.inner[: found.inner_begins[-1]].copy())
-    return Subgraphs(forest, nodes, branching, found, first, largest, int(cut.sum()), int(np.count_nonzero(cut)))
