@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.divergence.weighing import samples_of
 from tests.split.split_worlds import COLORS, NOUNS, pairs_table, rank, world
 from tests.split.stage import inputs, run_all
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
 from workflow_scripts.divergence import measure_splits
-from workflow_scripts.divergence.chernoff import divergence
+from workflow_scripts.divergence.chernoff import divergence, divergences
 from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.measure_splits import distributions, swapped_occurrences
+from workflow_scripts.divergence.measure_splits import by_pairs, distributions, swapped_occurrences
 from workflow_scripts.divergence.pair_samples import pair_samples
+from workflow_scripts.divergence.samples import collect
 from workflow_scripts.divergence.steps import MeasureSplits
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import plant
@@ -113,9 +115,11 @@ def test_every_swap_is_found_in_the_occurrences(seed: int) -> None:
 
 def test_the_largest_shares_are_shown() -> None:
     occurrences = said("a red wing", "a red wing", "a blue bill", "b red wing", "b gray bill", "b gray bill")
-    samples = pair_samples(occurrences, rank(occurrences), ["a", "b"])
+    rows = occurrences.assign(row=occurrences["image_id"].map({"a": 0, "b": 1}))[["row", "adjective", "noun"]]
+    weighing = by_pairs(rows, rank(occurrences), 2)(collect([]), collect([]))
     side = measure_splits.Side("test_seen", "captions", occurrences)
-    atoms, compounds = distributions(samples, side, "pairs", 1)
+    train, test = (weighing.totals(collect([[row]])) for row in (0, 1))
+    atoms, compounds = distributions(weighing, train, test, side, "pairs")
     assert (compounds["kind"], compounds["names"]) == ("compounds", ["red_wing", "gray_bill", "blue_bill"])
     assert compounds["train"] == [0.666667, 0.0, 0.333333] and compounds["test"] == [0.333333, 0.666667, 0.0]
     assert atoms["names"][:3] == ["adjective:red", "noun:bill", "noun:wing"]
@@ -233,7 +237,7 @@ def test_subgraphs_are_measured_beside_the_pairs(tmp_path: Path) -> None:
     forest = plant([decode_tree(value) for value in extractor.parse(flat)])
     ends = np.cumsum([len(own) for own in texts.values()])
     places = [range(end - len(own), end) for end, own in zip(ends, texts.values(), strict=True)]
-    samples = find_subgraphs(forest, 3, 2).samples(places, 500)
+    samples = samples_of(find_subgraphs(forest, 3, 2), places, 500)
     atom, compound = measure(samples, range(n_train), range(n_train, len(places)))
     row = finer.set_index(["split", "texts"]).loc["test_swapped", "captions"]
     assert (row["atom_divergence"], row["compound_divergence"]) == (round(atom, 6), round(compound, 6))
@@ -253,7 +257,7 @@ def test_random_sides_have_as_many_captions_as_the_split() -> None:
     nouns = draw.choice(["wing", "bill", "belly", "tail", "head", "back"], 2 * rows)
     occurrences = pd.DataFrame({"row": np.repeat(np.arange(rows), 2), "adjective": adjectives, "noun": nouns})
     ranking = rank(occurrences.rename(columns={"row": "image_id"}).assign(caption_id=0, relation="adjacent"))
-    weigh = measure_splits.by_pairs(occurrences, ranking, rows)([])
+    weighing = by_pairs(occurrences, ranking, rows)(collect([]), collect([]))
     own = np.arange(rows).reshape(images, captions).tolist()
     alone = []
     for asked in (1, 2, captions):
@@ -262,9 +266,9 @@ def test_random_sides_have_as_many_captions_as_the_split() -> None:
             order = draw.permutation(images)
             train = [own[i] for i in order[n_test:]]
             test = [draw.choice(own[i], asked, replace=False).tolist() for i in order[:n_test]]
-            both = weigh([*train, *test])
-            measured.append(measure(both, np.arange(len(train)), np.arange(len(train), len(both))))
-        random = measure_splits.random_sides(weigh, own, [asked] * n_test, 20, draw)
+            measured.append(divergences(*(weighing.totals(collect(side)) for side in (train, test))))
+        every, counts = collect(own), np.full(n_test, asked)
+        random = measure_splits.random_sides(weighing, every, weighing.totals(every), counts, 20, draw)
         error = np.sqrt(random.var(axis=0) / 20 + np.var(measured, axis=0) / 20)
         assert (abs(random.mean(axis=0) - np.mean(measured, axis=0)) < 4 * error).all()
         alone.append(random.mean(axis=0))

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.divergence import subgraphs
+from tests.divergence.weighing import samples_of
+from workflow_scripts.divergence import scratch, subgraphs
 from workflow_scripts.divergence.samples import Samples, read_samples
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import plant
@@ -129,7 +130,7 @@ def bags(samples: Samples) -> list[dict[str, float]]:
 @given(st.lists(trees(), max_size=6), st.lists(st.integers(0, 2), max_size=4), st.integers(2, 5), st.integers(1, 3))
 def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int, branching: int) -> None:
     texts = split(forest, sizes)
-    got = find_subgraphs(plant(forest), nodes, branching).samples(texts, ALL)
+    got = samples_of(find_subgraphs(plant(forest), nodes, branching), texts, ALL)
     expected = weights([[forest[t] for t in part] for part in texts], nodes, branching)
     assert got.compound_names == sorted({name for bag in expected for name in bag})
     for bag, wanted in zip(bags(got), expected, strict=True):
@@ -140,7 +141,7 @@ def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int,
 @given(st.lists(trees(24, least=12), min_size=3, max_size=4), st.integers(2, 5))
 def test_equals_the_definition_in_large_trees(forest: list[Tree], nodes: int) -> None:
     texts = split(forest, [2])
-    got = find_subgraphs(plant(forest), nodes).samples(texts, ALL)
+    got = samples_of(find_subgraphs(plant(forest), nodes), texts, ALL)
     expected = weights([[forest[t] for t in part] for part in texts], nodes, 2)
     for bag, wanted in zip(bags(got), expected, strict=True):
         assert bag == pytest.approx(wanted)
@@ -163,7 +164,7 @@ def test_equals_the_general_weights(tmp_path_factory, forest: list[Tree], sizes:
                     edges = [[begin + tree.heads[v], begin + v, tree.relations[v]] for v in inside]
                     compounds.append({"name": name, "atoms": [begin + v for v in members], "edges": edges})
             file.write(json.dumps({"atoms": atoms, "compounds": compounds}) + "\n")
-    got = find_subgraphs(plant(forest)).samples(texts, ALL)
+    got = samples_of(find_subgraphs(plant(forest)), texts, ALL)
     if not got.compound_names:
         return
     (wanted,) = read_samples(path, keep=ALL)
@@ -174,7 +175,7 @@ def test_equals_the_general_weights(tmp_path_factory, forest: list[Tree], sizes:
 
 def test_the_toy_case() -> None:
     """What only ever occurs inside one larger compound weighs nothing; what stands in three places weighs."""
-    found = find_subgraphs(plant(TOY)).samples([[0], [1], [2]])
+    found = samples_of(find_subgraphs(plant(TOY)), [[0], [1], [2]])
     assert not {"c(r:a)", "c(r:b)", "x(r:c(r:a))"} & {*found.compound_names}
     columns = dict(zip(found.compound_names, found.compounds.toarray().T.tolist(), strict=True))
     assert columns["c(r:a r:b)"] == pytest.approx([2 / 3] * 3)  # each head around it in one sample of three
@@ -186,13 +187,13 @@ def test_the_best_occurrence_of_all_captions_counts() -> None:
     inside = Tree(["x", "c", "a"], [-1, 0, 1], ["ROOT", "r", "r"])
     free = Tree(["c", "a"], [-1, 0], ["ROOT", "r"])
     found = find_subgraphs(plant([inside, free]))
-    both = found.samples([[0], [0, 1]])
+    both = samples_of(found, [[0], [0, 1]])
     assert both.compounds.toarray()[:, both.compound_names.index("c(r:a)")].tolist() == [0, 1]
-    assert "c(r:a)" not in found.samples([[0], [0]]).compound_names
+    assert "c(r:a)" not in samples_of(found, [[0], [0]]).compound_names
 
 
 def test_words_are_counted_with_repeats() -> None:
-    found = find_subgraphs(plant([TOY[0], EMPTY, TOY[1]])).samples([[0, 0, 1], [], [2]])
+    found = samples_of(find_subgraphs(plant([TOY[0], EMPTY, TOY[1]])), [[0, 0, 1], [], [2]])
     assert found.atom_names == ["a", "b", "c", "x", "y"]
     assert found.atoms.toarray().tolist() == [[2, 2, 2, 2, 0], [0] * 5, [1, 1, 1, 0, 1]]
 
@@ -202,9 +203,9 @@ def test_paths_of_any_length_and_sets_of_five() -> None:
     found = find_subgraphs(plant([chain_of_8]))
     sizes = [name.count(":") + 1 for name in found.names(np.arange(len(found.first)))]
     assert sorted(sizes) == sorted(size for size in range(2, 9) for _ in range(9 - size))
-    assert found.samples([[0]]).compound_names == ["a(r:b(r:c(r:d(r:e(r:f(r:g(r:h)))))))"]
+    assert samples_of(found, [[0]]).compound_names == ["a(r:b(r:c(r:d(r:e(r:f(r:g(r:h)))))))"]
     fan = Tree(list("abcdefg"), [-1, 0, 0, 0, 1, 1, 2], ["r"] * 7)
-    names = find_subgraphs(plant([fan])).samples([[0]]).compound_names
+    names = samples_of(find_subgraphs(plant([fan])), [[0]]).compound_names
     assert names == [
         "a(r:b(r:e r:f) r:c)", "a(r:b(r:e r:f) r:d)", "a(r:b(r:e) r:c(r:g))", "a(r:b(r:f) r:c(r:g))", "a(r:c(r:g) r:d)",
     ]  # fmt: skip
@@ -222,8 +223,8 @@ def test_names_are_unique_whatever_the_words_are() -> None:
 def test_order_does_not_matter(forest: list[Tree], keep: int, random) -> None:
     order = list(range(len(forest)))
     random.shuffle(order)
-    here = find_subgraphs(plant(forest)).samples([[t] for t in range(len(forest))], keep)
-    there = find_subgraphs(plant([forest[t] for t in order])).samples([[order.index(t)] for t in order[::-1]], keep)
+    here = samples_of(find_subgraphs(plant(forest)), [[t] for t in range(len(forest))], keep)
+    there = samples_of(find_subgraphs(plant([forest[t] for t in order])), [[order.index(t)] for t in order[::-1]], keep)
     there = there.take([order[::-1].index(t) for t in range(len(forest))])
     assert (here.atom_names, here.compound_names) == (there.atom_names, there.compound_names)
     assert here.compounds.toarray().tobytes() == there.compounds.toarray().tobytes()
@@ -234,8 +235,8 @@ def test_order_does_not_matter(forest: list[Tree], keep: int, random) -> None:
 @given(st.lists(trees(), min_size=1, max_size=4), st.lists(trees(), max_size=3))
 def test_other_texts_do_not_matter(forest: list[Tree], others: list[Tree]) -> None:
     texts = [[t] for t in range(len(forest))]
-    alone = find_subgraphs(plant(forest)).samples(texts)
-    among = find_subgraphs(plant([*forest, *others])).samples(texts)
+    alone = samples_of(find_subgraphs(plant(forest)), texts)
+    among = samples_of(find_subgraphs(plant([*forest, *others])), texts)
     assert bags(alone) == bags(among) and alone.atom_names == among.atom_names
 
 
@@ -244,9 +245,9 @@ def test_other_texts_do_not_matter(forest: list[Tree], others: list[Tree]) -> No
 def test_the_heaviest_are_kept_ties_by_name(forest: list[Tree], keep: int) -> None:
     found = find_subgraphs(plant(forest))
     texts = [[t] for t in range(len(forest))]
-    every = found.samples(texts, ALL)
+    every = samples_of(found, texts, ALL)
     heaviest = sorted(zip(-np.round(every.compounds.sum(axis=0), 9), every.compound_names, strict=True))
-    kept = found.samples(texts, keep)
+    kept = samples_of(found, texts, keep)
     assert kept.compound_names == sorted(name for _, name in heaviest[:keep])
     columns = [every.compound_names.index(name) for name in kept.compound_names]
     np.testing.assert_array_equal(kept.compounds.toarray(), every.compounds[:, columns].toarray())
@@ -278,12 +279,34 @@ def test_explosive_trees_end_and_are_counted() -> None:
     assert found.cut_texts == 2
     assert np.diff(found.occurrences.begins).tolist() == [n, 64_909, 7]  # all pairs; paths of 2 to 14 nodes
     assert found.cut == n * (n - 1) // 2 + n * (n - 1) // 2 - 64_909
-    assert len(found.samples([[0], [1], [2]], ALL)) == 3
+    assert len(samples_of(found, [[0], [1], [2]], ALL)) == 3
+
+
+@settings(max_examples=25)
+@given(st.lists(trees(), min_size=1, max_size=6), st.integers(1, 30), st.integers(0, 20))
+def test_files_and_blocks_change_nothing(tmp_path_factory, forest: list[Tree], keep: int, numbered: int) -> None:
+    """What fits in memory equals what goes to files, in small blocks, with compounds numbered in several parts."""
+    texts = split(forest, [1, 2])
+    expected = samples_of(find_subgraphs(plant(forest)), texts, keep)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scratch, "SMALL", 1)
+        for name, value in (("BLOCK", 3), ("TEXTS", 1), ("NUMBERED", numbered + 1)):
+            patch.setattr(subgraphs, name, value)
+        folder = tmp_path_factory.mktemp("scratch")
+        got = samples_of(find_subgraphs(plant(forest), folder=folder), texts, keep)
+        assert not any(folder.iterdir())
+    assert (got.atom_names, got.compound_names) == (expected.atom_names, expected.compound_names)
+    assert got.compounds.toarray().tobytes() == expected.compounds.toarray().tobytes()
+    assert got.atoms.toarray().tobytes() == expected.atoms.toarray().tobytes()
 
 
 def test_empty_forests_and_pools() -> None:
     found = find_subgraphs(plant([]))
-    for samples in (found.samples([]), found.samples([[], []]), find_subgraphs(plant([EMPTY])).samples([[0], []])):
+    for samples in (
+        samples_of(found, []),
+        samples_of(found, [[], []]),
+        samples_of(find_subgraphs(plant([EMPTY])), [[0], []]),
+    ):
         assert samples.atoms.shape[1] == samples.compounds.shape[1] == 0
         assert len(samples) in (0, 2)
 
@@ -294,4 +317,4 @@ def test_bad_calls() -> None:
             find_subgraphs(plant(TOY), nodes, branching)
     for position in (-1, 3):
         with pytest.raises(IndexError, match="expected texts from 0 to 2"):
-            find_subgraphs(plant(TOY)).samples([[0, position]])
+            samples_of(find_subgraphs(plant(TOY)), [[0, position]])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.divergence.weighing import samples_of
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.divergence import trees
 from workflow_scripts.divergence.subgraphs import find_subgraphs
@@ -57,7 +58,7 @@ def test_compounds_of_real_captions(tmp_path, extractor) -> None:
     """Read by eye: canonical words, children in the order of their names."""
     with Cache(tmp_path / "c.sqlite") as cache:
         found = find_subgraphs(read_forest(extractor, cache, ["a bird with a small yellow beak", "a long bill"], 1))
-    samples = found.samples([[0], [1]])
+    samples = samples_of(found, [[0], [1]])
     assert samples.atom_names == ["a", "bill", "bird", "long", "small", "with", "yellow"]
     assert samples.atoms.toarray().tolist() == [[2, 1, 1, 0, 1, 1, 1], [1, 1, 0, 1, 0, 0, 0]]
     assert samples.compound_names == [

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
+from workflow_scripts.core.io import empty_table, read_table, room_for, write_json, write_table
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
@@ -21,6 +21,7 @@ from workflow_scripts.divergence.chernoff import Totals, divergences
 from workflow_scripts.divergence.config import Subgraphs
 from workflow_scripts.divergence.measure import totals
 from workflow_scripts.divergence.pair_samples import pair_samples
+from workflow_scripts.divergence.samples import Bags, collect, join
 from workflow_scripts.divergence.steps import MeasureSplits
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import read_forest
@@ -31,9 +32,6 @@ CAPTION = ["image_id", "caption_id"]
 # Atoms, and compounds, in a figure.
 SHOWN = 30
 
-# The captions of each sample, as rows of the table of all texts.
-Groups = Sequence[Sequence[int]]
-
 
 @dataclass(frozen=True)
 class Weighing:
@@ -41,11 +39,11 @@ class Weighing:
 
     atom_names: Sequence[str]
     compound_names: Sequence[str]
-    totals: Callable[[Groups], Totals]
+    totals: Callable[[Bags], Totals]
 
 
 # Weighs samples by a pool, and further samples, whose texts do not count in P(G'|G).
-Definition = Callable[[Groups, Groups], Weighing]
+Definition = Callable[[Bags, Bags], Weighing]
 
 
 class Side(NamedTuple):
@@ -70,9 +68,10 @@ def test_sides(
         yield Side(split, "prompts", of_split.merge(asked[asked["split"] == split][CAPTION], on=CAPTION))
 
 
-def groups_of(captions: pd.DataFrame) -> list[list[int]]:
-    """Return the rows of each image's captions, in the order of the images."""
-    return captions.groupby("image_id")["row"].agg(list).tolist()
+def samples_of(captions: pd.DataFrame) -> Bags:
+    """Return the rows of each image's captions, which are sorted by image."""
+    sizes = captions.groupby("image_id", sort=False).size()
+    return Bags(np.concatenate(([0], sizes.cumsum())).astype(np.int64), captions["row"].to_numpy(np.int64))
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -96,28 +95,32 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
 
 
 def random_sides(
-    totals: Callable[[Groups], Totals],
-    captions: Groups,
-    counts: Sequence[int],
+    weighing: Weighing,
+    captions: Bags,
+    whole: Totals,
+    counts: np.ndarray,
     shuffles: int,
     generator: np.random.Generator,
 ) -> np.ndarray:
     """Return (shuffles, 2): D_A and D_C of random divisions of images; 1 if a side has no atoms or no compounds.
 
-    ``counts`` are the captions of each test image; a random test image has as many of its own, or all of them.
+    Args:
+        captions: of all images of train and test; ``whole`` are their totals.
+        counts: captions of each test image; a random test image has as many of its own, or all of them.
     """
-    whole = totals(captions)
-    sizes = np.array([len(rows) for rows in captions])
+    sizes = np.diff(captions.begins)
     n_train = len(captions) - len(counts)
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
         order = generator.permutation(len(captions))
-        chosen, wanted = order[n_train:], generator.permutation(np.asarray(counts))
-        unused = test = totals([captions[i] for i in chosen])
+        chosen, wanted = order[n_train:], generator.permutation(counts)
+        test_captions = captions.take(chosen)
+        unused = test = weighing.totals(test_captions)
         if (wanted < sizes[chosen]).any():
             numbers = np.minimum(wanted, sizes[chosen])
-            drawn = (generator.choice(captions[i], n, replace=False) for i, n in zip(chosen, numbers, strict=True))
-            test = totals([rows.tolist() for rows in drawn])
+            own = np.split(test_captions.items, test_captions.begins[1:-1])
+            drawn = [generator.choice(rows, n, replace=False) for rows, n in zip(own, numbers, strict=True)]
+            test = weighing.totals(collect(drawn))
         train = Totals(*(np.subtract(*both) for both in zip(whole, unused, strict=True)))
         with suppress(UserError):
             result[shuffle] = divergences(train, test)
@@ -168,9 +171,8 @@ def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Def
     """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
     each = pair_samples(occurrences.rename(columns={"row": "image_id"}), ranking, range(rows))
 
-    def sums(groups: Groups) -> Totals:
-        flat = np.fromiter(chain.from_iterable(groups), np.int64)
-        return Totals(totals(each.atoms, flat), totals(each.compounds, flat))
+    def sums(samples: Bags) -> Totals:
+        return Totals(totals(each.atoms, samples.items), totals(each.compounds, samples.items))
 
     return lambda pool, more: Weighing(each.atom_names, each.compound_names, sums)
 
@@ -185,18 +187,21 @@ def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str])
     log.info("%d distinct texts; new ones are parsed (processes: %d)", len(distinct), step.processes)
     with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
         forest = read_forest(extractor, cache, distinct.tolist(), step.processes)
-    subgraphs = find_subgraphs(forest, settings.nodes, settings.branching, step.cache / "divergence")
+    scratch = step.cache / "divergence"
+    with room_for(scratch):
+        subgraphs = find_subgraphs(forest, settings.nodes, settings.branching, scratch)
     if subgraphs.cut:
         warnings.append(
             f"{subgraphs.cut} large subgraphs of {subgraphs.cut_texts} texts, which have too many, are left out"
         )
 
-    def positions(groups: Groups) -> list[np.ndarray]:
-        return [place[group] for group in groups]
+    def forest_of(samples: Bags) -> Bags:
+        return Bags(samples.begins, place[samples.items])
 
-    def weigh(pool: Groups, more: Groups) -> Weighing:
-        weighing = subgraphs.weigh(positions(pool), settings.keep, positions(more))
-        return Weighing(weighing.atom_names, weighing.compound_names, lambda groups: weighing.totals(positions(groups)))
+    def weigh(pool: Bags, more: Bags) -> Weighing:
+        with room_for(scratch):
+            found = subgraphs.weigh(forest_of(pool), settings.keep, forest_of(more))
+        return Weighing(found.atom_names, found.compound_names, lambda samples: found.totals(forest_of(samples)))
 
     return weigh
 
@@ -213,7 +218,7 @@ def main(step: MeasureSplits) -> None:
     swapped_captions["row"] = len(captions) + np.arange(len(swapped_captions))
     prompts = read_table(step.prompts, PROMPTS, [*CAPTION, "split"])
     sides = list(test_sides(captions, splits, swapped_captions, prompts))
-    train = groups_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
+    train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
     warnings = [f"{lost} changes of swapped captions are of no pair that was found"] if lost else []
     occurrences = pd.concat([pairs.merge(captions, on=CAPTION), changed.merge(swapped_captions, on=CAPTION)])
     texts = [*captions["text"], *swapped_captions["text"]]
@@ -226,23 +231,22 @@ def main(step: MeasureSplits) -> None:
     for (definition, weigh), side in product(definitions.items(), sides):
         name = f"{definition}, {side.split} ({side.texts})"
         keys = (step.dataset, step.composition, definition, side.split, side.texts)
-        test = groups_of(side.captions)
-        whole_test = groups_of(captions[captions["image_id"].isin(side.captions["image_id"])])
-        counts = [len(group) for group in test]
+        test = samples_of(side.captions)
+        whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
+        weighing = weigh(join(train, test), whole_test)
         try:
-            weighing = weigh([*train, *test], whole_test)
-            generator = rng(step.seed, "measure_splits", *keys)
-            whole = [*train, *whole_test]
-            random = random_sides(weighing.totals, whole, counts, step.settings.shuffles, generator)
-            both = weighing.totals(train), weighing.totals(test)
-            row = row_of(*both, side, definition, len(train), len(test), random)
+            of_train, of_test, of_whole = map(weighing.totals, (train, test, whole_test))
+            whole = Totals(*map(np.add, of_train, of_whole))
+            counts, generator = np.diff(test.begins), rng(step.seed, "measure_splits", *keys)
+            random = random_sides(weighing, join(train, whole_test), whole, counts, step.settings.shuffles, generator)
+            row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
         except UserError as error:
             # A split without swaps, or without a word that counts.
             warnings.append(f"{name}: {error}")
             continue
         rows.append(row)
         if side.texts == "captions":
-            shown += distributions(weighing, *both, side, definition)
+            shown += distributions(weighing, of_train, of_test, side, definition)
         log.info(
             "%s: %s: atom divergence %.3f (random %.3f), compound divergence %.3f (random %.3f)",
             *(where, name, row["atom_divergence"], row["random_atom_mean"]),

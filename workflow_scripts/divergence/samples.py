@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -43,16 +43,29 @@ class Samples:
         ids = None if self.ids is None else [self.ids[row] for row in rows]
         return Samples(self.atoms[rows], self.compounds[rows], self.atom_names, self.compound_names, ids)
 
-    def trimmed(self) -> Samples:
-        """Return the same without columns that have no weight in any sample."""
-        kept = []
-        for matrix, names in ((self.atoms, self.atom_names), (self.compounds, self.compound_names)):
-            present = np.unique(matrix.indices)
-            columns = sparse.csr_array(matrix[:, present])
-            columns.sort_indices()
-            kept.append((columns, [names[column] for column in present]))
-        (atoms, atom_names), (compounds, compound_names) = kept
-        return Samples(atoms, compounds, atom_names, compound_names, self.ids)
+
+class Bags(NamedTuple):
+    """Samples of texts, by the numbers of these: those of sample i are ``items[begins[i] : begins[i + 1]]``."""
+
+    begins: np.ndarray  # int64, and the end
+    items: np.ndarray  # int64
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+    def take(self, rows: np.ndarray) -> Bags:
+        return collect([self.items[self.begins[row] : self.begins[row + 1]] for row in rows])
+
+
+def collect(samples: Sequence[Sequence[int] | np.ndarray]) -> Bags:
+    begins = np.concatenate(([0], np.cumsum([len(sample) for sample in samples]))).astype(np.int64)
+    return Bags(begins, np.concatenate([np.empty(0, np.int64), *samples]).astype(np.int64))
+
+
+def join(one: Bags, other: Bags) -> Bags:
+    """Return the samples of both."""
+    begins = np.concatenate((one.begins, one.begins[-1] + other.begins[1:]))
+    return Bags(begins, np.concatenate((one.items, other.items)))
 
 
 def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import IO, Any
@@ -31,8 +32,11 @@ class Scratch:
         if size < SMALL:
             return np.zeros(n, dtype)
         with self.file() as file:
-            # Otherwise a full disk would end the process by a signal, without an error.
-            os.posix_fallocate(file.fileno(), 0, size)
+            if sys.platform == "linux":
+                # Otherwise a full disk would end the process by a signal, without an error.
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
             return self.map(file, dtype)
 
     def map(self, file: IO[bytes], dtype: Any) -> np.ndarray:

@@ -13,9 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +25,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.divergence.chernoff import Totals
 from workflow_scripts.divergence.enumeration import Found, Trees, listed, plan, search
+from workflow_scripts.divergence.samples import Bags
 from workflow_scripts.divergence.scratch import Scratch
 from workflow_scripts.divergence.trees import Forest
 
@@ -34,7 +34,7 @@ LIMIT = 65_535
 # Occurrences that are searched, and weighed, between two updates of the progress and releases of memory.
 BLOCK = 1 << 20
 # Occurrences whose compounds are numbered at once, by a table of their codes in memory.
-NUMBERED = 1 << 25
+NUMBERED = 1 << 22
 # Texts of samples that are weighed between two releases of memory.
 TEXTS = 1 << 14
 # A label that needs no quotes in a name.
@@ -49,17 +49,6 @@ class Occurrences(NamedTuple):
     inner: np.ndarray
     inner_counts: np.ndarray
     inner_begins: np.ndarray  # where those of each text begin in ``inner``, and the end
-
-
-# The texts (positions in the forest) of each sample.
-Groups = Sequence[Sequence[int] | np.ndarray]
-
-
-class Bags(NamedTuple):
-    """Items of samples, or texts: ``items[begins[i]:begins[i + 1]]`` are those of the i-th."""
-
-    begins: np.ndarray
-    items: np.ndarray
 
 
 @njit(cache=True)
@@ -137,18 +126,20 @@ def _excess(texts, found, number, ends, compounds, excess):
 
 
 @njit(cache=True)
-def _sum(samples, first, last, begins, columns, excess, seen, most, total):
-    """Add samples(G) W(G,R), the maximum over the occurrences in R, of the samples from ``first`` to ``last``."""
+def _sum(samples, first, last, begins, columns, excess, latest, total):
+    """Add samples(G) W(G,R), the maximum over the occurrences in R, of the samples from ``first`` to ``last``.
+
+    ``latest`` holds the last sample of each compound and the maximum in it, in one number that is read at once.
+    """
     for r in range(first, last):
+        sample = (r + 1) << 32
         for t in samples.items[samples.begins[r] : samples.begins[r + 1]]:
             for i in range(begins[t], begins[t + 1]):
-                c, more = columns[i], excess[i]
-                if seen[c] != r + 1:
-                    seen[c], most[c] = r + 1, more
-                    total[c] += more
-                elif more > most[c]:
-                    total[c] += more - most[c]
-                    most[c] = more
+                c = columns[i]
+                before, now = max(sample, latest[c]), sample + excess[i]
+                if now > before:
+                    latest[c] = now
+                    total[c] += now - before
 
 
 @njit(cache=True)
@@ -187,17 +178,19 @@ def blocks(begins: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
 class Excess(NamedTuple):
     """samples(G) - max over G' around g of samples(G'), where above zero, for each occurrence g in texts."""
 
-    texts: np.ndarray  # ascending
+    positions: np.ndarray  # of all texts in ``begins``; -1 where not among these
     begins: np.ndarray  # where each text's begin, and the end
     columns: np.ndarray  # the compound of each
     values: np.ndarray
 
     def sums(self, samples: Bags, n: int, scratch: Scratch) -> np.ndarray:
         """Return samples(G) W(G,R), summed over samples of these texts, of each of ``n`` compounds."""
-        seen, most, total = (scratch.zeros(n, dtype) for dtype in (np.int32, np.int32, np.int64))
-        samples = samples._replace(items=np.searchsorted(self.texts, samples.items))
+        latest, total = scratch.zeros(n, np.int64), scratch.zeros(n, np.int64)
+        samples = Bags(samples.begins, self.positions[samples.items])
+        if (samples.items < 0).any():
+            raise IndexError("expected texts of the samples that were weighed")
         for first, last in blocks(samples.begins, TEXTS):
-            _sum(samples, first, last, self.begins, self.columns, self.values, seen, most, total)
+            _sum(samples, first, last, self.begins, self.columns, self.values, latest, total)
             scratch.release()
         return total
 
@@ -263,19 +256,22 @@ class Subgraphs:
                 else:
                     children[parents[v]].append(f"{forest.relation_names[relations[v]]}:{name}")
 
-    def weigh(self, pool: Groups, keep: int = 100_000, more: Groups = ()) -> Weighing:
-        """Determine P(G'|G) and the ``keep`` heaviest compounds from the samples of ``pool``.
+    def weigh(self, samples: Bags, keep: int, more: Bags) -> Weighing:
+        """Determine P(G'|G) and the ``keep`` heaviest compounds from ``samples``.
 
         Args:
+            samples: of texts, as positions in the forest.
             more: further samples that ``Weighing.totals`` may be asked for; their texts do not count here.
         """
         n, found, scratch = len(self.first), self.occurrences, Scratch(self.scratch.folder)
-        samples = self.bags(pool)
         number, seen = scratch.zeros(n, np.int32), scratch.zeros(n, np.int32)
+        texts = np.unique(np.concatenate((samples.items, more.items)))
+        if len(texts) and not 0 <= texts[0] <= texts[-1] < len(self.forest):
+            # Compiled code would not notice.
+            raise IndexError(f"expected texts from 0 to {len(self.forest) - 1}")
         for first, last in blocks(samples.begins, TEXTS):
             _count(samples, first, last, found.begins, found.compounds, seen, number)
             self.scratch.release()
-        texts = np.unique(np.concatenate((samples.items, self.bags(more).items)))
         excess = self._excess(texts, number, scratch)
         total = excess.sums(samples, n, scratch)
         kept = self._heaviest(total, number, keep)
@@ -292,15 +288,6 @@ class Subgraphs:
             [self.forest.label_names[k] for k in label_order], [names[k] for k in order],
         )  # fmt: skip
 
-    def bags(self, texts: Groups) -> Bags:
-        """Return samples of texts (positions in the forest)."""
-        begins = np.concatenate(([0], np.cumsum([len(sample) for sample in texts]))).astype(np.int64)
-        items = np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=begins[-1])
-        if len(items) and not 0 <= items.min() <= items.max() < len(self.forest):
-            # Compiled code would not notice.
-            raise IndexError(f"expected texts from 0 to {len(self.forest) - 1}")
-        return Bags(begins, items)
-
     def _excess(self, texts: np.ndarray, number: np.ndarray, scratch: Scratch) -> Excess:
         """Return what the occurrences in ``texts``, ascending, weigh."""
         found = self.occurrences
@@ -311,10 +298,12 @@ class Subgraphs:
                 room = np.empty((2, begins[last] - begins[first]), np.int32)
                 filled = _excess(texts[first:last], found, number, ends[first + 1 : last + 1], room[0], room[1])
                 ends[first + 1 : last + 1] += ends[first]
-                room[0, :filled].tofile(columns)
-                room[1, :filled].tofile(values)
+                columns.write(room[0, :filled].data)
+                values.write(room[1, :filled].data)
                 self.scratch.release()
-            return Excess(texts, ends, scratch.map(columns, np.int32), scratch.map(values, np.int32))
+            positions = np.full(len(self.forest), -1, np.int64)
+            positions[texts] = np.arange(len(texts))
+            return Excess(positions, ends, scratch.map(columns, np.int32), scratch.map(values, np.int32))
 
     def _heaviest(self, total: np.ndarray, number: np.ndarray, keep: int) -> np.ndarray:
         """Return the ``keep`` compounds of largest W = total / number above zero, ties by name."""
@@ -341,12 +330,12 @@ class Weighing:
     atom_names: list[str]
     compound_names: list[str]
 
-    def totals(self, samples: Groups) -> Totals:
+    def totals(self, samples: Bags) -> Totals:
         """Return the counts of words, and the sums of W(G,R) over ``samples``."""
-        forest, bags = self.subgraphs.forest, self.subgraphs.bags(samples)
+        forest = self.subgraphs.forest
         words = np.zeros(len(self.label_order), np.int64)
-        _words(bags.items, forest.offsets, forest.labels, words)
-        return Totals(words[self.label_order], self.excess.sums(bags, len(self.number), self.scratch) / self.number)
+        _words(samples.items, forest.offsets, forest.labels, words)
+        return Totals(words[self.label_order], self.excess.sums(samples, len(self.number), self.scratch) / self.number)
 
 
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: Path | None = None) -> Subgraphs:
@@ -383,7 +372,7 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
                 Found(codes[own], room, inner_counts[own], inner_ends[ends]),
             )  # fmt: skip
             inner_ends[ends] += inner_ends[first]
-            room[:filled].tofile(inner)
+            inner.write(room[:filled].data)
             scratch.release()
             progress.add(last - first)
         links = scratch.map(inner, np.uint16)

@@ -41,8 +41,8 @@ def plant(trees: Iterable[Tree]) -> Forest:
         relations.extend([relation_codes.setdefault(name, len(relation_codes)) for name in tree.relations])
         heads.extend(tree.heads)
         offsets.append(len(heads))
-    nodes = np.array(labels, np.int32), np.array(relations, np.int32), np.array(heads, np.int32)
-    return Forest(list(label_codes), list(relation_codes), *nodes, np.array(offsets, np.int64))
+    nodes = [np.frombuffer(values, np.int32) for values in (labels, relations, heads)]
+    return Forest(list(label_codes), list(relation_codes), *nodes, offsets=np.frombuffer(offsets, np.int64))
 
 
 def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str], processes: int) -> Forest:
