@@ -213,19 +213,27 @@ def _outputs(rule: str) -> list[tuple[str, str]]:
     return [(keyword.arg or "", _named(keyword.value)) for keyword in call.keywords]
 
 
+def _values(column: tables.Column) -> str:
+    """Return the values that a column may have, in words."""
+    if column.isin is not None:
+        return ", ".join(f"`{value}`" for value in column.isin)
+    if column.low is not None:
+        return f"≥ {column.low}" if column.high is None else f"{column.low} to {column.high}"
+    return "each once" if column.unique else ""
+
+
 def _schemas() -> Iterator[str]:
     """Yield the lines of the schemas of Parquet artifacts, each with the comment above it."""
     source = inspect.getsource(tables)
-    for comment, name in re.findall(r"((?:^#.*\n)*)^([A-Z_]+) = _schema\(", source, re.MULTILINE):
+    for comment, name in re.findall(r"((?:^#.*\n)*)^([A-Z_]+) = schema\(", source, re.MULTILINE):
         schema = getattr(tables, name)
         yield f"\n### {name}\n"
         if comment:
             yield " ".join(line.removeprefix("#").strip() for line in comment.splitlines()) + "\n"
         yield "| column | type | null | values |\n|---|---|---|---|"
         for column, about in schema.columns.items():
-            values = "; ".join(check.error or str(check) for check in about.checks)
-            kind = "nested" if str(about.dtype) == "object" else str(about.dtype)
-            yield _row(f"`{column}`", kind, "yes" if about.nullable else "", values)
+            kind = "nested" if about.dtype == "object" else {"str": "text"}.get(about.dtype, about.dtype)
+            yield _row(f"`{column}`", kind, "yes" if about.nullable else "", _values(about))
         if schema.unique:
             yield f"\nUnique: {', '.join(schema.unique)}."
 
