@@ -114,7 +114,7 @@ def table_of(
                 row |= {"kind": kind, "check": task.check, "batch": batch, "place": place, "right": task.right}
                 rows.append(row)
     table = pd.DataFrame(rows, columns=list(TASKS.columns))
-    return table.astype({name: column.dtype.type for name, column in TASKS.columns.items()})
+    return table.astype({name: column.dtype for name, column in TASKS.columns.items()})
 
 
 def write_study(
