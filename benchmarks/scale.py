@@ -1,5 +1,5 @@
-"""Time and memory of the steps by size, and how they grow: many captions through pairs, split and audit, many images
-through score and table.
+"""Time and memory of the steps by size, and how they grow: many captions through pairs, split, divergence and
+audit, many images through score and table.
 
 The captions are distinct: drawn in the sketches' grammar and, given an archive of real ones, every other image's are
 two real captions of a bird, joined. The images' embeddings are made up and put in the cache, so that the step itself
@@ -58,6 +58,7 @@ FILES = {
     "csv": "splits.csv",
     "jsonl": "prompts.jsonl",
     "unused": "make_splits.json",
+    "widths": "widths.json",
     "compounds": str(COMPOUNDS),
 }
 ABSENT = ("division", "reports")
@@ -194,6 +195,10 @@ def caption_steps(size: int, real: Path | None, folder: Path) -> Iterator[dict[s
         "split.make_splits": words,
         "split.swap_adjectives": words,
         "split.make_prompts": {},
+        "split.make_variants": words,
+        "split.estimate_widths": {},
+        "judge.make_negatives": words,
+        "divergence.measure_splits": words | {"adjectives": adjectives},
         "split.audit": words,
         "split.export": {"folder": str(folder / "export")},
     }

@@ -196,3 +196,16 @@ def test_a_limit_of_0_is_kept_but_for_rounding(run: Run, tmp_path: Path, caplog:
     values = json.loads(run(train=5, test=5, atom_divergence=0, compound_divergence="max"))
     assert values["within_limit"] and values["compound_divergence"] == 1
     assert not [record for record in caplog.records if "no division" in record.getMessage()]
+
+
+def test_the_expected_time_is_said_before(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first sample is placed; quadratic in the samples, so hours for a million."""
+    monkeypatch.setattr(step.log, "propagate", True)
+    monkeypatch.setattr(step, "greedy", lambda *_: pytest.fail("placed"))
+    samples = from_bags(*adjective_noun_bags(60, adjectives=6, nouns=6))
+    caplog.set_level("INFO")
+    with pytest.raises(pytest.fail.Exception):
+        divide(samples, 36, 12, 0.02, 1.0, 0)
+    assert caplog.messages[0].startswith("3 times: 48 of 60 samples placed, then ")
+    step.announce(samples, 10**12, 3, 10)
+    assert caplog.messages[-1].endswith("about 500.0 h in all")

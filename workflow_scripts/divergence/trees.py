@@ -42,7 +42,9 @@ def plant(trees: Iterable[Tree]) -> Forest:
         heads.extend(tree.heads)
         offsets.append(len(heads))
     nodes = [np.frombuffer(values, np.int32) for values in (labels, relations, heads)]
-    return Forest(list(label_codes), list(relation_codes), *nodes, offsets=np.frombuffer(offsets, np.int64))
+    return Forest(
+        list(label_codes), list(relation_codes), nodes[0], nodes[1], nodes[2], np.frombuffer(offsets, np.int64)
+    )
 
 
 def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str], processes: int) -> Forest:
