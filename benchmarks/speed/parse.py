@@ -1,19 +1,24 @@
-"""Pairs: the step that extracts them, cold and with its start, against a loop of ``nlp(text)``.
+"""Pairs: the step that extracts them, cold, against ``nlp.pipe`` in as many processes, followed by the same rules.
 
-The loop runs the pipeline as it is loaded, on fewer captions, half before and half after the step, so that a
-machine that grows warm or busy slows both. ``components`` is a loop of the components that the step runs.
+The baseline loads only the components that the rules need. Both read the same captions, start their own processes and
+write a table; the benchmark refuses to compare tables that differ. ``bound`` is the speed at which every core does
+nothing but the model's matrix products, once for each distinct window of the captions.
 """
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+import timeit
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -21,15 +26,14 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import CAPTIONS
+from workflow_scripts.core.tables import CAPTIONS, PAIRS
 from workflow_scripts.dataset.sources.cub import read_captions
+from workflow_scripts.text import windows
 from workflow_scripts.text.language import installed_name, load_language
-
-if TYPE_CHECKING:
-    from spacy.language import Language
+from workflow_scripts.text.lexicon import COMPOUNDS, load_lexicon
 
 MODEL = "en_core_web_sm"
-CAPTIONS_OURS, CAPTIONS_LOOP = 24_000, 4_000
+SIZE = 24_000
 LEXICONS = ROOT / "lexicons"
 
 
@@ -45,48 +49,85 @@ def load_captions() -> pd.DataFrame:
     raise UserError(f"{made}: no captions to parse: make run first")
 
 
-def seconds(nlp: Language, texts: Sequence[str]) -> float:
-    """How long a loop over the texts takes."""
-    begun = time.perf_counter()
-    for text in texts:
-        nlp(text)
-    return time.perf_counter() - begun
-
-
-def measure(n: int = CAPTIONS_OURS, loop: int = CAPTIONS_LOOP) -> dict[str, Any]:
-    """Captions a second of the step on ``n`` distinct captions and of the loop on ``loop`` of them."""
-    captions = load_captions().drop_duplicates("text")
-    chosen = sorted(rng(0, "bench", "parse").permutation(len(captions))[:n])
-    captions = captions.iloc[chosen].reset_index(drop=True)
-    texts = captions["text"].tolist()[:loop]
-
+def plain(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
+    """Extract the pairs as a user of spaCy would, who has the rules."""
     import spacy
 
-    whole, lean = spacy.load(installed_name(MODEL)), load_language(MODEL)
-    half = len(texts) // 2
-    before = seconds(whole, texts[:half])
+    from workflow_scripts.pairs.occurrences import Occurrence, occurrences
+    from workflow_scripts.pairs.words import Vocabulary, spans
+
+    nlp = spacy.load(installed_name(MODEL), disable=["attribute_ruler", "lemmatizer", "ner"])
+    adjectives = [load_lexicon(path) for path in sorted((LEXICONS / "adjectives").glob("*.yaml"))]
+    vocabulary = Vocabulary(nlp, adjectives, load_lexicon(nouns), load_lexicon(COMPOUNDS))
+    table = read_table(captions, CAPTIONS)
+    rows = []
+    docs = nlp.pipe(table["text"].tolist(), n_process=processes)
+    for image, caption, doc in zip(table["image_id"], table["caption_id"], docs, strict=True):
+        words = vocabulary.words(doc)
+        rows += [(image, caption, *occurrence) for occurrence in occurrences(doc, words, spans(words))]
+    write_table(pd.DataFrame(rows, columns=["image_id", "caption_id", *Occurrence._fields]), pairs, PAIRS)
+
+
+def run(command: list[Any]) -> tuple[float, float]:
+    """Run a command; return the seconds that pass, and those of CPU time."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *map(str, command)], cwd=ROOT, check=True)
+    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def bound(texts: list[str]) -> float:
+    """Captions a second of this process if it only multiplied matrices, once for each distinct window."""
+    nlp = load_language(MODEL)
+    pipe: Any = nlp.get_pipe("tok2vec")
+    with patch.object(windows, "LIMIT", sys.maxsize):
+        docs = list(pipe.pipe(map(nlp.make_doc, texts)))
+    weights = [node.get_param("W").size for node in pipe.model.walk() if node.name == "maxout"]
+    layers = pipe.model._func.layers
+    products = sum(len(layer.positions) * size for layer, size in zip(layers, weights, strict=True))
+    parser: Any = nlp.get_pipe("parser")
+    below, features, upper = (node.get_param("W").size for node in parser.model.walk() if node.has_param("W"))
+    # The parser takes about two steps for each token.
+    products += sum(map(len, docs)) * (below + features + 2 * upper)
+    inputs, matrix = np.ones((4096, 288), np.float32), np.ones((288, 288), np.float32)
+    seconds = min(timeit.repeat(lambda: pipe.model.ops.gemm(inputs, matrix), number=1, repeat=20))
+    return len(texts) / (products * seconds / (inputs.size * len(matrix)))
+
+
+def measure(n: int = SIZE, captions: pd.DataFrame | None = None, nouns: str = "birds") -> dict[str, Any]:
+    """Captions a second of the step and of the baseline, on ``n`` distinct captions."""
+    captions = (load_captions() if captions is None else captions).drop_duplicates("text")
+    chosen = sorted(rng(0, "bench", "parse").permutation(len(captions))[:n])
+    captions = captions.iloc[chosen].reset_index(drop=True)
+    processes, lexicon = len(os.sched_getaffinity(0)), LEXICONS / "nouns" / f"{nouns}.yaml"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_table(captions, folder / "captions.parquet", CAPTIONS)
-        command = [
-            sys.executable, "-m", "workflow_scripts.pairs.extract_pairs",
+        baseline, baseline_cpu = run(
+            ["-m", "benchmarks.speed.parse", folder / "captions.parquet", lexicon, processes, folder / "plain.parquet"]
+        )
+        ours, ours_cpu = run([
+            "-m", "workflow_scripts.pairs.extract_pairs",
             "--captions", folder / "captions.parquet",
-            "--adjectives", *sorted((LEXICONS / "adjectives").glob("*.yaml")),
-            "--nouns", LEXICONS / "nouns" / "birds.yaml", "--model", MODEL, "--processes", "2",
-            "--cache", folder / "cache", "--output", folder / "pairs.parquet", "--summary", folder / "pairs.json",
-        ]  # fmt: skip
-        begun = time.perf_counter()
-        subprocess.run([str(part) for part in command], cwd=ROOT, check=True)
-        step = time.perf_counter() - begun
-    after = seconds(whole, texts[half:])
-    same = seconds(lean, texts[:half])
-    ours, baseline = len(captions) / step, len(texts) / (before + after)
+            "--adjectives", ",".join(map(str, sorted((LEXICONS / "adjectives").glob("*.yaml")))),
+            "--nouns", lexicon, "--parsing.model", MODEL, "--processes", processes,
+            "--cache", folder / "cache", "--pairs", folder / "pairs.parquet", "--summary", folder / "pairs.json",
+        ])  # fmt: skip
+        found, expected = (read_table(folder / f"{name}.parquet", PAIRS) for name in ("pairs", "plain"))
+    if not found.equals(expected):
+        raise UserError(f"parse: {len(found)} pairs differ from the baseline's {len(expected)}; compare both tables")
     return {
-        "ratio": round(ours / baseline, 2),
-        "ours": round(ours, 1),
-        "baseline": round(baseline, 1),
+        "ratio": round(baseline / ours, 2),
+        "ours": round(len(captions) / ours, 1),
+        "baseline": round(len(captions) / baseline, 1),
         "unit": "captions/s",
         "n": len(captions),
-        "components": round(half / same, 1),
-        "n_loop": len(texts),
+        "bound": round(processes * bound(captions["text"].tolist()) / (len(captions) / baseline), 2),
+        "processes": processes,
+        "cpu_s": round(ours_cpu, 1),
+        "baseline_cpu_s": round(baseline_cpu, 1),
     }
+
+
+if __name__ == "__main__":
+    plain(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))

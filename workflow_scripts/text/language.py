@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.text.windows import share_windows
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -64,6 +65,7 @@ def load_language(name: str, setting: str = SETTING) -> Language:
             nlp.disable_pipe(component)
         elif component not in RUNNING:
             nlp.remove_pipe(component)
+    share_windows(nlp)
     return nlp
 
 

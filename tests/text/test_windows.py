@@ -1,0 +1,74 @@
+"""Token vectors that are computed once for each distinct window are spaCy's, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+
+from benchmarks.speed.parse import MODEL
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.text import windows
+from workflow_scripts.text.language import installed_name, load_language
+
+WORDS = "a the bird with is has red yellow Small wing bill's don't , . and\n café 3 — x-ray flies over it".split(" ")
+
+
+@pytest.fixture(scope="module")
+def plain() -> Language:
+    return spacy.load(installed_name(MODEL), disable=["attribute_ruler", "lemmatizer", "ner"])
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    draw = rng(0, "windows")
+    return ["", " ", "bird", *(" ".join(draw.choice(WORDS, draw.integers(1, 30))) for _ in range(200)), "café " * 100]
+
+
+def parses(nlp: Language, texts: list[str], batch: int) -> list[tuple]:
+    """All that a parse decides of each token, and its vector."""
+    docs = nlp.pipe(texts, batch_size=batch)
+    return [(doc.tensor.tobytes(), doc.to_array(["ORTH", "TAG", "HEAD", "DEP", "SENT_START"]).tolist()) for doc in docs]
+
+
+@pytest.mark.parametrize("limit", [windows.LIMIT, 500])
+def test_parses_are_those_of_spacy(
+    plain: Language, texts: list[str], monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr(windows, "LIMIT", limit)
+    nlp = load_language(MODEL)
+    assert nlp.get_pipe("tok2vec").model.name == "windows"
+    expected = parses(plain, texts, 256)
+    for batch in (7, 256):
+        assert parses(nlp, texts, batch) == expected
+    assert parses(pickle.loads(pickle.dumps(nlp)), texts[:20], 20) == expected[:20]
+
+
+def test_each_distinct_window_is_computed_once() -> None:
+    nlp = load_language(MODEL)
+    list(nlp.pipe(["a red bird with a red bill", "a red bird with a red bill", "the bird"]))
+    layers = nlp.get_pipe("tok2vec").model._func.layers
+    # `bird` with and without a space; padding
+    assert len(layers[0].positions) == 1 + 7 and len(layers[-1].positions) == 7 + 2
+    vectors = [layer.vectors.copy() for layer in layers]
+    list(nlp.pipe(["a red bird with a red bill"]))
+    assert all(np.array_equal(layer.vectors, v) for layer, v in zip(layers, vectors, strict=True))
+
+
+def test_other_architectures_are_left_alone(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec", config={"model": {"@architectures": "spacy.HashEmbedCNN.v2", **CNN}})
+    nlp.initialize()
+    windows.share_windows(nlp)
+    assert nlp.get_pipe("tok2vec").model.name != "windows"
+    windows.share_windows(spacy.blank("en"))
+
+
+CNN = {
+    "width": 16, "depth": 2, "embed_size": 50, "window_size": 1, "maxout_pieces": 2, "subword_features": True,
+    "pretrained_vectors": None,
+}  # fmt: skip

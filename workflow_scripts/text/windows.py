@@ -1,0 +1,122 @@
+"""Compute the token vectors of a spaCy pipeline once for each distinct window of tokens.
+
+A layer of spaCy's window encoder sees a token and its two neighbours, so that a vector of the fourth layer depends on
+nine tokens. Captions repeat such windows, short ones most. The layers are spaCy's own; a row of their matrix products
+does not depend on the other rows, so that the vectors are those of spaCy, bit for bit, in any batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+    from thinc.api import Model
+
+# The architectures whose layers are known; other pipelines stay as they are.
+TOK2VEC = {"@architectures": "spacy.Tok2Vec.v2"}
+EMBED = {"@architectures": "spacy.MultiHashEmbed.v2", "include_static_vectors": False}
+ENCODE = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "window_size": 1}
+LIMIT = 1 << 17  # windows that a layer keeps, about 60 MB
+
+
+class _Layer:
+    """The vectors of the distinct inputs of a layer."""
+
+    def __init__(self, width: int) -> None:
+        self.positions: dict[bytes, int] = {}
+        self.vectors = np.empty((0, width), np.float32)
+
+    def compute(self, inputs: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def find(self, inputs: np.ndarray) -> np.ndarray:
+        """Return the positions (n,) of the vectors of ``inputs`` (n, k), after computing those that are new."""
+        known, positions = len(self.positions), self.positions
+        size, data = inputs.shape[1] * inputs.itemsize, inputs.tobytes()
+        keys = (data[start : start + size] for start in range(0, len(data), size))
+        at = np.array([positions.setdefault(key, len(positions)) for key in keys], np.int32)
+        if new := len(positions) - known:
+            if len(positions) > len(self.vectors):
+                self.vectors = np.resize(self.vectors, (2 * len(positions), self.vectors.shape[1]))
+            first = np.unique(at, return_index=True)[1][-new:]
+            self.vectors[known : known + new] = self.compute(inputs[first])
+        return at
+
+
+class _Embedding(_Layer):
+    """Tokens by their features; position 0 is padding."""
+
+    def __init__(self, width: int, layers: Sequence[Model]) -> None:
+        super().__init__(width)
+        self.layers = layers
+        self.positions[b""], self.vectors = 0, np.zeros((1, width), np.float32)
+
+    def compute(self, inputs: np.ndarray) -> np.ndarray:
+        vectors: Any = [inputs]
+        for layer in self.layers:
+            vectors = layer.predict(vectors)
+        return vectors[0]
+
+
+class _Convolution(_Layer):
+    """Windows by the positions of three vectors of the layer below."""
+
+    def __init__(self, width: int, below: _Layer, maxout: Model) -> None:
+        super().__init__(width)
+        self.below, self.maxout = below, maxout
+
+    def compute(self, inputs: np.ndarray) -> np.ndarray:
+        windows = self.below.vectors[inputs]
+        return windows[:, 1] + self.maxout.predict(windows.reshape(len(windows), -1))
+
+
+class _Windows:
+    """The forward pass of a Tok2Vec model."""
+
+    def __init__(self, tok2vec: Model) -> None:
+        embed, encode = tok2vec.layers
+        self.extract, *self.embedding = embed.layers
+        # Without expand_window, which finds the neighbours.
+        self.maxouts = [residual.layers[0].layers[1] for residual in encode.layers[0].layers]
+        self.width = tok2vec.get_dim("nO")
+        self.clear()
+
+    def clear(self) -> None:
+        self.layers: list[_Layer] = [_Embedding(self.width, self.embedding)]
+        for maxout in self.maxouts:
+            self.layers.append(_Convolution(self.width, self.layers[-1], maxout))
+
+    def __call__(self, model: Model, docs: Sequence[Doc], is_train: bool) -> tuple[list[np.ndarray], Callable]:
+        if max(len(layer.positions) for layer in self.layers) > LIMIT:
+            self.clear()
+        embedding, *convolutions = self.layers
+        gap = [False] * len(convolutions)  # rows of padding between texts, as many as in spaCy
+        is_token = np.array([*gap, *(flag for doc in docs for flag in (*[True] * len(doc), *gap))])
+        at = np.zeros(len(is_token), np.int32)
+        at[is_token] = embedding.find(np.concatenate(self.extract.predict(docs)))
+        needed = [is_token]  # of the last layer; a layer below also needs the neighbours
+        for _ in convolutions[1:]:
+            needed.append(np.convolve(needed[-1], np.ones(3), "same") > 0)
+        for layer in convolutions:
+            places = np.flatnonzero(needed.pop())
+            at[places] = layer.find(np.stack([at[places - 1], at[places], at[places + 1]], axis=1))
+        vectors = convolutions[-1].vectors[at[is_token]]
+        return np.split(vectors, np.cumsum([len(doc) for doc in docs])[:-1]), lambda gradient: []
+
+
+def share_windows(nlp: Language) -> None:
+    """Let ``nlp`` compute each distinct window once, if its Tok2Vec is built like that of spaCy's small models."""
+    from thinc.api import Model, NumpyOps
+
+    if "tok2vec" not in nlp.pipe_names:
+        return
+    pipe: Any = nlp.get_pipe("tok2vec")
+    config = nlp.config["components"]["tok2vec"]["model"]
+    parts = [(TOK2VEC, config), (EMBED, config.get("embed", {})), (ENCODE, config.get("encode", {}))]
+    if all(known.items() <= part.items() for known, part in parts) and type(pipe.model.ops) is NumpyOps:
+        pipe.model = Model("windows", _Windows(pipe.model), layers=[pipe.model], dims={"nO": pipe.model.get_dim("nO")})
