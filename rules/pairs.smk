@@ -18,7 +18,7 @@ rule extract_pairs:
         "<logs>/pairs/extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 2
+    threads: 8  # Snakemake reduces it to --cores
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),
