@@ -1,0 +1,193 @@
+"""Judge training: epochs of the default judge, against a plain PyTorch loop over the same batches.
+
+The loop is what one would write in an evening: pixels, token ids and word windows in memory, channels last, torch's
+layers and embedding bag, AdamW. Each side has its process and one thread, which take turns; times are CPU seconds,
+which other programs disturb less. The mean losses of the first steps must agree. ``roofline`` is the rate of a large
+matrix product, measured beside them; ``percent`` is how much of it the operations of a step reach, counted by torch.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import yaml
+from torch.utils.flop_counter import FlopCounterMode
+
+from workflow_scripts.clip.device import settle
+from workflow_scripts.clip.model import Judge, build
+from workflow_scripts.clip.pixels import Preprocess
+from workflow_scripts.clip.tokens import PAD, tokenize
+from workflow_scripts.core.code import ROOT
+from workflow_scripts.core.seeds import rng
+from workflow_scripts.dataset.sources import sketch
+from workflow_scripts.judge.feed import whole_captions
+from workflow_scripts.judge.schedule import rate
+from workflow_scripts.judge.training import MAX_SCALE, Examples, _draw_captions, make_optimizer, train
+from workflow_scripts.workflow.config import load_config
+
+IMAGES, ROUNDS = 2560, 3  # images of an epoch; measured epochs of each side
+FIRST, TOLERANCE = 3, 1e-4  # steps whose mean losses must agree, relatively
+SIZE = 2048  # of the matrices
+
+
+class Data(NamedTuple):
+    """Images, bytes (n, height, width, 3), and their captions, grouped by image; ``settings`` of stage judge."""
+
+    pixels: np.ndarray
+    texts: list[str]
+    count: np.ndarray
+    settings: dict[str, Any]
+
+    @property
+    def first(self) -> np.ndarray:
+        return self.count.cumsum() - self.count
+
+    def head(self, n: int) -> Data:
+        """Return the first n images with their captions."""
+        return Data(self.pixels[:n], self.texts[: int(self.count[:n].sum())], self.count[:n], self.settings)
+
+
+def draw_data(n: int) -> Data:
+    """Return drawn birds with their captions."""
+    config = load_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))).judge
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        drawn = sketch.load(sketch.Settings(images=n), seed=0, limit=n, folder=folder, cache=folder)
+        captions = drawn.captions.sort_values(["image_id", "caption_id"])
+        count = captions.groupby("image_id").size()
+        paths = drawn.images.set_index("image_id").loc[count.index, "path"]
+        cfg = build(config, captions["text"].tolist(), 0).preprocess_cfg
+        pixels = Preprocess(cfg, None).read([(folder / path, None) for path in paths])
+    return Data(pixels, captions["text"].tolist(), count.to_numpy(), config.model_dump())
+
+
+def start(data: Data) -> tuple[Any, Judge, torch.Tensor]:
+    """Return the settings, the judge before training, and the ids of the captions."""
+    config = load_config({"dataset": {"source": "sketch"}, "judge": data.settings}).judge
+    built = build(config, data.texts, 0)
+    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, None), torch.device("cpu"), 1)
+    return config, judge, tokenize(judge.tokenizer, data.texts)
+
+
+def ours(data: Data, epochs: int) -> tuple[list[float], list[float]]:
+    """Return each epoch's mean loss and CPU seconds, as the step trains."""
+    settle(1)
+    config, judge, ids = start(data)
+    ends = [time.process_time()]
+
+    def images(rows: np.ndarray, mirrored: None) -> torch.Tensor:
+        return judge.model.encode_image(judge.preprocess.floats(data.pixels[rows], judge.device))
+
+    def ended() -> dict[str, float]:
+        ends.append(time.process_time())
+        return {}
+
+    examples = Examples(images, whole_captions(judge, ids), data.first, data.count)
+    with tempfile.TemporaryDirectory() as name:
+        config = config.model_copy(update={"epochs": epochs})
+        rows = train(judge.model, lambda: (examples, ended), config, 0, Path(name) / "checkpoint.pt")
+    return [row["loss"] for row in rows], np.diff(ends).tolist()
+
+
+def plain(data: Data, epochs: int) -> tuple[list[float], list[float]]:
+    """Return the same of the plain loop, which draws the same batches."""
+    torch.set_num_threads(1)
+    config, judge, ids = start(data)
+    model, words, vision = judge.model.train(), judge.model.text, judge.model.visual
+    pixels = torch.from_numpy(data.pixels).permute(0, 3, 1, 2)  # channels last
+    mean, std = (torch.tensor(judge.preprocess.cfg[key]).view(3, 1, 1) * 255 for key in ("mean", "std"))
+    half = words.window // 2
+    windows = F.pad(ids, (half, half)).unfold(1, words.window, 1) + torch.arange(words.window) * words.vocab_size
+    n, batch, k = len(pixels), config.batch, config.captions
+    steps, target = n // batch, torch.arange(config.batch)
+    optimizer = make_optimizer(model, config.lr, config.weight_decay)
+    examples = Examples(vision, words, data.first, data.count)
+    losses, times = [], []
+    for epoch in range(epochs):
+        begun, draw, of_epoch = time.process_time(), rng(0, "train_judge", epoch), []
+        order = draw.permutation(n)
+        drawn = _draw_captions(draw, examples, k)
+        for step in range(steps):
+            for group in optimizer.param_groups:
+                group["lr"] = rate(epoch * steps + step, epochs * steps, config.lr, config.warmup, config.schedule)
+            rows = np.sort(order[step * batch : (step + 1) * batch])
+            texts = torch.from_numpy(drawn[:, rows].ravel())
+            maps = vision.layers((pixels[torch.from_numpy(rows)] - mean) / std)
+            images = F.normalize(vision.center(vision.projection(maps.mean((2, 3)))), dim=1)
+            table = words.places(words.embedding.weight).unflatten(1, (words.window, -1)).transpose(0, 1).flatten(0, 1)
+            is_word = ids[texts] != PAD
+            phrases = F.relu(F.embedding_bag(windows[texts][is_word], table, mode="sum") + words.bias)
+            sums = phrases.new_zeros(len(texts), phrases.shape[1]).index_add(0, is_word.nonzero()[:, 0], phrases)
+            captions = F.normalize(words.center(words.projection(words.norm(sums))), dim=1)
+            scores = [model.logit_scale.exp() * images @ part.T for part in captions.split(batch)]
+            loss = sum(F.cross_entropy(x, target) + F.cross_entropy(x.T, target) for x in scores) / (2 * k)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                model.logit_scale.clamp_(0, MAX_SCALE)
+            of_epoch.append(loss.item())
+        losses.append(float(np.mean(of_epoch)))
+        times.append(time.process_time() - begun)
+    return losses, times
+
+
+def step_operations(data: Data) -> int:
+    """Return the floating-point operations of one step, forward and backward."""
+    with FlopCounterMode(display=False) as counter:
+        ours(data, 1)
+    return counter.get_total_flops()
+
+
+def roofline() -> float:
+    """Return the operations per second of one thread in a large matrix product, the best of several."""
+    torch.set_num_threads(1)
+    a, times = torch.ones(SIZE, SIZE), []
+    for _ in range(5):
+        begun = time.process_time()
+        a @ a
+        times.append(time.process_time() - begun)
+    return 2 * SIZE**3 / min(times)
+
+
+def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
+    """Images per CPU second of both sides."""
+    data = draw_data(images)
+    batch = min(data.settings["batch"], images)
+    seconds: dict[str, list[float]] = {"ours": [], "plain": []}
+    rates = []
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawn) as one, ProcessPoolExecutor(1, spawn) as other:
+        few = data.head(FIRST * batch)
+        losses = [pool.submit(side, few, 1).result()[0] for pool, side in ((one, ours), (other, plain))]
+        np.testing.assert_allclose(*losses, rtol=TOLERANCE, err_msg="the two sides train differently")
+        for _ in range(rounds):
+            seconds["plain"] += other.submit(plain, data, 1).result()[1]
+            seconds["ours"] += one.submit(ours, data, 1).result()[1]
+            rates.append(other.submit(roofline).result())
+        operations = one.submit(step_operations, data.head(batch)).result()
+    steps = images // batch
+    took, theirs = (float(np.median(seconds[side])) for side in ("ours", "plain"))
+    reached, best = operations * steps / took, max(rates)
+    return {
+        "ratio": round(theirs / took, 2),
+        "ours": round(steps * batch / took, 1),
+        "baseline": round(steps * batch / theirs, 1),
+        "unit": "images per CPU second",
+        "n": steps * batch * rounds,
+        "ms_per_step": {"ours": round(took / steps * 1e3, 1), "baseline": round(theirs / steps * 1e3, 1)},
+        "gflop_per_s": {
+            "ours": round(reached / 1e9, 1),
+            "baseline": round(operations * steps / theirs / 1e9, 1),
+            "roofline": round(best / 1e9, 1),
+            "percent": round(100 * reached / best),
+        },
+    }

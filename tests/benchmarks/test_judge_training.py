@@ -1,0 +1,22 @@
+"""The benchmark of the judge's training from scratch, in small: both sides learn the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.speed import judge_training
+
+
+def test_both_loops_learn_the_same() -> None:
+    data = judge_training.draw_data(24)
+    data.settings.update(batch=8, captions=2)
+    np.testing.assert_allclose(
+        judge_training.ours(data, 1)[0], judge_training.plain(data, 1)[0], rtol=judge_training.TOLERANCE
+    )
+
+
+@pytest.mark.slow
+def test_it_is_measured() -> None:
+    figures = judge_training.measure(images=384, rounds=1)
+    assert figures["ratio"] > 1 and 0 < figures["gflop_per_s"]["percent"] < 150
