@@ -33,7 +33,7 @@ from workflow_scripts.judge.schedule import rate
 from workflow_scripts.judge.training import MAX_SCALE, Examples, _draw_captions, make_optimizer, train
 from workflow_scripts.workflow.config import load_config
 
-IMAGES, ROUNDS = 2560, 3  # images of an epoch; measured epochs of each side
+IMAGES, ROUNDS = 1920, 3  # images of an epoch; measured epochs of each side
 FIRST, TOLERANCE = 3, 1e-4  # steps whose mean losses must agree, relatively
 SIZE = 2048  # of the matrices
 
@@ -60,7 +60,7 @@ def draw_data(n: int) -> Data:
     config = load_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))).judge
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        drawn = sketch.load(sketch.Settings(images=n), seed=0, limit=n, folder=folder, cache=folder)
+        drawn = sketch.load(sketch.Settings(images=n, pretraining=0), seed=0, limit=n, folder=folder, cache=folder)
         captions = drawn.captions.sort_values(["image_id", "caption_id"])
         count = captions.groupby("image_id").size()
         paths = drawn.images.set_index("image_id").loc[count.index, "path"]
