@@ -1,4 +1,4 @@
-"""Judge training: epochs of the default judge, against a plain PyTorch loop over the same batches.
+"""Judge training: the default judge's epochs, against a plain PyTorch loop over the same batches.
 
 The loop is what one would write in an evening: pixels, token ids and word windows in memory, channels last, torch's
 layers and embedding bag, AdamW. Each side has its process and one thread, which take turns; times are CPU seconds,
