@@ -120,7 +120,7 @@ def draw_examples(beside: pd.DataFrame, accuracy: pd.DataFrame) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("example captions (line: 95 % interval; dotted: the model's template)")
     axes.set_ylabel("compound's image chosen, %")
-    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.4, columnspacing=1)
+    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.4, columnspacing=1)
     note(figure, f"{_count(ours['n'])} here; the paper's table 2 is of {int(paper['n'].max())}")
     return figure
 
@@ -187,7 +187,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
                 if column == "similarity":
                     axes.text(
                         1.03, at, f"{row['right']}", transform=axes.get_yaxis_transform(), color=COLORS[base],
-                        fontsize=6.5, va="center",
+                        fontsize=10, va="center",
                     )  # fmt: skip
         named: list[Line] = [(words if kind else model, {} if kind else None) for model, kind, words in lines]
         _name_groups(axes, named, heads=column == "wrong")
@@ -200,7 +200,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
     panels[0].set_xlim(left=0)
     panels[0].set_xlabel("wrong answers, %")
     panels[1].set_xlabel("cosine × 100 of right ones")
-    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.3, columnspacing=1)
+    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.3, columnspacing=1)
     note(
         figure,
         "line: 95 % interval; at the right: how many answers are right (hollow: one alone). Which of\n"

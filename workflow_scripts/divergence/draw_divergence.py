@@ -56,14 +56,14 @@ def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: i
         name_rows(axes, [""] * len(names))
         for place, name in zip(rows, names, strict=True):
             text = name if len(name) <= ABOVE else f"{name[: ABOVE - 1]}…"
-            axes.text(0, place - 0.1, text, fontsize=9, va="bottom")
+            axes.text(0, place - 0.1, text, va="bottom")
     else:
         name_rows(axes, names)
     axes.set_xlim(left=0)
     of = PART_NAMES[definition, kind]
     axes.set_xlabel(f"share of {'the weight of ' if weighed(definition, kind) else ''}all {of}, %")
     axes.xaxis.set_major_locator(MaxNLocator(6))
-    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.2)
+    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2)
     column = kind.removesuffix("s")
     first = "heaviest" if weighed(definition, kind) else "commonest"
     shown = "all" if len(names) == row[kind] else f"the {len(names)} {first} of"
@@ -111,7 +111,7 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
     all_axes[1].xaxis.set_major_formatter("{x:,.0f}")
     all_axes[1].set_xlabel("images placed")
     # The lower plot has all three entries.
-    figure.legend(*all_axes[1].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=9)
+    figure.legend(*all_axes[1].get_legend_handles_labels(), loc="outside upper left", ncols=3)
     note(figure, f"n = {path['images'][-1]:,} images placed; seed {seed}")
     return figure
 

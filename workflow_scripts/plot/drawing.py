@@ -1,5 +1,6 @@
 """What all figures share: style, named rows, and how they are saved."""
 
+import textwrap
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from workflow_scripts.core.io import atomic
 
+# Points: the size of titles, and the width of their letters.
+TITLE, LETTER = 11, 7.4
 # Inches: what a phone shows at full size, with words that can be read.
 WIDTH = 5.4
 STYLE: dict[str, Any] = {
@@ -39,9 +43,12 @@ def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
     axes.grid(axis="y", visible=False)
 
 
-def note(figure: Figure, text: str, points: int = 8) -> None:
-    """Write a note below the figure, with its n and seed."""
-    figure.supxlabel(text, fontsize=points, color="#555555", x=0.01, ha="left")
+def note(figure: Figure, text: str, points: int = 10) -> None:
+    """Write a note below the figure, with its n and seed; the figure grows if the note needs more lines."""
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(" ".join(text.split()), int(width * 72 / (0.56 * points)))
+    figure.set_size_inches(width, height + max(0, len(lines) - text.count("\n") - 1) * points / 60)
+    figure.supxlabel("\n".join(lines), fontsize=points, color="#555555", x=0.01, ha="left")
 
 
 def empty(text: str) -> Figure:
@@ -49,6 +56,19 @@ def empty(text: str) -> Figure:
     figure = Figure(figsize=(WIDTH, 1))
     figure.text(0.02, 0.5, text, va="center")
     return figure
+
+
+def _entitle(figure: Figure, title: str) -> Bbox:
+    """Write a title above a figure that is laid out already; return the box of both, in inches."""
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(title, int(width * 72 / LETTER))
+    top = height + 0.2 * len(lines) + 0.06
+    figure.text(
+        0.05 / width, (top - 0.04) / height, "\n".join(lines), va="top", fontsize=TITLE, fontweight="bold",
+    )  # fmt: skip
+    for legend in figure.legends:  # else they would move to the top of the box
+        legend.set_bbox_to_anchor((0, 0, 1, 1), transform=figure.transFigure)
+    return Bbox([[0, 0], [width, top]])
 
 
 def save(figure: Figure, path: Path, title: str, description: str = "") -> None:
@@ -59,6 +79,9 @@ def save(figure: Figure, path: Path, title: str, description: str = "") -> None:
     for axes in figure.axes:
         left, bottom, width, height = (round(side, 4) for side in axes.get_position(original=True).bounds)
         axes.set_position((left, bottom, width, height))
+    whole = _entitle(figure, title)
     words = {"Title": title} | ({"Description": description} if description else {})
     with atomic(path) as temporary:
-        figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": "compclip", **words})
+        figure.savefig(
+            temporary, format="svg", bbox_inches=whole, metadata={"Date": None, "Creator": "compclip", **words}
+        )

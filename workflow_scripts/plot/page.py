@@ -25,6 +25,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.io import write_text
 from workflow_scripts.plot.labels import interval, percent
 
+PIXELS = 4 / 3  # in a point
 SVG_SIZE = re.compile(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 SVG_TITLE = "{http://www.w3.org/2000/svg}title"
 SVG_DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
@@ -82,11 +83,11 @@ def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str
         raw = file.read_bytes()
         title, description = described(raw)
         size = SVG_SIZE.search(raw)
-        width, height = map(float, size.groups()) if size else (1, 1)
+        width, height = (round(PIXELS * float(side)) for side in (size.groups() if size else (1, 1)))
         link = f"figures/{quote(file.name)}"
         shown.append({
             "name": file.stem, "alternative": f"{title}: {description}" if description else title, "file": link,
-            "source": data_uri(raw) if embed else link, "width": round(width), "height": round(height),
+            "source": data_uri(raw) if embed else link, "width": width, "height": height,
         })  # fmt: skip
     return shown
 

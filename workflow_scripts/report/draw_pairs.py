@@ -55,7 +55,7 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
     for axes, measure in zip(grid[-1], measures, strict=True):
         axes.set_xlabel(f"{MEASURE_NAMES[measure]}, points")
     known = dict(zip(*reversed(grid[0][0].get_legend_handles_labels()), strict=True))
-    figure.legend(known.values(), known, loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.2)
+    figure.legend(known.values(), known, loc="outside upper left", ncols=3, handletextpad=0.2)
     more = f"; {len(generators) - len(names)} more generators are in pairs.csv" if len(generators) > len(names) else ""
     note(
         figure,

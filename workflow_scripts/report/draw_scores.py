@@ -239,7 +239,7 @@ def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
         axes.set_xlabel(words)
     figure.supylabel("points from seen", fontsize=10)
     known = {label: mark for axes in grid[:, 0] for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(known.values(), known, loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.2)
+    figure.legend(known.values(), known, loc="outside upper left", ncols=3, handletextpad=0.2)
     note(
         figure,
         "difference of exact R-precision in percentage points, with its 95 % interval where that is longer\n"
@@ -264,7 +264,7 @@ def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Fig
         shown = np.where(clear, whole, 0)[np.ix_(order, order)]
         matrices.append((SPLIT_NAMES[split], [names[number] for number in order], shown))
     rows = sum(len(names) for _, names, _ in matrices)
-    figure = Figure(figsize=size(rows, 0.14, 0.5 * len(matrices) + 1.2))
+    figure = Figure(figsize=size(rows, 0.19, 0.5 * len(matrices) + 1.2))
     *all_axes, legend = figure.subplots(
         len(matrices) + 1, 1, height_ratios=[*(len(names) for _, names, _ in matrices), 1]
     )
@@ -272,7 +272,7 @@ def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Fig
         # Violet and orange can be told apart with any color vision.
         drawn = axes.imshow(shown, cmap="PuOr", vmin=-limit, vmax=limit, interpolation="none", aspect="auto")
         name_rows(axes, names, 0.5)
-        axes.tick_params(axis="y", labelsize=7)
+        axes.tick_params(axis="y", labelsize=10)
         axes.set_xticks([])
         axes.grid(visible=False)
         axes.set_title(title)

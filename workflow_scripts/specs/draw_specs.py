@@ -51,7 +51,7 @@ def draw_measures(table: pd.DataFrame) -> Figure:
     figure, axes = _draw_intervals(values.assign(series=values["judge"]), JUDGES, 0.42, 0.22)
     axes.axvline(50, color="#555555", linewidth=1, linestyle=":")
     axes.set_xlabel("% (line: 95 % interval; dotted: by chance)")
-    figure.legend(loc="outside upper left", ncols=3, fontsize=9, handletextpad=0.3, columnspacing=1)
+    figure.legend(loc="outside upper left", ncols=3, handletextpad=0.3, columnspacing=1)
     note(
         figure,
         "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat.\n"
@@ -66,7 +66,7 @@ def draw_gains(table: pd.DataFrame) -> Figure:
     figure, axes = _draw_intervals(gains.assign(series=gains["against"]), labels, 0.36, 0.26)
     axes.axvline(0, color="#555555", linewidth=1)
     axes.set_xlabel("percentage points (line: 95 % interval)")
-    figure.legend(loc="outside upper left", ncols=1, fontsize=9, handletextpad=0.3, columnspacing=1)
+    figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
     note(figure, f"Paired: both judges see the same resampled images. {_count(table)}")
     return figure
 
@@ -96,15 +96,15 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
         wrong = by_judge["negative_similarity"] - first
         axes.plot(wrong, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4)
         axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
-        axes.set_title(JUDGES[judge].replace(", ", ",\n"), fontsize=8, color=COLORS[judge])
-        axes.tick_params(axis="x", labelsize=7)
+        axes.set_title(JUDGES[judge].replace(", ", ",\n"), fontsize=10, color=COLORS[judge])
+        axes.tick_params(axis="x", labelsize=10)
         axes.xaxis.set_major_locator(MaxNLocator(3))
         name_rows(axes, [textwrap.shorten(text, 44, placeholder=" …") for text in added])
-        axes.tick_params(axis="y", labelsize=7)
+        axes.tick_params(axis="y", labelsize=10)
     picture[1].plot([], [], "-o", color="#555555", markersize=4, label="the caption up to here")
     picture[1].plot([], [], "x", color="#CC79A7", label="with a wrong detail instead")
-    picture[1].legend(loc="center left", fontsize=8)
-    below.supxlabel("cosine, above that of the first row", fontsize=8)
+    picture[1].legend(loc="center left", fontsize=10)
+    below.supxlabel("cosine, above that of the first row", fontsize=10)
     return figure
 
 

@@ -91,7 +91,7 @@ def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
     axes.set_xlim(left=0)
     axes.set_xlabel(f"share of the split's pairs that have this {kind}, %")
     axes.xaxis.set_major_locator(MaxNLocator(6))
-    figure.legend(loc="outside upper left", ncols=2, fontsize=9, handletextpad=0.2)
+    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2)
     cut = f"; {len(shares) - len(shown)} rarer ones not shown" if len(shares) > len(shown) else ""
     note(figure, f"n: occurrences of ranked adjectives with ranked nouns{cut}; split seed {seed}")
     return figure
@@ -116,7 +116,7 @@ def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) ->
     rows = np.arange(len(shares))
     axes.barh(rows, 100 * shares["share"], height=0.62, color=SPLIT_COLORS[split])
     for row, share in zip(rows, shares["share"], strict=True):
-        axes.annotate(percent(share), (100 * share, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.annotate(percent(share), (100 * share, row), (4, 0), textcoords="offset points", va="center")
     name_words(axes, list(shares["word"]), 0.6)
     axes.margins(x=0.1)
     axes.set_xlim(left=0)
@@ -144,7 +144,7 @@ def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_xlabel("swapped prompts")
-    figure.legend(loc="outside upper left", ncols=2, fontsize=9)
+    figure.legend(loc="outside upper left", ncols=2)
     rest = before["n"][MAX_PAIRS:]
     more = f"; {len(rest)} rarer pairs ({rest.sum()} prompts) not shown" if len(rest) else ""
     note(figure, f"n = {len(pairs):,} prompts, {len(before)} pairs{more}\ncut: {cut.rule}; seed {seed}")
