@@ -49,6 +49,8 @@ rule train_judge:
     conda:
         "../envs/torch.yaml"
     threads: training_threads(CONFIG.judge)
+    # The longest jobs, which most others wait for, start first.
+    priority: 1
     resources:
         **training_resources(CONFIG.judge),
         mem_mb=growing(8000 * CONFIG.judge.gpus),

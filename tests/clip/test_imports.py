@@ -35,6 +35,11 @@ judge.encode_pixels(judge.preprocess._fit(np.zeros((1, 64, 64, 3), np.uint8)), 2
     assert not SLOW & loaded(program)
 
 
+@pytest.mark.parametrize("module", ["split.accept_split", "generate.generate_images", "score.score_oracle"])
+def test_a_step_without_torch_starts_with_little_more_than_pandas(module: str) -> None:
+    assert not (SLOW | {"torch", "pandera", "numba", "spacy"}) & loaded(f"import workflow_scripts.{module}")
+
+
 @pytest.mark.parametrize("module", ["clip.embed", "clip.prompts", "clip.config", "judge.steps", "judge.launch"])
 def test_what_needs_no_torch_does_not_import_it(module: str) -> None:
     assert "torch" not in loaded(f"import workflow_scripts.{module}")

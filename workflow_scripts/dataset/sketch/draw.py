@@ -187,15 +187,15 @@ def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[st
     return np.array([p for _, points in pieces for p in points], dtype=float), tuple(slices)
 
 
-def _place(points: np.ndarray, pose: Pose, size: int) -> list[tuple[float, float]]:
-    """Return points of the grid in the fine pixels of a picture of ``size``."""
+def _place(points: np.ndarray, pose: Pose, size: int) -> list[float]:
+    """Return points of the grid in the fine pixels of a picture of ``size``: x and y of the first, then the second."""
     turn = math.radians(pose.angle)
     c, s = pose.scale * math.cos(turn), pose.scale * math.sin(turn)
     half = GRID / 2
     moved = (points - half) @ np.array([[c, s], [-s, c]]) + (half + pose.shift_x, half + pose.shift_y)
     if pose.flip:
         moved[:, 0] = GRID - moved[:, 0]
-    return list(map(tuple, (moved * (size * FINER / GRID)).tolist()))
+    return (moved * (size * FINER / GRID)).ravel().tolist()
 
 
 def _lit(rgb: tuple[int, int, int], pose: Pose) -> tuple[int, int, int]:
@@ -220,7 +220,7 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
     draw = ImageDraw.Draw(picture)
     draw.rectangle((0, pose.ground * fine / GRID, fine, fine), fill=tuple(v * 17 // 20 for v in sky))
     for part, start, stop in slices:
-        outline = placed[start:stop]
+        outline = placed[2 * start : 2 * stop]
         if part == "pupil":
             draw.polygon(outline, fill=PUPIL)
             continue
@@ -228,17 +228,17 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
         # A thick outline would hide the color of a thin leg.
         draw.polygon(outline, fill=rgb, outline=edge(rgb))
         if part not in SLIGHT:
-            draw.line([*outline, outline[0]], fill=edge(rgb), width=FINER)
+            draw.line([*outline, *outline[:2]], fill=edge(rgb), width=FINER)
     return picture.reduce(FINER)
 
 
 def png(picture: Image.Image) -> bytes:
     """Encode an RGB picture; with a palette if it has few colors, which is smaller and quicker to read."""
-    pixels = np.asarray(picture).astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
-    codes, colors = pd.factorize(pixels.ravel())
+    codes, colors = pd.factorize(np.frombuffer(picture.tobytes("raw", "BGRX"), "<u4"))
     if len(colors) <= 256:
-        picture = Image.fromarray(codes.astype(np.uint8).reshape(pixels.shape))
-        picture.putpalette((colors[:, None] >> np.array([16, 8, 0], np.uint32) & 255).astype(np.uint8).tobytes())
+        palette = colors.view(np.uint8).reshape(-1, 4)[:, 2::-1]
+        picture = Image.frombytes("P", picture.size, codes.astype(np.uint8).tobytes())
+        picture.putpalette(palette.tobytes())
     buffer = io.BytesIO()
     picture.save(buffer, "png", compress_level=1)
     return buffer.getvalue()
