@@ -46,11 +46,11 @@ rule train_judge:
         "<logs>/judge/{composition}/train_judge.{judge}.log",
     benchmark:
         "<logs>/judge/{composition}/train_judge.{judge}.benchmark.tsv"
+    # The longest jobs, which most others wait for, start first.
+    priority: 1
     conda:
         "../envs/torch.yaml"
     threads: training_threads(CONFIG.judge)
-    # The longest jobs, which most others wait for, start first.
-    priority: 1
     resources:
         **training_resources(CONFIG.judge),
         mem_mb=growing(8000 * CONFIG.judge.gpus),
