@@ -34,7 +34,7 @@ LIMIT = 65_535
 # Occurrences that are searched, and weighed, between two updates of the progress and releases of memory.
 BLOCK = 1 << 20
 # Occurrences whose compounds are numbered at once, by a table of their codes in memory.
-NUMBERED = 1 << 22
+NUMBERED = 1 << 24
 # Texts of samples that are weighed between two releases of memory.
 TEXTS = 1 << 14
 # A label that needs no quotes in a name.
