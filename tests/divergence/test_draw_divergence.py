@@ -100,10 +100,10 @@ def test_words_are_those_of_the_definition() -> None:
 
 def test_a_figure_says_its_divergence_and_n() -> None:
     figure = draw_shares(found("compounds", "subgraphs"), ROW, 3)
-    said = figure.get_supxlabel()
+    said = " ".join(figure.get_supxlabel().split())
     assert "D_C 0.457 (random 0.032 ± 0.004); the 2 heaviest of 100,000 subgraphs" in said and "seed 3" in said
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["train (n = 1,200)", "unseen (n = 300)"]
-    said = draw_shares(found("atoms"), ROW | {"atoms": 2}, 3).get_supxlabel()
+    said = " ".join(draw_shares(found("atoms"), ROW | {"atoms": 2}, 3).get_supxlabel().split())
     assert "D_A 0.012 (random < 0.001); all 2 adjectives and nouns" in said
 
 
