@@ -12,8 +12,9 @@ import multiprocessing
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,7 +39,8 @@ FIRST, TOLERANCE = 3, 1e-4  # steps whose mean losses must agree, relatively
 SIZE = 2048  # of the matrices
 
 
-class Data(NamedTuple):
+@dataclass(frozen=True)
+class Data:
     """Images, bytes (n, height, width, 3), and their captions, grouped by image; ``settings`` of stage judge."""
 
     pixels: np.ndarray
@@ -167,8 +169,8 @@ def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, spawn) as one, ProcessPoolExecutor(1, spawn) as other:
         few = data.head(FIRST * batch)
-        losses = [pool.submit(side, few, 1).result()[0] for pool, side in ((one, ours), (other, plain))]
-        np.testing.assert_allclose(*losses, rtol=TOLERANCE, err_msg="the two sides train differently")
+        one_loss, other_loss = one.submit(ours, few, 1).result()[0], other.submit(plain, few, 1).result()[0]
+        np.testing.assert_allclose(one_loss, other_loss, rtol=TOLERANCE, err_msg="the two sides train differently")
         for _ in range(rounds):
             seconds["plain"] += other.submit(plain, data, 1).result()[1]
             seconds["ours"] += one.submit(ours, data, 1).result()[1]
