@@ -1,13 +1,13 @@
-"""SPECS: a table of pairs scored by ``score_pairs``, against each pair by itself, as the published example does.
+"""SPECS: a table of pairs scored by ``score_pairs``, against a plain loop over batches of distinct images and captions.
 
-open_clip's ViT-B/32 with random weights, stretched to 248 tokens; photographs and long captions. The baseline reads an
-image by Pillow and open_clip's transform, its caption by open_clip's tokenizer, and encodes both, all 248 places of the
-caption. The cosines of the two must agree, or the benchmark fails: ``max_difference``. ``bound`` is the ratio if each
-distinct image and caption went through the judge once, its pixels read already, and nothing else were done; without
-the captions where they are cached. ``shares`` are times of parts by themselves, of the cold run's; ``reading`` runs
-beside ``images``, ``tokens`` is a part of ``texts``. ``memory_mib`` is what a fresh process with the judge loaded takes
-more at its peak, by batch: resident memory, or the GPU's; ``pairs_per_s`` is its speed, for as many pairs as
-``n_fresh``, each with an image and a caption of its own.
+open_clip's ViT-B/32 with random weights, stretched to 248 tokens; photographs and long captions. The baseline reads
+images by Pillow and open_clip's transform, captions by open_clip's tokenizer, and encodes each distinct one once, in
+batches as large as ours, all 248 places of a caption. The cosines of the two must agree, or the benchmark fails:
+``max_difference``. ``bound`` is the ratio if each distinct image and caption went through the judge once, its pixels
+read already, and nothing else were done; without the captions where they are cached. ``shares`` are times of parts by
+themselves, of the cold run's; ``reading`` runs beside ``images``, ``tokens`` is a part of ``texts``. ``memory_mib``
+is what a fresh process with the judge loaded takes more at its peak, by batch: resident memory, or the GPU's;
+``pairs_per_s`` is its speed, for as many pairs as ``n_fresh``, each with an image and a caption of its own.
 """
 
 from __future__ import annotations
@@ -52,18 +52,17 @@ Pairs = list[tuple[Path, str]]
 
 @dataclass(frozen=True)
 class Size:
-    """images: distinct ones, and captions as many; batch: of ours; anew: pairs of the plain side; batches: of the fresh
-    processes, with at least ``fresh`` pairs each."""
+    """images: distinct ones, and captions as many; batch: of both sides; batches: of the fresh processes, with at least
+    ``fresh`` pairs each."""
 
     images: int
     batch: int
-    anew: int
     batches: tuple[int, ...]
     fresh: int
 
 
-ON_CPU = Size(images=128, batch=32, anew=48, batches=(1, 32, 256), fresh=64)
-ON_GPU = Size(images=4096, batch=256, anew=512, batches=(1, 32, 256), fresh=512)
+ON_CPU = Size(images=128, batch=32, batches=(1, 32, 256), fresh=64)
+ON_GPU = Size(images=4096, batch=256, batches=(1, 32, 256), fresh=512)
 
 
 def described(n: int, folder: Path) -> tuple[list[Path], list[str]]:
@@ -99,25 +98,28 @@ def stretched(model: str) -> Built:
     return assemble(*stretch(built.model_cfg, built.model.state_dict()), built.preprocess_cfg, None, model)
 
 
-def plain_way(built: Built, device: torch.device) -> Callable[[Pairs], np.ndarray]:
-    """The cosines of pairs, (n,), each encoded by itself."""
+def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[Pairs], np.ndarray]:
+    """The cosines of pairs, (n,), as eight plain lines compute them: distinct images and captions, in batches."""
     from workflow_scripts.clip.vision import open_clip
 
     library = open_clip()
     model: Any = built.model.to(device)
-    preprocess_cfg = library.transform.PreprocessCfg(**built.preprocess_cfg)
-    transform = library.transform.image_transform_v2(preprocess_cfg, is_train=False)
+    transform = library.transform.image_transform_v2(
+        library.transform.PreprocessCfg(**built.preprocess_cfg), is_train=False
+    )
     tokenizer = library.SimpleTokenizer(context_length=built.model_cfg["text_cfg"]["context_length"])
 
     @torch.inference_mode()
     def cosines(pairs: Pairs) -> np.ndarray:
-        found = []
-        for path, text in pairs:
-            with Image.open(path) as file:
-                image = model.encode_image(transform(file)[None].to(device))
-            told = model.encode_text(tokenizer([text]).to(device))
-            found.append(torch.nn.functional.cosine_similarity(image, told).item())
-        return np.array(found)
+        paths, texts = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
+        images, told = [], []
+        for start in range(0, len(paths), batch):
+            pixels = torch.stack([transform(Image.open(path)) for path in paths[start : start + batch]])
+            images.append(model.encode_image(pixels.to(device), normalize=True))
+        for ids in tokenizer(texts).split(batch):
+            told.append(model.encode_text(ids.to(device), normalize=True))
+        all_cosines = torch.cat(images) @ torch.cat(told).T
+        return np.array([all_cosines[paths.index(path), texts.index(text)].item() for path, text in pairs])
 
     return cosines
 
@@ -182,7 +184,7 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
         judge = load_judge(folder / "judge", threads, "auto")
         size = size or (ON_GPU if is_gpu(judge.device) else ON_CPU)
         batch = size.batch
-        alone = plain_way(built, judge.device)
+        plain = plain_way(built, judge.device, batch)
 
         # For the fresh processes as many pairs as the largest batch has.
         several = max(2 * size.images, *size.batches)
@@ -190,11 +192,9 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
         first, others, texts = paths[: size.images], paths[size.images : 2 * size.images], said[: size.images]
         pairs, of_others = pair(first, texts), pair(others, texts)
         n = len(pairs)
-        chosen = np.linspace(0, n - 1, size.anew).astype(int)
-        here, there = chosen[::2], chosen[1::2]
 
-        alone(pairs[:3])  # what is only slow the first time
-        before, one = seconds(lambda: alone([pairs[row] for row in here]))
+        plain(pairs[:3])  # what is only slow the first time
+        before, one = seconds(lambda: plain(pairs))
         with Cache(folder / "cache.sqlite") as cache:
             embedder = Embedder(judge, cache, batch, "bench")
             cold, cosines = seconds(lambda: score(embedder, pairs))
@@ -209,8 +209,8 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
         tokens, ids = seconds(lambda: tokenize(judge.tokenizer, texts))
         encoded = seconds(lambda: judge.encode_texts(texts, batch))[0]
         cut = seconds(lambda: cut_texts(judge.tokenizer, texts))[0]
-        after, two = seconds(lambda: alone([of_others[row] for row in there]))
-        difference = check_equal(np.concatenate([cosines[here], of_new[there]]), np.concatenate([one, two]))
+        after, two = seconds(lambda: plain(of_others))
+        difference = check_equal(np.concatenate([cosines, of_new]), np.concatenate([one, two]))
 
         fresh, speeds, memory = {}, {}, {}
         for wanted in size.batches:
@@ -219,7 +219,7 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
                 found = pool.submit(score_fresh, folder, alike, wanted, threads, str(judge.device)).result()
             fresh[str(wanted)], speeds[str(wanted)] = len(alike), round(found[0], 1)
             memory[str(wanted)] = None if found[1] is None else round(found[1])
-    each = (before + after) / size.anew
+    each = (before + after) / (2 * n)
 
     def figures(took: float, bound: float | None) -> dict[str, Any]:
         compared = {
@@ -245,7 +245,6 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
         "texts": len(texts),
         "tokens": round(float((ids != 0).sum(1).float().mean()), 1),
         "batch": batch,
-        "n_anew": size.anew,
         "max_difference": difference,
         "device": judge.device.type,
     }

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 def test_both_ways_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    size = bench.Size(images=16, batch=4, anew=6, batches=(1, 64), fresh=8)
+    size = bench.Size(images=16, batch=4, batches=(1, 64), fresh=8)
     measured = bench.measure(size, str(tmp_path / "tiny.json"))
     assert (measured["n"], measured["images"], measured["texts"], measured["device"]) == (24, 16, 16, "cpu")
     assert measured["max_difference"] < bench.TOLERANCE

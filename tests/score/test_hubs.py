@@ -34,6 +34,6 @@ def test_hubness_by_hand() -> None:
 def test_inverted_softmax_is_a_softmax_over_images() -> None:
     values = np.random.default_rng(0).uniform(-1, 1, (300, 5)).astype(np.float32)
     rows = np.arange(256)
-    inverted = inverted_softmax(lambda rows: values[rows], 300)(rows)
+    inverted = inverted_softmax(lambda rows: values[rows], 5, 300)(rows)
     softmax = np.exp(BETA * values.astype(float)) / np.exp(BETA * values.astype(float)).sum(axis=0)
     assert np.exp(BETA * inverted) == pytest.approx(softmax[rows], rel=1e-6)

@@ -185,16 +185,31 @@ def test_eligible_counts() -> None:
     assert [pool.eligible(of) for of in (0, 1, 9)] == [(1, 3), (2, 3), (3, 6)]
 
 
-def test_weights_are_exact_whatever_the_captions() -> None:
+@pytest.mark.parametrize("images", [10, 30, 60])  # float32, float64, and a least common multiple above 2^53
+def test_weights_are_those_of_the_definition(images: int) -> None:
     """An own caption that beats every distractor is beaten with chance 0, not with a rounding error."""
-    of = np.repeat(np.arange(30), np.arange(1, 31))
-    pool = make_pool(of, of, np.arange(len(of)))
-    weights, total = precision.distractor_weights(pool, 3, len(of))
-    assert weights.sum() == pytest.approx(total)
-    assert (weights[of == 3] == 0).all()
-    small = make_pool(of[:55], of[:55], np.arange(55))
-    weights, total = precision.distractor_weights(small, 3, 55)
-    assert weights.sum() == total and (weights == weights.round()).all()
+    of = np.repeat(np.arange(images), np.arange(1, images + 1))
+    text = np.random.default_rng(0).integers(0, 40, len(of))
+    pool = make_pool(of, of // 3, text)
+    weights = precision.Weights(pool, 40)
+    for kind in (1, 0, images, 1):
+        counted, total = weights.of(kind)
+        chances = np.zeros(40)
+        for chance, drawn in distribution(pool, kind):
+            chances[drawn] += chance
+        assert counted.sum() == total and counted / total == pytest.approx(chances, rel=1e-6)
+        assert ((counted == 0) == (chances == 0)).all()
+    assert weights.weights.dtype == (np.float32 if images == 10 else np.float64)
+
+
+def test_the_expected_score_alone_is_that_of_judge() -> None:
+    generator = np.random.default_rng(5)
+    pool = make_pool(np.arange(300) // 3, np.arange(300) // 27, generator.integers(0, 50, 300))
+    entries = Entries(generator.integers(0, 50, 400), generator.integers(0, 12, 400), [("a", i, 0) for i in range(400)])
+    values = generator.integers(0, 20, (400, 50)).astype(np.float32)
+    judged = judge(lambda rows: values[rows], 50, entries, pool, candidates=9, ties="random", seed=0)
+    alone = precision.expected(lambda rows: values[rows], 50, entries, pool, 9, "random")
+    assert np.array_equal(alone, judged.expected) and 0 < alone.mean() < 1
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 12), st.integers(0, 5))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from workflow_scripts.core.cache import Cache, key
+from workflow_scripts.core.cache import Cache, key, keys
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
@@ -95,16 +95,16 @@ class Embedder:
     def images(self, items: Sequence[Item]) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
         digests = {path: file_digest(path) for path in dict.fromkeys(path for path, _ in items)}
-        keys = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
+        names = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
         return self._rows(
-            "images", keys, lambda rows: self.judge.encode_images([items[i] for i in rows], self.batch),
+            "images", names, lambda rows: self.judge.encode_images([items[i] for i in rows], self.batch),
             lambda row: str(items[row][0]),
         )  # fmt: skip
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
-        keys = [key("caption", self.made, self.judge.hash, text) for text in texts]
         return self._rows(
-            "captions", keys, lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
+            "captions", keys(["caption", self.made, self.judge.hash], texts),
+            lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
             lambda row: f"caption {texts[row][:SHOWN]!r}",
         )  # fmt: skip
 
@@ -192,11 +192,21 @@ def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length."""
+    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length.
+
+    A call with as many rows as the last overwrites what that returned, which saves the time of getting memory.
+    """
     import torch  # which keeps to its number of threads, and so gives the same bytes
 
     columns = torch.from_numpy(np.ascontiguousarray(texts)).T
-    return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()
+    product = torch.empty(0, len(texts))
+
+    def cosines(rows: np.ndarray) -> np.ndarray:
+        nonlocal product
+        product = product if len(product) == len(rows) else torch.empty(len(rows), len(texts))
+        return torch.matmul(torch.from_numpy(images[rows]), columns, out=product).numpy()
+
+    return cosines
 
 
 def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,26 +26,31 @@ from workflow_scripts.score.steps import ScoreImages
 from workflow_scripts.stats.r_precision import BLOCK, Judged
 
 
-def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embedder: Embedder, images: np.ndarray) -> Choices:
+def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
+    """Return the function from some of ``texts`` to their embeddings, (n, d)."""
+    place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    vectors = embedder.texts(list(place))
+    return lambda chosen: vectors[[place[text] for text in chosen]]
+
+
+def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embed: Embed, images: np.ndarray) -> Choices:
     """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
     entry, variant = variants_of_entries(entry_set, variants)
-    prompts = entry_set.entries["text"]
-    texts, index = merge_equal(embedder.texts([*prompts, *variants["text"].iloc[variant]]))
-    n, cosines = len(prompts), gathered(images, texts)
-    return ranked_first(cosines(np.arange(n), index[:n]), cosines(entry, index[n:]), entry)
+    texts = embed([*entry_set.entries["text"], *variants["text"].iloc[variant]])
+    n, cosines = len(entry_set.entries), gathered(images, texts)
+    return ranked_first(cosines(np.arange(n), np.arange(n)), cosines(entry, np.arange(n, len(texts))), entry)
 
 
 def score_set(
-    step: ScoreImages, inputs: Inputs, entry_set: EntrySet, embedder: Embedder, embed_files: Embed
+    step: ScoreImages, inputs: Inputs, entry_set: EntrySet, embed_texts: Embed, images: np.ndarray, choices: Choices
 ) -> SetScores:
-    """Score one set; the summaries add scores by other similarities, and what captions that are hubs take.
+    """Score one set by the embeddings (n, d) of its images.
 
-    In the blind control each image has the mean embedding of all.
+    The summaries add scores by other similarities, and what captions that are hubs take. In the blind control each
+    image has the mean embedding of all.
     """
     numbered = number(entry_set, inputs.classes)
-    images = embed_files(entry_set.entries["path"].tolist())
-    choices = adjective_choices(entry_set, inputs.variants, embedder, images)
-    texts, index = merge_equal(embedder.texts(numbered.texts))
+    texts, index = merge_equal(embed_texts(numbered.texts))
     numbered = renumber(numbered, index)
 
     def by_others(rows: np.ndarray, _: Judged) -> dict[str, Any]:
@@ -54,10 +60,10 @@ def score_set(
         mean_image = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
         blind = similarities(mean_image, texts)(np.arange(BLOCK))
         shown = similarities(images[rows], texts)
-        inverted = inverted_softmax(shown, int(rows.sum()))
+        inverted = inverted_softmax(shown, len(texts), int(rows.sum()))
         return {
-            "blind_control": rounded(scores.judge_set(step, lambda _: blind, len(texts), part).expected.mean()),
-            "inverted_softmax": rounded(scores.judge_set(step, inverted, len(texts), part).expected.mean()),
+            "blind_control": scores.expected_mean(step, lambda _: blind, len(texts), part),
+            "inverted_softmax": scores.expected_mean(step, inverted, len(texts), part),
             "hubness": rounded(hubness(shown, len(texts), part)),
         }
 
@@ -75,7 +81,17 @@ def main(step: ScoreImages) -> None:
             return embedder.images(items_of(paths, inputs.images, step.results))
 
         embed_files = open_shards(step.embedded, embedder.judge.hash) if step.embedded else encode_files
-        scored = {part.name: score_set(step, inputs, part, embedder, embed_files) for part in inputs.sets}
+        served = inputs.variants["split"].isin(step.serves)
+        embed_texts = embed_once(embedder, [*captions, *inputs.variants.loc[served, "text"]])
+
+        # Two sets of a split differ in their pools alone.
+        @cache
+        def of_split(split: str) -> tuple[np.ndarray, Choices]:
+            entry_set = next(part for part in inputs.sets if part.split == split)
+            images = embed_files(entry_set.entries["path"].tolist())
+            return images, adjective_choices(entry_set, inputs.variants, embed_texts, images)
+
+        scored = {part.name: score_set(step, inputs, part, embed_texts, *of_split(part.split)) for part in inputs.sets}
         truncated = len(cut_texts(embedder.judge.tokenizer, captions))
     say_cut(truncated, len(captions))
     manifest = step.judge / "manifest.json"

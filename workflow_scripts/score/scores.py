@@ -21,7 +21,7 @@ from workflow_scripts.score.steps import ScoreStep
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.stats import balance
-from workflow_scripts.stats.r_precision import Judged, Similarities, judge, sampled
+from workflow_scripts.stats.r_precision import Judged, Similarities, expected, judge, sampled
 
 S = TypeVar("S", bound=ScoreStep)
 Prediction = tuple[str, int, str, int]
@@ -78,6 +78,12 @@ def judge_set(step: ScoreStep, similarities: Similarities, texts: int, numbered:
     return judge(similarities, texts, numbered.entries, numbered.pool, **settings)
 
 
+def expected_mean(step: ScoreStep, similarities: Similarities, texts: int, numbered: Numbered) -> float | None:
+    """Return the score by other similarities, rounded."""
+    rule = candidates_of(step), step.scoring.ties
+    return rounded(expected(similarities, texts, numbered.entries, numbered.pool, *rule).mean())
+
+
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
     """Return the columns of ``tables.SCORES``, a row per entry."""
     table = entry_set.entries[[*ENTRY, "pair"]].copy()
@@ -122,13 +128,14 @@ def score_set(
     table = score_table(entry_set, judged, weight, choices)
     prompts = "swapped" if is_swapped else step.prompt_rule
     summary = set_summary(step, entry_set, numbered, table, cut, prompts)
-    summaries = [summary | more(np.ones(len(table), bool), judged)]
+    of_all = more(np.ones(len(table), bool), judged)
+    summaries = [summary | of_all]
     if entry_set.split == "test_seen":
         key = ["image_id", "caption_id"]
         swapped = pd.MultiIndex.from_frame(inputs.swapped[key])
         rows = pd.MultiIndex.from_frame(entry_set.entries[key]).isin(swapped)
         summary = set_summary(step, *subset(entry_set, numbered, rows), table[rows], None, "swapped")
-        summaries.append(summary | more(rows, judged))
+        summaries.append(summary | (of_all if rows.all() else more(rows, judged)))
     return SetScores(table, summaries, predictions(entry_set, judged))
 
 

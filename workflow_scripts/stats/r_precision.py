@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +26,8 @@ Similarities = Callable[[np.ndarray], np.ndarray]
 
 # Entries whose similarities are computed at once; fixed, because the shape may change a product's rounding.
 BLOCK = 256
+# Of these, rows that are compared at once, so that what is compared stays in the processor's cache.
+TILE = 16
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,34 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
     return Pool(np.append(first, len(images)), texts, classes[first])
 
 
-def distractor_weights(pool: Pool, of: int, texts: int) -> tuple[np.ndarray, float]:
-    """Return whole weights (texts,) and their total: the chance of each text to be the distractor of class ``of``."""
-    low, high = pool.span(of)
-    others = pool.images - (high - low)
-    if others == 0:
-        raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
-    sizes = np.diff(pool.starts)
-    unit: float = math.lcm(*map(int, np.unique(sizes)))
-    # Above 2^53, whole numbers are not exact in float64 either.
-    unit = float(unit) if unit * pool.images < 2**53 else 1.0
-    portions = np.repeat(unit / sizes, sizes)
-    keep = np.r_[0 : pool.starts[low], pool.starts[high] : len(pool.texts)]
-    return np.bincount(pool.texts[keep], weights=portions[keep], minlength=texts), unit * others
+class Weights:
+    """Whole weights of the distinct texts, (texts,): how often each is the distractor of a class.
+
+    The weights of the whole pool are summed once; those of a class are without its own captions.
+    """
+
+    def __init__(self, pool: Pool, texts: int) -> None:
+        sizes = np.diff(pool.starts)
+        unit = math.lcm(*map(int, np.unique(sizes)))
+        if unit * pool.images >= 2**53:  # above, float64 rounds whole numbers: weights are off by about 1e-9 instead
+            unit = 2**53 // max(pool.images, 1)
+        portions = np.repeat(unit // sizes, sizes)
+        # Sums of whole numbers are exact in any order, below 2^24 also in float32.
+        self.pool, self.portions = pool, portions.astype(np.float32 if portions.sum() < 2**24 else np.float64)
+        self.weights = np.bincount(pool.texts, portions, texts).astype(self.portions.dtype)
+        self.total, self.without = int(portions.sum()), slice(0, 0)
+
+    def of(self, of: int) -> tuple[np.ndarray, int]:
+        """Return the weights (texts,) for class ``of``, which the next call changes, and their total."""
+        low, high = self.pool.span(of)
+        if high - low == self.pool.images:
+            raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
+        for captions, change in ((self.without, 1), (slice(*self.pool.starts[[low, high]]), -1)):
+            portions = change * self.portions[captions]
+            np.add.at(self.weights, self.pool.texts[captions], portions)
+            self.total += int(portions.sum())
+        self.without = captions
+        return self.weights, self.total
 
 
 def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, ties: Ties = "random") -> np.ndarray:
@@ -129,6 +146,56 @@ class Judged:
     predicted: np.ndarray  # the sampled candidate ranked first, as in published predictions; 0 is the own caption
 
 
+def blocks(similarities: Similarities, classes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield rows of entries, by class, and their similarities, which the next block may overwrite."""
+    order = np.argsort(classes, kind="stable")
+    for start in range(0, len(order), BLOCK):
+        rows = order[start : start + BLOCK]
+        yield rows, similarities(np.resize(rows, BLOCK))[: len(rows)]
+
+
+def by_class(classes: np.ndarray) -> Iterator[tuple[int, slice]]:
+    """Yield each class of sorted ``classes`` (n,), and its slice."""
+    for of, start, size in zip(*np.unique(classes, return_index=True, return_counts=True), strict=True):
+        yield int(of), slice(start, start + size)
+
+
+def weigh(
+    values: np.ndarray, entries: Entries, rows: np.ndarray, weights: Weights
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the similarity (b,) of the own captions of a block's ``rows``, ``beaten`` and ``tied``, as in Judged."""
+    own = np.take_along_axis(values, entries.own[rows, None], axis=1)
+    beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
+    compared = np.empty((TILE, values.shape[1]), bool)
+    factors = np.empty(compared.shape, weights.weights.dtype)
+    for of, part in by_class(entries.classes[rows]):
+        of_texts, total = weights.of(of)
+        for start in range(part.start, part.stop, TILE):
+            tile = slice(start, min(start + TILE, part.stop))
+            mask, factor = compared[: tile.stop - start], factors[: tile.stop - start]
+            np.copyto(factor, np.greater(values[tile], own[tile], out=mask))
+            beaten[tile] = factor @ of_texts
+            ties = np.count_nonzero(np.equal(values[tile], own[tile], out=mask))
+            if ties == len(mask):  # only the own captions
+                tied[tile] = of_texts[entries.own[rows[tile]]]
+            else:
+                np.copyto(factor, mask)
+                tied[tile] = factor @ of_texts
+        beaten[part] /= total
+        tied[part] /= total
+    return own[:, 0], beaten, tied
+
+
+def expected(
+    similarities: Similarities, texts: int, entries: Entries, pool: Pool, candidates: int, ties: Ties
+) -> np.ndarray:
+    """Return only the probability of a hit, as ``judge``, (n,)."""
+    weights, beaten, tied = Weights(pool, texts), np.zeros(len(entries.own)), np.zeros(len(entries.own))
+    for rows, values in blocks(similarities, entries.classes):
+        _, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
+    return expected_top1(beaten, tied, candidates, ties)
+
+
 def judge(
     similarities: Similarities, texts: int, entries: Entries, pool: Pool, *, candidates: int, ties: Ties, seed: int
 ) -> Judged:
@@ -140,31 +207,16 @@ def judge(
     n = len(entries.own)
     similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
     hit, best = np.zeros(n, bool), np.zeros(n, np.int64)
-    # By class, so that the weights of a class are computed once.
-    order = np.argsort(entries.classes, kind="stable")
-    weights_of: tuple[int, np.ndarray, float] | None = None
-    for start in range(0, n, BLOCK):
-        rows = order[start : start + BLOCK]
-        values = similarities(np.resize(rows, BLOCK))[: len(rows)]
-        own = np.take_along_axis(values, entries.own[rows, None], axis=1)
-        above, equal = values > own, values == own
-        classes = entries.classes[rows]
-        for of in np.unique(classes):
-            if weights_of is None or weights_of[0] != of:
-                weights_of = (int(of), *distractor_weights(pool, int(of), texts))
-            _, weights, total = weights_of
-            of_class = classes == of
-            beaten[rows[of_class]] = above[of_class] @ weights / total
-            tied[rows[of_class]] = equal[of_class] @ weights / total
-        similarity[rows] = own[:, 0]
+    weights = Weights(pool, texts)
+    for rows, values in blocks(similarities, entries.classes):
+        own, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
+        similarity[rows] = own
         drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
-        drawn_above, drawn_equal = (np.take_along_axis(compared, drawn, axis=1) for compared in (above, equal))
-        hit[rows] = is_hit(drawn_above, drawn_equal, luck, ties)
-        best[rows] = 1 + np.take_along_axis(values, drawn, axis=1).argmax(axis=1)
-    beaten = np.clip(beaten, 0, 1)
-    tied = np.clip(tied, 0, 1 - beaten)
-    expected = expected_top1(beaten, tied, candidates, ties)
-    return Judged(similarity, beaten, tied, expected, hit, np.where(hit, 0, best))
+        of_drawn = np.take_along_axis(values, drawn, axis=1)
+        hit[rows] = is_hit(of_drawn > own[:, None], of_drawn == own[:, None], luck, ties)
+        best[rows] = 1 + of_drawn.argmax(axis=1)
+    top1 = expected_top1(beaten, tied, candidates, ties)
+    return Judged(similarity, beaten, tied, top1, hit, np.where(hit, 0, best))
 
 
 def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
