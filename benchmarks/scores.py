@@ -14,6 +14,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
 from workflow_scripts.core.step import Step
+from workflow_scripts.workflow.run import HEADLINES
 
 README = ROOT / "README.md"
 RESULTS = ROOT / "docs" / "results.md"
@@ -62,8 +63,20 @@ def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], interval
 
 def verdicts(results: Path) -> str:
     """Return the verdicts of the first composition, which precede its table in table.md, as a block of code."""
-    first = (results / "table.md").read_text(encoding="utf-8").partition("\n|")[0]
-    lines = [line[2:] for line in first.splitlines() if line.startswith(tuple(f"- {name}: " for name in JUDGED))]
+    first = HEADLINES.sub("", (results / "table.md").read_text(encoding="utf-8")).partition("\n|")[0]
+    return _code([line[2:] for line in first.splitlines() if line.startswith(tuple(f"- {name}: " for name in JUDGED))])
+
+
+def ending(results: Path) -> str:
+    """Return the verdicts with which a run ends, as a block of code; raise UserError if table.md has no headlines."""
+    headlines = HEADLINES.findall((results / "table.md").read_text(encoding="utf-8"))
+    if not headlines:
+        raise UserError(f"{results / 'table.md'}: no headlines; make the table again with this version")
+    return _code([line for line in headlines[0].splitlines() if line.startswith("- ")])
+
+
+def _code(lines: list[str]) -> str:
+    """Return lines as a block of code, wrapped for a phone."""
     return "\n".join(textwrap.fill(line, 78, initial_indent="    ", subsequent_indent="      ") for line in lines)
 
 
@@ -79,7 +92,7 @@ def main(step: Scores) -> None:
     scores = main_scores(step.results)
     short = markdown(scores, [("color", score, title) for score, title in SCORES.items()], intervals=False)
     text = with_table(README.read_text(encoding="utf-8"), "color", short)
-    write_text(with_table(text, "verdicts", verdicts(step.results)), README)
+    write_text(with_table(text, "ending", ending(step.results)), README)
     text = with_table(RESULTS.read_text(encoding="utf-8"), "verdicts", verdicts(step.results))
     for score in SCORES:
         table = markdown(scores, [(name, score, name) for name in ("color", "shape")], intervals=True)
