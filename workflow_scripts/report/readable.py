@@ -238,8 +238,8 @@ def headlines(dataset: str, compositions: Mapping[str, tuple[Main, Sequence[Verd
         about += f"; {len(names) - MOST_GENERATORS} more generators below"
     lines = []
     for composition, (_, verdicts) in compositions.items():
-        words = dict.fromkeys(verdict.word for verdict in verdicts)
-        by_word = [f"{word}: {', '.join(v.generator for v in verdicts if v.word == word)}" for word in words]
+        kinds = dict.fromkeys(verdict.word for verdict in verdicts)
+        by_word = [f"{word}: {', '.join(v.generator for v in verdicts if v.word == word)}" for word in kinds]
         lines.append(f"- {composition}: {'; '.join(by_word) or 'no verdict'}.")
     aligned = ["left", *["right"] * len(table.columns)]
     shown = table.reset_index(names="generator").to_markdown(index=False, colalign=aligned, disable_numparse=True)
