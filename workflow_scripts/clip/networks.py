@@ -94,19 +94,26 @@ class _SumRows(torch.autograd.Function):
 class ConvTower(nn.Module):
     """Pixels to a vector: convolutions that halve the picture, the mean over what remains, a projection.
 
-    After each halving there are ``widths`` channels and ``depths`` residual convolutions, at the end ``features``.
+    The first convolution makes the picture ``patch`` times as small, each further one halves it. After each there are
+    ``widths`` channels and ``depths`` residual convolutions, at the end ``features``.
     """
 
     def __init__(
-        self, embed_dim: int, image_size: int, widths: Sequence[int], depths: Sequence[int], features: int
+        self,
+        embed_dim: int,
+        image_size: int,
+        widths: Sequence[int],
+        depths: Sequence[int],
+        features: int,
+        patch: int = 2,
     ) -> None:
         super().__init__()
         self.image_size = image_size
         layers: list[nn.Module] = []
-        before = 3
+        before, stride = 3, patch
         for width, depth in zip(widths, depths, strict=True):
-            layers += [_convolution(before, width, 3, 2), *(_Residual(width) for _ in range(depth))]
-            before = width
+            layers += [_convolution(before, width, 2 * stride - 1, stride), *(_Residual(width) for _ in range(depth))]
+            before, stride = width, 2
         self.layers = nn.Sequential(*layers, _convolution(before, features, 1, 1))
         self.projection = nn.Linear(features, embed_dim, bias=False)
         self.center = nn.BatchNorm1d(embed_dim, affine=False)
