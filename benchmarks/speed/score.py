@@ -31,6 +31,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.step import command
+from workflow_scripts.generate.config import KINDS
 from workflow_scripts.stats.r_precision import BLOCK, Entries, expected, make_pool
 from workflow_scripts.workflow.config import Config, load_config
 
@@ -72,7 +73,7 @@ def step_command(config: Config, generator: str, to: Path) -> str:
     inputs |= {"manifest": str(made / "manifest.parquet"), "judge": str(dataset / composition / "judges" / judge)}
     inputs["also_reads"] = [*inputs.values(), str(dataset / "images"), str(made / "images")]
     kind = next(each.kind for each in config.generate.generators if each.name == generator)
-    serves = list(plugins.load("workflow_scripts.generate.kinds", kind).SPLITS)
+    serves = list(plugins.load(KINDS, kind).SPLITS)
     given = {"dataset": config.dataset.source, "composition": composition, "generator": generator, "serves": serves}
     given |= {"results": str(ROOT / config.results), "cache": str(to / "cache")}
     return command("score.score_images", config, inputs, {"scores": str(to / generator)}, given)
