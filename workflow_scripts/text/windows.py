@@ -117,6 +117,10 @@ def share_windows(nlp: Language) -> None:
         return
     pipe: Any = nlp.get_pipe("tok2vec")
     config = nlp.config["components"]["tok2vec"]["model"]
-    parts = [(TOK2VEC, config), (EMBED, config.get("embed", {})), (ENCODE, config.get("encode", {}))]
+    parts: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (TOK2VEC, config),
+        (EMBED, config.get("embed", {})),
+        (ENCODE, config.get("encode", {})),
+    ]
     if all(known.items() <= part.items() for known, part in parts) and type(pipe.model.ops) is NumpyOps:
         pipe.model = Model("windows", _Windows(pipe.model), layers=[pipe.model], dims={"nO": pipe.model.get_dim("nO")})
