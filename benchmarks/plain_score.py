@@ -118,4 +118,4 @@ def main(dataset: Path, composition: str, judge: str, out: Path, generators: lis
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:4], Path(sys.argv[4]), sys.argv[5:])
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4]), sys.argv[5:])

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from workflow_scripts.core import plugins, seeds, tables
-from workflow_scripts.core.io import write_table
+from workflow_scripts.core.io import check_table, write_table
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, SHAPES, Dice, Scene, draw_scene, make_world
 from workflow_scripts.dataset.sources import sketch
 from workflow_scripts.generate import sketching
@@ -193,7 +193,7 @@ def run(name: str, world: World, folder: Path, prompts: pd.DataFrame | None = No
 def test_an_image_depends_only_on_its_prompt(name: str, world: World, tmp_path: Path) -> None:
     prompts = world[2]
     made = run(name, world, tmp_path / "all")
-    tables.MANIFEST.validate(made.manifest)
+    check_table(made.manifest, tables.MANIFEST, "manifest")
     assert list(made.manifest.path) == [f"place/{name}/{f}" for f in prompts.file_name]
     assert made.scenes is not None and list(made.scenes.columns[4:]) == list(ATTRIBUTES)
     some = prompts.iloc[[31, 4, 50]].reset_index(drop=True)

@@ -14,7 +14,7 @@ from tests.score.world import FakeJudge, build, make_step
 from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, write_table
+from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from workflow_scripts.score.score_images import main
 from workflow_scripts.score.steps import ScoreImages
@@ -74,7 +74,7 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
     assert sorted(p.stem for p in folder.glob("*.parquet")) == sorted(names)
     for name in names:
         split = name.split(".")[0]
-        table = SCORES.validate(pd.read_parquet(folder / f"{name}.parquet"))
+        table = read_table(folder / f"{name}.parquet", SCORES)
         asked = prompts[prompts["split"] == split].set_index(["image_id", "caption_id"])["text"]
         assert table["image_id"].is_monotonic_increasing
         for row in table.itertuples():
@@ -168,7 +168,7 @@ def test_no_image_at_all(tmp_path: Path, judge: FakeJudge) -> None:
     folder, summary = run(results, "good")
     assert [s["judged"] for s in summary["scores"]] == [0, 0, 0, 0]
     assert summary["scores"][0]["exact"] is None and len(summary["scores"][0]["missing"]) == 24
-    assert len(SCORES.validate(pd.read_parquet(folder / "test_seen.parquet"))) == 0
+    assert len(read_table(folder / "test_seen.parquet", SCORES)) == 0
 
 
 def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: FakeJudge) -> None:
@@ -199,7 +199,7 @@ def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
     folder, summary = run(results, "good", distractors="swapped")
     assert [s["judged"] for s in summary["scores"]] == [24, 0, 24, 0, 0]
     assert summary["scores"][3]["balance"]["rule"] == "no cut: 0 pairs, 2 needed"
-    assert len(SCORES.validate(pd.read_parquet(folder / "test_swapped.parquet"))) == 0
+    assert len(read_table(folder / "test_swapped.parquet", SCORES)) == 0
 
 
 def test_captions_that_are_cut_are_counted(

@@ -16,7 +16,7 @@ from tests.judge.conftest import RESNET, VIT
 from tests.score.world import FakeJudge, build, make_step
 from workflow_scripts.clip import model
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_table
+from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.core.tables import EMBEDDINGS, IMAGES, MANIFEST
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score import embed_images, score_images
@@ -85,7 +85,7 @@ def assert_equal_scores(results: Path, generator: str, numbers: Sequence[int]) -
     made = pd.read_parquet(results / f"d/color/generated/{generator}/manifest.parquet")["path"].dropna()
     for of in numbers:
         files = embed(results, generator, range(1, of + 1), of, "judge")
-        sizes = [len(EMBEDDINGS.validate(pd.read_parquet(file))) for file in files]
+        sizes = [len(read_table(file, EMBEDDINGS)) for file in files]
         assert sum(sizes) == made.nunique() and (min(sizes) == 0 if of == 40 else min(sizes) > 0)
         assert score(results, generator, "judge", f"joined_{of}", files[::-1]) == whole, of
 

@@ -130,7 +130,7 @@ def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
 
     def choices(entry_set: EntrySet) -> Choices:
         shown = embedder.images(items_of(entry_set.entries["path"].tolist(), images, step.results))
-        return adjective_choices(entry_set, variants, embedder, shown)
+        return adjective_choices(entry_set, variants, embedder.texts, shown)
 
     chosen = {name: [choices(part) for part in parts] for name, parts in sets.items()}
     result: dict[str, dict[str, Any]] = {}
