@@ -28,6 +28,7 @@ BRINGS = {
     "open_clip_torch": {"huggingface_hub", "timm"},
     "pydantic": {"pydantic_core"},
     "requests": {"urllib3"},
+    "spacy": {"thinc"},
     "snakemake": {"snakemake_interface_common", "snakemake_interface_logger_plugins"},
 }
 
