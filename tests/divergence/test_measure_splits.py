@@ -268,7 +268,7 @@ def test_random_sides_have_as_many_captions_as_the_split() -> None:
             test = [draw.choice(own[i], asked, replace=False).tolist() for i in order[:n_test]]
             measured.append(divergences(*(weighing.totals(collect(side)) for side in (train, test))))
         every, counts = collect(own), np.full(n_test, asked)
-        random = measure_splits.random_sides(weighing, every, weighing.totals(every), counts, 20, draw)
+        random = measure_splits.random_sides(weighing, every, counts, 20, draw)
         error = np.sqrt(random.var(axis=0) / 20 + np.var(measured, axis=0) / 20)
         assert (abs(random.mean(axis=0) - np.mean(measured, axis=0)) < 4 * error).all()
         alone.append(random.mean(axis=0))

@@ -411,10 +411,10 @@ def test_divergences_of_the_prompts_do_not_depend_on_generator_and_judge(results
 
 
 def readable_cells(text: str, first: str) -> list[list[str]]:
-    """Return the cells of the Markdown table whose head begins with ``first``."""
+    """Return the cells of the last Markdown table whose head begins with ``first``."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
     heads = [i for i, row in enumerate(rows) if row[0] in ("generator", "divergence from train")]
-    start = next(i for i in heads if rows[i][0] == first)
+    start = [i for i in heads if rows[i][0] == first][-1]
     return rows[start + 2 : next((i for i in heads if i > start), None)]
 
 

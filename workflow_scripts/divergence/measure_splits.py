@@ -97,7 +97,6 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
 def random_sides(
     weighing: Weighing,
     captions: Bags,
-    whole: Totals,
     counts: np.ndarray,
     shuffles: int,
     generator: np.random.Generator,
@@ -105,10 +104,12 @@ def random_sides(
     """Return (shuffles, 2): D_A and D_C of random divisions of images; 1 if a side has no atoms or no compounds.
 
     Args:
-        captions: of all images of train and test; ``whole`` are their totals.
+        captions: of all images of train and test.
         counts: captions of each test image; a random test image has as many of its own, or all of them.
     """
     sizes = np.diff(captions.begins)
+    # One sum, so that what only test has leaves exactly 0 for train: to the power 0.1, even 1e-17 would count.
+    whole = weighing.totals(captions)
     n_train = len(captions) - len(counts)
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
@@ -235,10 +236,9 @@ def main(step: MeasureSplits) -> None:
         whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
         weighing = weigh(join(train, test), whole_test)
         try:
-            of_train, of_test, of_whole = map(weighing.totals, (train, test, whole_test))
-            whole = Totals(*map(np.add, of_train, of_whole))
+            of_train, of_test = map(weighing.totals, (train, test))
             counts, generator = np.diff(test.begins), rng(step.seed, "measure_splits", *keys)
-            random = random_sides(weighing, join(train, whole_test), whole, counts, step.settings.shuffles, generator)
+            random = random_sides(weighing, join(train, whole_test), counts, step.settings.shuffles, generator)
             row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
         except UserError as error:
             # A split without swaps, or without a word that counts.

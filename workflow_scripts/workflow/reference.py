@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -107,7 +108,12 @@ def _default(field: FieldInfo) -> str:
         return ""
     if isinstance(value, list) and value and isinstance(value[0], BaseModel):
         value = [item.model_dump(exclude_defaults=True) for item in value]
-    return f"`{json.dumps(value, default=str, ensure_ascii=False)}`"
+    return f"`{json.dumps(value, default=_path, ensure_ascii=False)}`"
+
+
+def _path(path: Path) -> str:
+    """Return a path, one of the checkout relative to it."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def _sections(kind: Any) -> list[type[Section]]:
