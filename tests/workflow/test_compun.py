@@ -84,7 +84,8 @@ def test_it_runs_to_the_page(nouns: Path) -> None:
     page = (nouns / "compun.html").read_text()
     assert len(re.findall(r'src="figures/[^"]+\.svg"', page)) == 4 and "no maintained library offers it" in page
     # Twelve compounds with their images, and what was drawn.
-    assert len(re.findall(r'src="sketch/[^"]+\.png"', page)) == 36 and "those 6 that are written as one word" in " ".join(page.split())
+    assert len(re.findall(r'src="sketch/[^"]+\.png"', page)) == 36
+    assert "those 6 that are written as one word" in " ".join(page.split())
     assert (nouns / "compun.md").read_text().count("\n| ") == 1 + 2 * 8 + 1
     assert not list(nouns.glob("sketch/captions.parquet")), "nothing of the other stages is made"
 
