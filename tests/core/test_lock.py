@@ -37,9 +37,10 @@ class Slow(Step):
 def main(step: Slow):
     cli.log.info("begun")
     file = step.log.with_name("begun.txt")
-    file.write_text(file.read_text() + "x" if file.exists() else "x")
+    written = file.read_text() + "x" if file.exists() else "x"
+    file.write_text(written)
     time.sleep(step.seconds)
-    assert len(file.read_text()) == len(file.read_text())
+    assert file.read_text() == written
 
 cli.run(main)
 """
@@ -119,7 +120,8 @@ def test_a_step_waits_for_one_that_was_left(tmp_path: Path) -> None:
         log.unlink()
         with python(STEP, "--log", log, "--seconds", 0) as second:
             printed = second.communicate()[1].splitlines()
-        assert first.poll() == 0
+        # It gives the lock away a moment before it ends.
+        assert first.wait(timeout=10) == 0
     assert re.fullmatch(rf"process {first.pid} on \S+, since [-\d]+ [:\d]+, is still running this step, .*", printed[0])
     assert printed[1:] == ["begun"] and second.returncode == 0
     assert sorted(path.name for path in log.parent.iterdir()) == ["begun.txt", "step.log"]

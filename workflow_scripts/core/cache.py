@@ -28,30 +28,25 @@ _SURROUNDINGS = {
 }  # fmt: skip
 
 T = TypeVar("T")
+Part = str | bytes | int
 
 
-def _raw(part: str | bytes | int) -> bytes:
-    return part if isinstance(part, bytes) else str(part).encode()
+def _add(digest: hashlib.blake2b, parts: Iterable[Part]) -> hashlib.blake2b:
+    for part in parts:
+        raw = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(len(raw).to_bytes(8, "big") + raw)
+    return digest
 
 
-def key(*parts: str | bytes | int) -> bytes:
+def key(*parts: Part) -> bytes:
     """Return 16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
-    raw = [_raw(part) for part in parts]
-    pieces = (piece for part in raw for piece in (len(part).to_bytes(8, "big"), part))
-    return hashlib.blake2b(b"".join(pieces), digest_size=16).digest()
+    return _add(hashlib.blake2b(digest_size=16), parts).digest()
 
 
-def keys(common: Sequence[str | bytes | int], last: Iterable[str | bytes | int]) -> list[bytes]:
+def keys(common: Sequence[Part], last: Iterable[Part]) -> list[bytes]:
     """Return ``key(*common, part)`` for each part of ``last``, hashing what they have in common once."""
-    begun = hashlib.blake2b(digest_size=16)
-    for part in map(_raw, common):
-        begun.update(len(part).to_bytes(8, "big") + part)
-    result = []
-    for part in map(_raw, last):
-        of_part = begun.copy()
-        of_part.update(len(part).to_bytes(8, "big") + part)
-        result.append(of_part.digest())
-    return result
+    begun = _add(hashlib.blake2b(digest_size=16), common)
+    return [_add(begun.copy(), [part]).digest() for part in last]
 
 
 def _digest(key: bytes, value: bytes) -> bytes:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os.path
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.clip.embed import Embedder, items_of, open_embedder
+from workflow_scripts.clip.embed import items_of, open_embedder
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic_folder, read_json, read_table
@@ -24,7 +23,9 @@ from workflow_scripts.plot.examples import mark
 from workflow_scripts.plot.labels import SPLIT_NAMES, pair_words
 from workflow_scripts.plot.page import write_page
 from workflow_scripts.report.steps import ListEntries
+from workflow_scripts.score.embed_images import Embed
 from workflow_scripts.score.entries import ENTRY, EntrySet, entry_sets
+from workflow_scripts.score.score_images import embed_once
 from workflow_scripts.score.steps import Encoding
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.pools import class_names
@@ -33,7 +34,7 @@ from workflow_scripts.split.pools import class_names
 BLOCK = 1024
 
 
-def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embedder: Embedder, images: np.ndarray) -> list[str]:
+def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, images: np.ndarray) -> list[str]:
     """Return for each entry the caption of another class, with another text, that is nearest to its image.
 
     Args:
@@ -41,7 +42,7 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embedder: Embedder, i
         images: (n, d) embeddings of the entries' images.
     """
     pool = entry_set.pool.drop_duplicates("text").reset_index(drop=True)
-    texts = embedder.texts(list(pool["text"]))
+    texts = embed_texts(list(pool["text"]))
     names = {name: number for number, name in enumerate(classes.unique())}
     of_pool = pool["image_id"].map(classes).map(names).to_numpy()
     of_entries = entry_set.entries["image_id"].map(classes).map(names).to_numpy()
@@ -90,48 +91,39 @@ class Numbers(dict[str, int]):
 
 def of_composition(layout: Layout, step: ListEntries) -> dict[str, Any]:
     """Return the data of one composition: its prompts, and of each generator columns with a row per judged image."""
-    captions, images = (
-        read_table(layout.data / "captions.parquet", CAPTIONS),
-        read_table(layout.data / "images.parquet", IMAGES),
-    )
+    captions = read_table(layout.data / "captions.parquet", CAPTIONS)
+    images = read_table(layout.data / "images.parquet", IMAGES)
     swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
     prompts = read_table(layout.place / "prompts.parquet", PROMPTS)
     judged = judged_images(read_table(layout.place / "splits.parquet", SPLIT), images, step.train_on, step.halves)
-    number = {
-        key: row for row, key in enumerate(zip(prompts["split"], *(prompts[name] for name in ENTRY), strict=True))
-    }
+    tables = {"prompts": prompts, "captions": captions, "judged": judged, "swapped": swapped}
+    number = {key: row for row, key in enumerate(prompts[["split", *ENTRY]].itertuples(index=False, name=None))}
     classes, texts = class_names(captions), Numbers()
+    of_judged = captions.loc[captions["image_id"].isin(judged["image_id"]), "text"]
     generators = {}
     judge = Encoding(
         judge=layout.judge(step.judge), batch=step.batch, threads=step.threads, device=step.device, cache=step.cache
     )
     with open_embedder(judge) as embedder:
+        embed_texts = embed_once(embedder, list(of_judged))
         for name in step.generators:
             manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)
             folder = layout.scores(name, step.judge)
             candidates = read_json(folder / "summary.json")["candidates"]
             columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "path", "hit", "rank", "nearest")}
-            tables = {
-                "prompts": prompts,
-                "manifest": manifest,
-                "captions": captions,
-                "judged": judged,
-                "swapped": swapped,
-            }
-            for entry_set in entry_sets(list(dict.fromkeys(manifest["split"])), ["original"], **tables):
+            served = list(dict.fromkeys(manifest["split"]))
+            for entry_set in entry_sets(served, ["original"], manifest=manifest, **tables):
                 scores = read_table(folder / f"{entry_set.name}.parquet", SCORES)
                 if scores.empty:
                     continue
                 rows = entry_set.entries[[*ENTRY, "path"]].merge(scores, on=ENTRY, validate="one_to_one")
                 embedded = embedder.images(items_of(entry_set.entries["path"].tolist(), images, step.results))
-                columns["prompt"] += [
-                    number[entry_set.split, *key] for key in zip(*(rows[k] for k in ENTRY), strict=True)
-                ]
+                columns["prompt"] += [number[entry_set.split, *key] for key in rows[ENTRY].itertuples(index=False)]
                 columns["path"] += list(rows["path"])
                 columns["hit"] += rows["hit"].astype(int).tolist()
                 rank = 1 + (candidates - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
                 columns["rank"] += rank.round(1).tolist()
-                columns["nearest"] += [texts[text] for text in nearest_wrong(entry_set, classes, embedder, embedded)]
+                columns["nearest"] += [texts[text] for text in nearest_wrong(entry_set, classes, embed_texts, embedded)]
             prefix = os.path.commonprefix(columns["path"])
             generators[name] = columns | {
                 "prefix": prefix, "path": [path[len(prefix) :] for path in columns["path"]], "candidates": candidates
@@ -150,9 +142,8 @@ def of_composition(layout: Layout, step: ListEntries) -> dict[str, Any]:
 
 
 def main(step: ListEntries) -> None:
-    names: Iterable[str] = step.compositions
     with atomic_folder(step.data) as folder:
-        for name in names:
+        for name in step.compositions:
             data = of_composition(Layout(step.results, step.dataset, name), step)
             text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
             (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")

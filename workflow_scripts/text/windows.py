@@ -8,6 +8,7 @@ does not depend on the other rows, so that the vectors are those of spaCy, bit f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,14 +26,16 @@ LIMIT = 1 << 17  # windows that a layer keeps, about 60 MB
 
 
 class _Layer:
-    """The vectors of the distinct inputs of a layer."""
+    """The vectors of the distinct inputs of a layer; position 0 is padding.
 
-    def __init__(self, width: int) -> None:
-        self.positions: dict[bytes, int] = {}
-        self.vectors = np.empty((0, width), np.float32)
+    Args:
+        compute: inputs (n, k) to vectors (n, width).
+    """
 
-    def compute(self, inputs: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    def __init__(self, width: int, compute: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.compute = compute
+        self.positions: dict[bytes, int] = {b"": 0}
+        self.vectors = np.zeros((1, width), np.float32)
 
     def find(self, inputs: np.ndarray) -> np.ndarray:
         """Return the positions (n,) of the vectors of ``inputs`` (n, k), after computing those that are new."""
@@ -48,31 +51,18 @@ class _Layer:
         return at
 
 
-class _Embedding(_Layer):
-    """Tokens by their features; position 0 is padding."""
-
-    def __init__(self, width: int, layers: Sequence[Model]) -> None:
-        super().__init__(width)
-        self.layers = layers
-        self.positions[b""], self.vectors = 0, np.zeros((1, width), np.float32)
-
-    def compute(self, inputs: np.ndarray) -> np.ndarray:
-        vectors: Any = [inputs]
-        for layer in self.layers:
-            vectors = layer.predict(vectors)
-        return vectors[0]
+def _embed(layers: Sequence[Model], features: np.ndarray) -> np.ndarray:
+    """Return the vectors of tokens by their features."""
+    vectors: Any = [features]
+    for layer in layers:
+        vectors = layer.predict(vectors)
+    return vectors[0]
 
 
-class _Convolution(_Layer):
-    """Windows by the positions of three vectors of the layer below."""
-
-    def __init__(self, width: int, below: _Layer, maxout: Model) -> None:
-        super().__init__(width)
-        self.below, self.maxout = below, maxout
-
-    def compute(self, inputs: np.ndarray) -> np.ndarray:
-        windows = self.below.vectors[inputs]
-        return windows[:, 1] + self.maxout.predict(windows.reshape(len(windows), -1))
+def _convolve(below: _Layer, maxout: Model, places: np.ndarray) -> np.ndarray:
+    """Return the vectors of windows (n, 3) by the positions of the vectors of the layer below."""
+    windows = below.vectors[places]
+    return windows[:, 1] + maxout.predict(windows.reshape(len(windows), -1))
 
 
 class _Windows:
@@ -87,9 +77,9 @@ class _Windows:
         self.clear()
 
     def clear(self) -> None:
-        self.layers: list[_Layer] = [_Embedding(self.width, self.embedding)]
+        self.layers = [_Layer(self.width, partial(_embed, self.embedding))]
         for maxout in self.maxouts:
-            self.layers.append(_Convolution(self.width, self.layers[-1], maxout))
+            self.layers.append(_Layer(self.width, partial(_convolve, self.layers[-1], maxout)))
 
     def __call__(self, model: Model, docs: Sequence[Doc], is_train: bool) -> tuple[list[np.ndarray], Callable]:
         if max(len(layer.positions) for layer in self.layers) > LIMIT:
