@@ -1,7 +1,5 @@
 """Write envs/Dockerfile, an image with all conda environments, with ``snakemake --containerize``."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

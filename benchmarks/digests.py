@@ -4,8 +4,6 @@ The safety net of a refactoring: ``python -m benchmarks.digests --record before.
 from nothing, ``python -m benchmarks.digests --compare before.json results`` names each artifact that differs.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

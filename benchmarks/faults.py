@@ -5,8 +5,6 @@ stored. A moment is in seconds of the run; a training's and a worker's in second
 for a while only.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import os

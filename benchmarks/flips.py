@@ -5,8 +5,6 @@ it or the value counts as missing, and *without effect* if the value that is rea
 undetected: another value, an error that is not ours, or one that does not name the file.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import logging

@@ -5,8 +5,6 @@ draw for it. Of the swapped captions with one change that every judge reads righ
 whose two images differ most.
 """
 
-from __future__ import annotations
-
 import base64
 import textwrap
 from html import escape

@@ -5,8 +5,6 @@ the entry by judge. Their standard deviations give scores the spread that the de
 (measured: 4 to 15, docs/seeds.md), 3 points over judges (measured: 2 to 4), and a correlation of 0.25 within an image.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from dataclasses import dataclass, replace

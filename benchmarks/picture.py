@@ -1,7 +1,5 @@
 """Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Write the tables of the default run's scores into README.md and docs/results.md, between their marks."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from pathlib import Path

@@ -4,8 +4,6 @@ The images of the data set stay the same. A draw holds out other pairs, which ch
 have seen. Judges differ in the seed of their training.
 """
 
-from __future__ import annotations
-
 import datetime
 import os
 import platform

@@ -4,8 +4,6 @@ Prints a row of docs/widths.md for each composition and split. Variances are tho
 over held-out pairs, and over images alone.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -8,8 +8,6 @@ another path). As on a GPU,
 - deterministic mode refuses what CUDA computes with races.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +96,7 @@ class There(torch.Tensor):
     """A tensor on the simulated device; ``here`` holds its numbers."""
 
     @staticmethod
-    def __new__(cls, here: torch.Tensor) -> There:
+    def __new__(cls, here: torch.Tensor) -> "There":
         made = torch.Tensor._make_wrapper_subclass(
             cls, here.shape, strides=here.stride(), storage_offset=here.storage_offset(), dtype=here.dtype,
             device=DEVICE,

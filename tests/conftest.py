@@ -1,7 +1,5 @@
 """Fixtures that several stages' tests share."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

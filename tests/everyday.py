@@ -1,7 +1,5 @@
 """Captions of everyday photographs, in the style of people who describe a picture in one sentence."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from workflow_scripts.core.seeds import rng

@@ -1,7 +1,5 @@
 """A made-up results folder with all artifacts that the report reads, small enough to check by hand."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

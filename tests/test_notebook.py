@@ -1,7 +1,5 @@
 """The notebook runs from a results folder to a figure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ A benchmark returns ``ratio`` (speed relative to the baseline), ``ours``, ``base
 one, ``bound``; so may its parts. Close other programs first.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

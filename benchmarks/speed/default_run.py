@@ -4,8 +4,6 @@ Reads the benchmark files of a finished run and the graph of its jobs, and sched
 with the most work behind them first. The run's own use of its cores means something only if nothing else ran.
 """
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Fingerprint: a folder of 60,000 files whose index is up to date, against reading them all."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path

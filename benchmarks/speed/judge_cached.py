@@ -6,8 +6,6 @@ the ratio of the two sides' floating-point operations, counted while they run. O
 training; ``baseline_decoding`` is the share of the second side's time that other threads could take over.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -6,8 +6,6 @@ which other programs disturb less. The mean losses of the first steps must agree
 matrix product, measured beside them; ``percent`` is how much of it the operations of a step reach, counted by torch.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import tempfile
 import time
@@ -52,7 +50,7 @@ class Data:
     def first(self) -> np.ndarray:
         return self.count.cumsum() - self.count
 
-    def head(self, n: int) -> Data:
+    def head(self, n: int) -> "Data":
         """Return the first n images with their captions."""
         return Data(self.pixels[:n], self.texts[: int(self.count[:n].sum())], self.count[:n], self.settings)
 

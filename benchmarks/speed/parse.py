@@ -5,8 +5,6 @@ write a table; the benchmark refuses to compare tables that differ. ``bound`` is
 nothing but the model's matrix products, once for each distinct window of the captions.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

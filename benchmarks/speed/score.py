@@ -8,8 +8,6 @@ through the judge once, its pixels read already, and nothing else were done. ``e
 against 24,000 captions, by the matrix product alone.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

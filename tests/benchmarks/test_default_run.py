@@ -1,7 +1,5 @@
 """The benchmark of the default run, on a run of four jobs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

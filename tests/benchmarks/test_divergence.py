@@ -1,7 +1,5 @@
 """The benchmark of the greedy division, in small."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

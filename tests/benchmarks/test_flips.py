@@ -1,7 +1,5 @@
 """No flipped bit in what a run stores is undetected; many more, of a whole run: ``make faults``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

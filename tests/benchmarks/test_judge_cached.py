@@ -1,7 +1,5 @@
 """The benchmark of the judge's training, in small."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The benchmark of the judge's training from scratch, in small: both sides learn the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

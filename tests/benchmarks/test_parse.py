@@ -1,7 +1,5 @@
 """The benchmark of the parse, in small: the step finds the pairs of a plain use of spaCy."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What `make readme` writes: the first picture, from the results of two generators, and the tables of scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """What the scale test measures with: its captions, its images, its exponents."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The script that ``score`` is compared with gives the step's scores, and exact scores need little but the product."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The study that crosses draws of held-out pairs with judges, on made-up scores."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

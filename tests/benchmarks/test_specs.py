@@ -1,7 +1,5 @@
 """The benchmark of SPECS scores, in small."""
 
-from __future__ import annotations
-
 import json
 import mmap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The settings of torch."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

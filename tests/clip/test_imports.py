@@ -1,7 +1,5 @@
 """What an import costs, by the modules that it loads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pixels of an image are those of open_clip, of torchvision and of Pillow."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights of open_clip's models: OpenAI's file, another model's, truncated ones."""
 
-from __future__ import annotations
-
 import hashlib
 from fractions import Fraction
 from pathlib import Path

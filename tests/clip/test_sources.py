@@ -1,7 +1,5 @@
 """Models of the Hub, of folders and of weights files: with their own weights and preprocessing, or an error."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A caption that is read up to its end has the features that it has in the whole context."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

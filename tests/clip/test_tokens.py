@@ -1,7 +1,5 @@
 """Tokenizers: every caption keeps its end token, and truncated captions are found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

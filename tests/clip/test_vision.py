@@ -1,7 +1,5 @@
 """The definitions of torchvision's operators are used only where they are missing."""
 
-from __future__ import annotations
-
 import builtins
 import sys
 import types

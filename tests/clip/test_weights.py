@@ -1,7 +1,5 @@
 """Weights files, and an image tower that starts from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

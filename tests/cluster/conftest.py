@@ -1,7 +1,5 @@
 """A one-node Slurm that the tests start and stop themselves, and a copy of the project to run through it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

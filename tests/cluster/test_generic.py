@@ -1,7 +1,5 @@
 """The same through the generic executor, whose three commands are Slurm's here."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 

@@ -1,7 +1,5 @@
 """The workflow through a real Slurm of one node: the same table, and what happens when things go wrong."""
 
-from __future__ import annotations
-
 import io
 import re
 import threading

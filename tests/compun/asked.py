@@ -1,7 +1,5 @@
 """Small models of transformers with random weights, in folders as that library saves them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Made-up artifacts of the stage, with numbers of no meaning: two models, seven prompts, sixty compounds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A language model's server on loopback, which answers as a test says."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """The results of stage compun: by hand, against plain loops, and from the command."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Texts come from the file or the model, each noun is asked for once, and the API key is never written."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

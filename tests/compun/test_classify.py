@@ -1,7 +1,5 @@
 """Which image a model chooses: against a plain loop, by hand, and with real small models of every kind."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

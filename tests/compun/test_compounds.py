@@ -1,7 +1,5 @@
 """Lists of compounds: the benchmark's own, every form that a user's may have, and what is wrong with one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The figures and the page of compound nouns: the paper's numbers and ours, told apart, from made-up tables."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

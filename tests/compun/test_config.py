@@ -1,7 +1,5 @@
 """The config's section: what is refused, in one line, and a key never shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Drawn compounds: pictures that can be told apart, captions that are true, and trainings that differ in one thing."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compounds and their images: from folders, archives and addresses, by names and by columns, whole and faulty."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

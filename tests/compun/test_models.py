@@ -1,7 +1,5 @@
 """Models behind one interface: against the libraries' own outputs; what cannot be loaded says why."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """People and compounds: the tasks, and the analysis of made-up answers with a known outcome."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

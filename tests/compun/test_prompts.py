@@ -1,7 +1,5 @@
 """What a model is asked: the paper's sentences by hand, and which compounds lack what a prompt takes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Do the small CLIPs show what the benchmark measures? Two are trained for seconds, and asked of drawn compounds."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Texts of nouns: the form of answers, users' files, lists of nouns."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

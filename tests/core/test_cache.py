@@ -1,7 +1,5 @@
 """The cache gives back what was put in, to several processes, and survives damage."""
 
-from __future__ import annotations
-
 import multiprocessing
 import random
 import resource

@@ -1,7 +1,5 @@
 """Errors are one line on the screen and a traceback in the log."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import sys

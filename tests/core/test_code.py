@@ -1,7 +1,5 @@
 """The identity of a step changes with the code that decides its result, and with nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

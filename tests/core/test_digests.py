@@ -1,7 +1,5 @@
 """A flipped bit in an artifact is found before the artifact is read."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random

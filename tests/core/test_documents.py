@@ -1,7 +1,5 @@
 """YAML and JSON that would be read in two ways is refused; a wrong path names the closest one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fingerprints follow the content of the user's files; the index only saves reading."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

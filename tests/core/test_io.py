@@ -1,7 +1,5 @@
 """Artifacts are whole or not there, and the same content gives the same bytes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import platform
 import random

@@ -1,7 +1,5 @@
 """Imports point down: stages import shared packages and stages before them in the data flow."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

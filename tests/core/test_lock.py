@@ -1,7 +1,5 @@
 """One holder at a time, told by name; a holder that dies, however it dies, holds nothing."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

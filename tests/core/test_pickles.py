@@ -1,7 +1,5 @@
 """The reader of pickles returns plain data, and refuses everything else in one line and in a short time."""
 
-from __future__ import annotations
-
 import collections
 import gzip
 import os

@@ -1,7 +1,5 @@
 """An image is read right or refused, whatever its format."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """The published files are read as tables, and files of a wrong shape are refused."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

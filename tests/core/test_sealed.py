@@ -1,7 +1,5 @@
 """A sealed file is read only as it was written."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Seeds, plugins, progress, pictures, fingerprints."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A declaration gives the command line of a step and the command of its rule, and both agree."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Archives as small as can be, in the layout of the real ones."""
 
-from __future__ import annotations
-
 import io
 import re
 import tarfile

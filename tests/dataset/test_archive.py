@@ -1,7 +1,5 @@
 """Archives cannot write outside their folder, and every error is one line."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import stat

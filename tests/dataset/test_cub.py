@@ -1,7 +1,5 @@
 """Source cub reads the published layout, from small archives and from the real ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

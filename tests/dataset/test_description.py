@@ -1,7 +1,5 @@
 """Long captions of drawn birds: each sentence is true, each negative has one wrong detail."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Downloads survive broken connections, and are either complete and correct or absent."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re

@@ -1,7 +1,5 @@
 """Source flowers reads the published layout, from small files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

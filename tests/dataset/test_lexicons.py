@@ -1,7 +1,5 @@
 """The lexicons that ship with the project fit together and hold the paper's words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

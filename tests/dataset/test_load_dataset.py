@@ -1,7 +1,5 @@
 """What the step accepts, skips by name, and refuses; its artifacts are complete or absent."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """A file from any of its places is the expected one."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

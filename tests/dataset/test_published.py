@@ -1,7 +1,5 @@
 """A published data.pkl as a data set."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

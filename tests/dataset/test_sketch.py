@@ -1,7 +1,5 @@
 """Drawn birds: captions are true, what they say is visible, and pairs have the intended frequencies."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import re

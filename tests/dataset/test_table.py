@@ -1,7 +1,5 @@
 """A user's table and folder: every format, and every foreseeable mistake."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

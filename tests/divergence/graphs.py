@@ -1,7 +1,5 @@
 """Random samples with structured compounds, and W(G, R) written straight from its formula."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +12,7 @@ class Occurrence:
     nodes: frozenset[int]
     edges: frozenset[tuple[Any, ...]]
 
-    def within(self, other: Occurrence) -> bool:
+    def within(self, other: "Occurrence") -> bool:
         """Whether it is a strict subgraph of ``other``."""
         smaller = self.nodes <= other.nodes and self.edges <= other.edges
         return smaller and (self.nodes, self.edges) != (other.nodes, other.edges)

@@ -1,7 +1,5 @@
 """The greedy division straight from the pseudocode: for every candidate of every step both sides are counted anew."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isnan, nan

@@ -1,7 +1,5 @@
 """Samples made at random, as bags: adjectives and nouns are atoms, their pairs compounds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The Chernoff coefficient and the divergence: the walk-through's numbers by hand, and the bounds as properties."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

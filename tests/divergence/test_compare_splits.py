@@ -1,7 +1,5 @@
 """Two splits of the same captions beside each other."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

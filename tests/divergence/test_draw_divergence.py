@@ -1,7 +1,5 @@
 """The figures of divergence: bars of what was measured, the path of a division, the same bytes for the same data."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

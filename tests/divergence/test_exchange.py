@@ -1,7 +1,5 @@
 """Exchanges: what they say is reached is what is there, and on small cases they find the best division."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The greedy division takes the samples that the plain pseudocode takes."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Divergences of samples: by hand, against dictionaries, and the command line."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

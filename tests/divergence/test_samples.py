@@ -1,7 +1,5 @@
 """Samples from bags and from JSON lines: what is counted, what is weighed, and every fault of a file in one line."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

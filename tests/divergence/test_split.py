@@ -1,7 +1,5 @@
 """Divisions of wanted divergences: never worse than the greedy ones, and the command line."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The trees of many texts: what is parsed, and as what they come back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """W(G, R): the walk-through's toy case and others by hand, and brute force straight from the formula."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Samples of subgraphs, one at a time, as a matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

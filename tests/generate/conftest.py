@@ -1,7 +1,5 @@
 """A small data set with prompts: three images with a file in each test split, one without."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

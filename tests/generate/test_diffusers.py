@@ -1,7 +1,5 @@
 """Images by a tiny pipeline with random weights: an image depends only on its prompt and seed."""
 
-from __future__ import annotations
-
 import builtins
 import functools
 import io

@@ -1,7 +1,5 @@
 """The data folders are read and sampled as AttnGAN and its successors do, and the samples are read back."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

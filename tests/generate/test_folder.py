@@ -1,7 +1,5 @@
 """Images are found by their names or a manifest; missing and broken ones are named."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Photographs are the prompts' own images, and shuffled ones never are."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

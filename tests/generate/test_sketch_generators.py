@@ -1,7 +1,5 @@
 """The generators of sketches have the skill of their name, and differ in nothing else."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A made-up scored run, a study of it, and a browser for its pages."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tasks of a made-up Label Studio export, in the documented layout of its JSON format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

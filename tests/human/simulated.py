@@ -1,7 +1,5 @@
 """Simulated people, whose answers follow planted probabilities that the analysis must recover."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

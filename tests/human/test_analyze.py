@@ -1,7 +1,5 @@
 """The analysis recovers the planted opinions of simulated people."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

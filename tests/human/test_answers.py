@@ -1,7 +1,5 @@
 """Answers are read from every source, and faulty ones are named."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages in a real browser, at a desk and on a phone."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,7 +1,5 @@
 """Correlations of scores with answers equal scipy's, and their intervals cover the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """What a study costs, by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from workflow_scripts.human.config import HumanConfig, Kind, Perceptual, Site

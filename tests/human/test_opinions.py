@@ -1,7 +1,5 @@
 """Majorities, checks and preferences of small examples worked by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The stage's rules run if the config asks for them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from workflow_scripts.workflow.graph import jobs

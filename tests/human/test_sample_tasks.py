@@ -1,7 +1,5 @@
 """Tasks are balanced, seeded and checked, and their names reveal nothing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter

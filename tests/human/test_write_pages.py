@@ -1,7 +1,5 @@
 """Pages, site files and Label Studio projects are self-contained, escape texts, and reveal nothing."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import html

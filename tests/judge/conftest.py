@@ -1,7 +1,5 @@
 """A data set that is easy to learn: a square of one color on a ground of another."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

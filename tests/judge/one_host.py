@@ -3,8 +3,6 @@
 SLOWLY in the environment is the least number of seconds that a step takes.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What is frozen is computed once, with the same result."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

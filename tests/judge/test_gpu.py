@@ -1,7 +1,5 @@
 """What a GPU would run, on a simulated one: every tensor is there, and results are equal except for rounding."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

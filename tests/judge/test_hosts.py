@@ -1,7 +1,5 @@
 """Several hosts train as one: two torchruns on this machine, with a network for each or one for both."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A training and an embedding are repeated only if the code that decides them changes."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

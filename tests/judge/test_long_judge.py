@@ -1,7 +1,5 @@
 """A stretched judge in the config's ``judge``: used as it is or trained further, and scored on whole captions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

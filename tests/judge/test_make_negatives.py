@@ -1,7 +1,5 @@
 """Hard negatives: how often each adjective is drawn, where there is none, and that the loss contains them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

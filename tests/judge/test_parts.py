@@ -1,7 +1,5 @@
 """The small parts of a training: loss, schedule, precision, the watched accuracy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

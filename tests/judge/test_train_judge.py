@@ -1,7 +1,5 @@
 """Training a judge on the squares: it learns, it resumes, it leaves what is frozen."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -3,8 +3,6 @@
 The argument is a JSON text: the step's options without cache and judge, and ``place``, the folder of both.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pipeline and the lexicons, loaded once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

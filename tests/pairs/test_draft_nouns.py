@@ -1,7 +1,5 @@
 """A drafted lexicon loads, and folds what it was drafted from."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

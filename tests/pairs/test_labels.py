@@ -1,7 +1,5 @@
 """Precision and recall on real captions, labelled by hand; a part of them was not looked at in development."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What real captions do, by worked examples: each pair is written `adjective noun`, as it stands in the text."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pairs.conftest import LEXICONS, MODEL

@@ -1,7 +1,5 @@
 """Lexicons with which captions are read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from workflow_scripts.pairs.reading import lexicons_of

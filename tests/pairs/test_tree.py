@@ -1,7 +1,5 @@
 """Trees: real captions read by eye, spaCy's own heads and lemmas, and what holds for any text."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 from hypothesis import given, settings

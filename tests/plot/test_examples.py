@@ -1,7 +1,5 @@
 """Examples: chosen evenly, changed words marked, no broken pictures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Write and read pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path

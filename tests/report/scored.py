@@ -1,7 +1,5 @@
 """Made-up scores in memory: several judges, generators that compose, memorize or ignore captions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

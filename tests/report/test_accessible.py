@@ -1,7 +1,5 @@
 """Pages can be read and used by everybody: contrasts of all colors, and axe in a browser in light and dark."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

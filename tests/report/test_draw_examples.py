@@ -1,7 +1,5 @@
 """Pages for print: every word of a caption is in its lines, marks are kept, and bytes are the same each time."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figures of scores: drawn from any table; the same data gives the same bytes."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from itertools import combinations

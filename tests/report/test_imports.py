@@ -1,7 +1,5 @@
 """Steps of report import only what they need."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The page of judged images: every scored image is listed once, with what the scores say of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

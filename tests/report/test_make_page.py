@@ -1,7 +1,5 @@
 """The page: one file with everything, which fetches nothing, runs no script and escapes all captions."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table and the comparisons from scores made by hand."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

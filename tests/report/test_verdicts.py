@@ -1,7 +1,5 @@
 """Falls beyond the reference, verdicts and scores by pair, against plain computations of made-up scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

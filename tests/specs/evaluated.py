@@ -1,7 +1,5 @@
 """Judges for the tests of evaluations: a fake one, and one that is small and real."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

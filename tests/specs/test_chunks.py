@@ -1,7 +1,5 @@
 """Chunks: they add up to the caption, each beginning is complete, and a negative differs in one chunk."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Correlations of scores with ratings against scipy, and the table that they are read from."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Other people's data sets: every format is streamed, what is skipped is counted, an epoch's order can be resumed."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

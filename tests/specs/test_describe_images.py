@@ -1,7 +1,5 @@
 """Descriptions of sketches: training and test images, and the tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The table, figures and page of long captions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Pos, Neg and increment rate by hand and by brute force, and the formats of the data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The loss of SPECS by hand, against finite differences and against plain loops."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The score of a pair, by hand, against torchmetrics, over batches and processes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

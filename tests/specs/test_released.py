@@ -1,7 +1,5 @@
 """Checkpoints of Long-CLIP and SPECS: a tiny one of their form, faults in it, and, where it is, the real one."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Recall at k against permutations, torchmetrics and a full sort; COCO's, Urban1k's and a table's layouts."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

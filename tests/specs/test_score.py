@@ -1,7 +1,5 @@
 """Pairs scored end to end by a tiny stretched model: scores, what cannot be scored, the cache, the command."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Callable

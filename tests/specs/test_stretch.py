@@ -1,7 +1,5 @@
 """A stretched model: its positions by hand and by a loop, frozen positions, and the judge's folder."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import json

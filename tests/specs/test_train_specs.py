@@ -1,7 +1,5 @@
 """The training of SPECS: what is drawn, short texts, several processes, kills, the step."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

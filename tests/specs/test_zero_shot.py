@@ -1,7 +1,5 @@
 """Classification by texts: against open_clip, torchmetrics and brute force; ImageNet's and CIFAR's layouts."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

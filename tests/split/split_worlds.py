@@ -1,7 +1,5 @@
 """Made-up data sets whose pairs are known because the captions are built from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

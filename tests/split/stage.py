@@ -1,7 +1,5 @@
 """Runs the stage's steps in one process, all artifacts in one folder."""
 
-from __future__ import annotations
-
 import hashlib
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The audit must find what is planted, and nothing else."""
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

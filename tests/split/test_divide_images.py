@@ -1,7 +1,5 @@
 """The division of the images: sizes, what it reaches, the same bytes; and the splits that follow from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

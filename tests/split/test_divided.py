@@ -1,7 +1,5 @@
 """Splits from a division by divergence: what they promise, whatever the division."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

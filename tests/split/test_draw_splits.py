@@ -1,7 +1,5 @@
 """The figures of what the splits hold: what they count, and that the same data gives the same bytes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

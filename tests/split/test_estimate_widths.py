@@ -1,7 +1,5 @@
 """The expected widths of intervals, and the warnings of splits that cannot measure anything."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

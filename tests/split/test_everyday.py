@@ -1,7 +1,5 @@
 """Captions of everyday photographs give an audited split at once, without a noun lexicon."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Which images are judged, and which the judge is trained on."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given

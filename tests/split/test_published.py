@@ -1,7 +1,5 @@
 """Published splits: what is taken, what is a fault, and what the audit says of them."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

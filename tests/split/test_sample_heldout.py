@@ -1,7 +1,5 @@
 """The draw of the held-out pairs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The sample of swapped captions for readers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The stage's steps, from tables to tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Krippendorff's alpha of published and worked examples, and its interval."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Balancing against listing 1 of the appendix, worked by hand, and where the released code fails."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Weighted correlations are scipy's on the resample written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Intervals over images, pairs and judges: against loops, and their coverage where the truth is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

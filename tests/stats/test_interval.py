@@ -1,7 +1,5 @@
 """Bootstrap intervals against scipy's and against naive loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import bootstrap

@@ -1,7 +1,5 @@
 """McNemar's test against the binomial coefficients and the paper's example; Holm's procedure against its definition."""
 
-from __future__ import annotations
-
 from math import comb, erfc, sqrt
 
 import numpy as np

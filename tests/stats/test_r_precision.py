@@ -1,7 +1,5 @@
 """R-precision against enumeration of every candidate set, against simulation, and within its bounds."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

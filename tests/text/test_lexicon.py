@@ -1,7 +1,5 @@
 """Lexicons are data that users edit: every slip is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts through a parser that is none: each once, whatever the processes; a worker that dies."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import time

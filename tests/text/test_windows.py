@@ -1,7 +1,5 @@
 """Token vectors that are computed once for each distinct window are spaCy's, bit for bit."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,13 +1,12 @@
 """A copy of the project to run in: tests never touch the results or locks of the checkout."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Self
 
 import pytest
 import yaml
@@ -38,7 +37,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def copy(self) -> Project:
+    def copy(self) -> Self:
         """Copy the files that git tracks or would track."""
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
@@ -51,7 +50,7 @@ class Project:
                 shutil.copy2(ROOT / name, target)
         return self
 
-    def fork(self, root: Path) -> Project:
+    def fork(self, root: Path) -> "Project":
         """Copy everything, results included, to another folder."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
         return Project(root)

@@ -1,7 +1,5 @@
 """Servers on loopback for the tests: object storage that speaks S3's protocol, and SSH. They stop by themselves."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The steps of a small run, called as functions in one process: watching them does not change what they make."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

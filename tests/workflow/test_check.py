@@ -1,7 +1,5 @@
 """`make check`, and the start of every run: every problem is listed at once, and nothing is computed before."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A composition's results depend on no other composition of the config."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Stage compun through Snakemake: from drawn compounds to the page, the same bytes again, and what is rerun."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

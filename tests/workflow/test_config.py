@@ -1,7 +1,5 @@
 """A wrong config is one line that names the key, the value and what is allowed."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A run notices changes of the user's files that keep their sizes and times."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The whole chain through Snakemake on a few drawn birds: wiring, reruns, a kill, one core against two."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

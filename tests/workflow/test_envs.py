@@ -1,7 +1,5 @@
 """The conda environments: pinned as the pip environment is, and each with what its rules import."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

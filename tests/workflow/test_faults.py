@@ -1,8 +1,6 @@
 """Runs that are killed, at two moments of a small one; disks that are full or read-only: what is said, and the
 same end. Many moments, of a whole run: ``make faults``."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

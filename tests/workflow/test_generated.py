@@ -1,7 +1,5 @@
 """What is generated from the workflow and committed: it must be what would be generated now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

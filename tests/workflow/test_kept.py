@@ -1,7 +1,5 @@
 """A failed rerun deletes nothing that was valid, and Snakemake knows what is out of date."""
 
-from __future__ import annotations
-
 import logging
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Longer runs of the whole chain: divisions by divergence, shards, DVC."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

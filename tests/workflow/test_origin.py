@@ -1,7 +1,5 @@
 """An artifact of another config, code or input is not taken for this run's, wherever it was copied to."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """All that a run would download is fetched before, from servers on loopback, and found again without them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

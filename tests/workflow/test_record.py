@@ -1,7 +1,5 @@
 """A run that Snakemake made by itself is recorded as DVC would have, and one that is not complete is refused."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is shared through DVC: over SSH and S3 (a local remote: test_end_to_end), with faults, and experiments."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

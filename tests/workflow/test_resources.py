@@ -1,7 +1,5 @@
 """What rules ask a scheduler for, beside what their jobs used; and the two profiles for clusters."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `make run` does about other processes, and what it ends with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

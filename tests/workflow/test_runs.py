@@ -1,7 +1,5 @@
 """Several runs in one: the same as each alone, one table of all, and a dry run that stays quick."""
 
-from __future__ import annotations
-
 import resource
 import time
 from itertools import product

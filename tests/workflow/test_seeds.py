@@ -1,7 +1,5 @@
 """Separate seeds: of the world, the split, the halves and each judge."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Stage specs through Snakemake: from drawn birds to the page, the same bytes again, and what a change reruns."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Object storage by Snakemake's plugin: inputs read from it, results written to it, the same table."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

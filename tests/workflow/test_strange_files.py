@@ -1,7 +1,5 @@
 """Whatever a user's file contains, a reader returns or raises an error of one line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,10 +1,9 @@
 """The output of a model's frozen part for each image or caption, in a file mapped into memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 import torch
 
@@ -34,7 +33,7 @@ class Activations:
                 file.write(batch.cpu().contiguous().view(torch.uint8).numpy().data)
                 progress.add(len(batch))
 
-    def open(self) -> Activations:
+    def open(self) -> Self:
         """Map the file, or copy it to the GPU; return itself."""
         table = torch.from_file(str(self.file), size=math.prod(self.shape), dtype=self.dtype).view(self.shape)
         if is_gpu(self.device) and self.size < GPU_FRACTION * torch.cuda.mem_get_info(self.device)[0]:

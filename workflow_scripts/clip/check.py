@@ -1,7 +1,5 @@
 """Check that a CLIP model and its weights exist."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The settings of a CLIP model: its architecture and initial weights."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -128,7 +126,7 @@ class ModelConfig(Section):
         return values
 
     @model_validator(mode="after")
-    def _complete(self) -> ModelConfig:
+    def _complete(self) -> Self:
         if self.model.startswith(FOLDER):
             read_settings(Path(self.model.removeprefix(FOLDER)) / SETTINGS)
         elif file := model_file(self.model):

@@ -1,7 +1,5 @@
 """Checkpoints of the published judges, which name a CLIP's tensors by what was frozen in their training."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a judge starts: model configs, weights and preprocessing of open_clip, of the Hub, of folders and of judges."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping

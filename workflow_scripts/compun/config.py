@@ -1,9 +1,7 @@
 """The config's ``compun``."""
 
-from __future__ import annotations
-
 import os
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -91,7 +89,7 @@ class Asking(Section):
         return value
 
     @model_validator(mode="after")
-    def _can_be_asked(self) -> Asking:
+    def _can_be_asked(self) -> Self:
         # SECRET, since the error's input is the whole section, and an address may hold a key.
         if (self.address is None) != (self.model is None):
             raise PydanticCustomError(SECRET, "give address and model together")
@@ -108,7 +106,7 @@ class Texts(Asking):
     file: str | None = Field(None, min_length=1, description="JSON from compounds to their texts, or a table")
 
     @model_validator(mode="after")
-    def _from_somewhere(self) -> Texts:
+    def _from_somewhere(self) -> Self:
         if self.file is None and self.address is None:
             raise PydanticCustomError(SECRET, "give file, address, or both")
         return self
@@ -188,7 +186,7 @@ class CompunConfig(Asked):
         return check_titles(models, TRAININGS)
 
     @model_validator(mode="after")
-    def _has_models(self) -> CompunConfig:
+    def _has_models(self) -> Self:
         if self.compounds and not self.models:
             raise PydanticCustomError(SECRET, "compounds without models to ask; add models")
         if not self.compounds and not self.judge.epochs:

@@ -1,9 +1,8 @@
 """How the config and command lines name a model."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -26,7 +25,7 @@ class NamedModel(Section):
     revision: str | None = Field(None, min_length=1, description="commit, branch or tag on the Hub; null: main")
 
     @model_validator(mode="after")
-    def _one(self) -> NamedModel:
+    def _one(self) -> Self:
         if sum(value is not None for value in (self.judge, self.open_clip, self.transformers)) != 1:
             raise ValueError("give one of judge, open_clip and transformers")
         if self.open_clip and self.pretrained is None and not has_weights(self.open_clip):

@@ -6,15 +6,13 @@ empty one. SQLite lets processes of several hosts share a file, which LMDB does 
 as diskcache may; reading is as fast (docs/testing.md).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
@@ -91,7 +89,7 @@ class Cache:
         db.execute(f"CREATE TABLE IF NOT EXISTS entries ({columns})")
         return db
 
-    def __enter__(self) -> Cache:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

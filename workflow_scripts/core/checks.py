@@ -4,8 +4,6 @@ A stage contributes ``<stage>/check.py`` with ``check(config, findings)``, which
 rows, not all their content, because every run begins with it.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator
@@ -81,7 +79,7 @@ class Findings:
             self.error(key, f"{path}: not readable; fix its permissions")
         return right
 
-    def count_images(self, key: str, folder: str) -> Counted:
+    def count_images(self, key: str, folder: str) -> "Counted":
         """Count the images of a folder; add an error if there are none."""
         begun = time.monotonic()
         counted = count_images(Path(folder), min(PATIENCE, self.patience))

@@ -1,7 +1,5 @@
 """Run a step from the command line: logging in one place, errors as one line."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -6,8 +6,6 @@ without comments, docstrings, annotations of functions, help texts, log lines an
 modules in ``UNDECISIVE``.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ outputs: if a step is killed in between, the artifact differs from its record, o
 says what the artifact was made of, so that one which another config left in a folder is not taken for this config's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -52,7 +50,7 @@ class Record(BaseModel):
         """The digest of the whole artifact."""
         return _digest(self.files)
 
-    def sealed(self) -> Record:
+    def sealed(self) -> "Record":
         """Return this record with its seal."""
         return self.model_copy(update={"seal": _digest(self.model_dump(exclude={"seal"}))})
 

@@ -1,7 +1,5 @@
 """Check and announce the disk space that a step needs, before it starts."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

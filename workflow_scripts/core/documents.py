@@ -3,8 +3,6 @@
 Duplicate keys are refused, because the libraries silently keep the last one.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -4,8 +4,6 @@ An index in the cache folder has the digest of each file, so that only files who
 again. Without it, or with a damaged one, all are read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The names of pairs, and the list of those held out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

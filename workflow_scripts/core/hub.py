@@ -3,8 +3,6 @@
 Left to themselves, these libraries wait and try again for minutes where there is no internet.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import textwrap

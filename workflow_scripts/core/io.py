@@ -1,7 +1,5 @@
 """Read and write files: completely or not at all, with equal bytes for equal content."""
 
-from __future__ import annotations
-
 import errno
 import glob
 import json

@@ -1,7 +1,5 @@
 """Where the artifacts are that a step reads by their layout instead of one path each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +31,7 @@ class Layout:
         """The folder of the composition's pairs."""
         return self.data if self.composition in SHARED else self.place
 
-    def of(self, composition: str) -> Layout:
+    def of(self, composition: str) -> "Layout":
         return replace(self, composition=composition)
 
     def figure(self, name: str, suffix: str = "svg") -> Path:

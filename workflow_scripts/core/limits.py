@@ -1,7 +1,5 @@
 """Limits on what is read, so that strange or hostile files cannot exhaust memory or disk, or lose digits."""
 
-from __future__ import annotations
-
 # Pixels of an image, which take 3 bytes each. Pillow refuses larger images, too.
 PIXELS = 178_956_970
 # Longer side of an image in shorter ones: judges scale the shorter side up to theirs.

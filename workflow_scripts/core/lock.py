@@ -1,7 +1,5 @@
 """A lock on a file that tells who holds it. It is free as soon as its holder ends, even if it is killed."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time

@@ -11,8 +11,6 @@ expected shape and must not walk everything. Texts of Python 2 become bytes, bec
 encoded: see ``as_text``.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Decode image files."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

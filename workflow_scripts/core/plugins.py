@@ -1,7 +1,5 @@
 """Find dataset sources and generators: modules whose names are the config's, with ``Settings`` as their sections."""
 
-from __future__ import annotations
-
 import importlib
 from functools import cache
 from types import ModuleType

@@ -1,11 +1,9 @@
 """Show the progress of long work: a bar on a terminal, a line every few seconds in a log."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from tqdm import tqdm
 
@@ -23,7 +21,7 @@ class Progress:
         self.started = self.logged = time.monotonic()
         self.bar = tqdm(total=total, unit=f" {unit}", leave=False) if sys.stderr.isatty() else None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,8 +4,6 @@ Texts may be bytes, as Python 2 wrote them; numbers may be numpy's; lists may be
 shape, UserError names the first wrong entry.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are
 those that look alike are equal. A row that cannot be read is named; what is said of it is written to artifacts.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

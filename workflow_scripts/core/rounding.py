@@ -1,7 +1,5 @@
 """Round the numbers of artifacts, so that equal work gives equal text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The digest is part of the file, so that a kill never separates them. Folders and
 have such an end, have a record of their digests (``core.digests``).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Derive the random generator of a step from the config's seed, the step's name and its keys."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -6,8 +6,6 @@ because the settings are pydantic models already: one validation, one set of des
 the config as one JSON argument (what rules pass) or key by key (``--heldout.fraction 0.2``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import inspect

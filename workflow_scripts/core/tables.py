@@ -3,8 +3,6 @@
 Lists and structs (``changes``) are Python objects in pandas and nested types in the file.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +64,7 @@ class Schema:
     columns: Mapping[str, Column]
     unique: tuple[str, ...] = ()
 
-    def select(self, names: Sequence[str]) -> Schema:
+    def select(self, names: Sequence[str]) -> "Schema":
         """Return the schema of some of the columns."""
         columns = {name: self.columns[name] for name in names}
         return Schema(columns, self.unique if set(self.unique) <= set(names) else ())

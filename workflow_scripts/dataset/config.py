@@ -1,8 +1,6 @@
 """The config's ``dataset``: which source, and each source's own settings under its name."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -17,7 +15,7 @@ class _Dataset(Choice):
     name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
 
     @model_validator(mode="after")
-    def _complete(self) -> _Dataset:
+    def _complete(self) -> Self:
         if getattr(self, self.source) is None:
             raise ValueError(f"source {self.source} needs its settings under dataset.{self.source}")
         return self

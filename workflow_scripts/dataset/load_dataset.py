@@ -1,7 +1,5 @@
 """Read or draw the images and captions of one source."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Compare two splits of the same captions: how far apart their trains are, and what they have in common."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

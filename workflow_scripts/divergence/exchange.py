@@ -9,8 +9,6 @@ and an improvement is kept. On some samples either method alone is worse, and so
 An exchange changes the overlap Σ train^alpha test^(1 − alpha) only in the items of its two samples.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +85,7 @@ class State(NamedTuple):
     compounds: Kind
     reached: np.ndarray  # D_A and D_C after the last step
 
-    def copy(self) -> State:
+    def copy(self) -> "State":
         atoms, compounds = (
             kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds)
         )

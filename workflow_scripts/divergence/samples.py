@@ -1,7 +1,5 @@
 """Samples as bags of atoms and compounds, and the JSON lines that they are read from (``measure.Measure``)."""
 
-from __future__ import annotations
-
 import json
 from array import array
 from collections.abc import Mapping, Sequence
@@ -38,7 +36,7 @@ class Samples:
     def __len__(self) -> int:
         return self.atoms.shape[0]
 
-    def take(self, rows: Sequence[int] | np.ndarray) -> Samples:
+    def take(self, rows: Sequence[int] | np.ndarray) -> "Samples":
         rows = np.asarray(rows, dtype=np.int64)
         ids = None if self.ids is None else [self.ids[row] for row in rows]
         return Samples(self.atoms[rows], self.compounds[rows], self.atom_names, self.compound_names, ids)
@@ -53,7 +51,7 @@ class Bags(NamedTuple):
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    def take(self, rows: np.ndarray) -> Bags:
+    def take(self, rows: np.ndarray) -> "Bags":
         return collect([self.items[self.begins[row] : self.begins[row + 1]] for row in rows])
 
 

@@ -1,9 +1,7 @@
 """The config's ``generate``."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -35,7 +33,7 @@ class Generator(Section):
         return value
 
     @model_validator(mode="after")
-    def _checked(self) -> Generator:
+    def _checked(self) -> Self:
         if self.kind not in plugins.available(KINDS):
             raise ValueError(f"unknown generator {self.kind!r}; allowed: {', '.join(plugins.available(KINDS))}")
         settings = plugins.load(KINDS, self.kind).Settings

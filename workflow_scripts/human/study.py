@@ -1,7 +1,5 @@
 """Tasks before they have names, and the tables and pictures made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,12 +48,12 @@ class Task:
     pictures: tuple[Picture, ...]
     texts: tuple[str, ...] = ()
     check: str = "none"
-    of: Task | None = None
+    of: "Task | None" = None
     right: str | None = None
     prompt: Mapping[str, Any] = field(default_factory=dict)
     generators: tuple[str, ...] = ()
 
-    def reversed(self) -> Task:
+    def reversed(self) -> "Task":
         """Return the task with its sides in reverse order; a yes-or-no task has only one side."""
         answers = ALL_KINDS[self.kind].answers
         if answers == ("yes", "no"):

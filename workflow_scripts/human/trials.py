@@ -1,7 +1,5 @@
 """Trials of held-out pairs: a caption, and the same caption with one wrong adjective."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Check the judge's files and device."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from workflow_scripts.clip.check import check_model

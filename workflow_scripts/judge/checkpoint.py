@@ -1,7 +1,5 @@
 """The checkpoints of a training, from which a killed one resumes."""
 
-from __future__ import annotations
-
 import math
 import time
 from pathlib import Path

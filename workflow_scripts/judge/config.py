@@ -1,8 +1,6 @@
 """The config's ``judge``."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -38,7 +36,7 @@ class Training(ModelConfig):
     hosts: int = Field(1, ge=1, description="machines that train together, each with that many GPUs (docs/cluster.md)")
 
     @model_validator(mode="after")
-    def _trained(self) -> Training:
+    def _trained(self) -> Self:
         if self.random and not self.epochs:
             raise ValueError(
                 "epochs: 0 with pretrained: null is a judge with random weights; give pretrained, a model with its own"
@@ -47,7 +45,7 @@ class Training(ModelConfig):
         return self
 
     @model_validator(mode="after")
-    def _divisible(self) -> Training:
+    def _divisible(self) -> Self:
         if self.batch % self.processes:
             hosts = f" times hosts {self.hosts}" if self.hosts > 1 else ""
             raise ValueError(f"batch {self.batch} must be divisible by gpus {self.gpus}{hosts}")
@@ -75,7 +73,7 @@ class JudgeConfig(Training):
     )
 
     @model_validator(mode="after")
-    def _distinct(self) -> JudgeConfig:
+    def _distinct(self) -> Self:
         if self.seeds and len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"duplicate seed in {self.seeds}; remove one")
         if self.seeds and len(self.seeds) > 1 and self.epochs == 0:

@@ -4,8 +4,6 @@ A tower that trains completely takes pixels or ids. If a part of it is frozen, t
 once and kept in a file, and each step starts from them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

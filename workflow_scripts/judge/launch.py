@@ -1,7 +1,5 @@
 """The command that starts a training: torchrun for several GPUs, on each node of a Slurm job for several hosts."""
 
-from __future__ import annotations
-
 PORT = "${MASTER_PORT:-$((10000 + SLURM_JOB_ID % 20000))}"
 ADDRESS = '${MASTER_ADDR:-$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)}'
 JOB = "${SLURM_JOB_ID:?several hosts need a Slurm job; elsewhere run torchrun on each host (docs/cluster.md)}"

@@ -1,7 +1,5 @@
 """CLIP's symmetric contrastive loss (Radford et al. 2021, figure 3)."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

@@ -4,8 +4,6 @@ Trained on captions alone, CLIP reads them as bags of words; hard negatives make
 which noun (NegCLIP: Yuksekgonul et al. 2023, "When and why vision-language models behave like bags-of-words").
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 

@@ -4,8 +4,6 @@ Each encodes its part of a batch, all compute the loss of the whole batch, and t
 on several hosts (``launch``), which share the files: the first process writes them, and the others read them.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import platform

@@ -1,7 +1,5 @@
 """The learning rate over a training: a linear warm-up, then half a cosine down to 0, or a constant."""
 
-from __future__ import annotations
-
 import math
 
 

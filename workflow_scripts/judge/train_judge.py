@@ -1,7 +1,5 @@
 """Train the judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The training: the parameters that train, the epochs, and how a killed training resumes."""
 
-from __future__ import annotations
-
 import fnmatch
 import math
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ same captions before the swap; on unseen of all of seen, where no caption has th
 images and the judges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -13,8 +13,6 @@
 by Holm's method. All others are ``exploratory``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 

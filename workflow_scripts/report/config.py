@@ -1,7 +1,5 @@
 """The config's ``report``."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from workflow_scripts.core.section import Section

@@ -3,8 +3,6 @@
 As figures 4 to 7 of the paper: a PDF of A4 pages with six captions each, the same examples as on the page.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Draw how far each generator falls from seen on each held-out pair."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

@@ -3,8 +3,6 @@
 Every figure is an SVG that states its definition, its n and its seed; its bytes depend on its data alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Join the tables of several runs: rows, or chapters of those to read, by run."""
 
-from __future__ import annotations
-
 import io
 
 import pandas as pd

@@ -4,8 +4,6 @@ The page reads a file of data for each composition when it is chosen: a script, 
 The ranks are those of the scores of the first judge; its embeddings, from the cache, give the nearest captions.
 """
 
-from __future__ import annotations
-
 import json
 import os.path
 from typing import Any

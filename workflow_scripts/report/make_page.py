@@ -3,8 +3,6 @@
 A run of captions alone, or without generators, has no scores and no judge: its page shows the splits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """Write the table of scores, the comparisons and the metrics, and print the table."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from workflow_scripts.core import cli

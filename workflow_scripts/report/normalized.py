@@ -3,8 +3,6 @@
 ``blind`` is the score of text alone: the reference's blind control for R-precision, chance for adjective accuracy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

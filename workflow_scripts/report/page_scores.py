@@ -1,7 +1,5 @@
 """The scores and the differences on the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

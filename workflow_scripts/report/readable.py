@@ -1,7 +1,5 @@
 """The tables to read, Markdown and LaTeX, what the screen shows of them, and what a reader must know of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

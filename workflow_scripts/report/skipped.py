@@ -1,7 +1,5 @@
 """What of the data is not in the scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +23,7 @@ class Skipped:
     more: bool = False
 
     @classmethod
-    def named(cls, what: str, count: int, of: int | None, names: Sequence[str], total: int | None = None) -> Skipped:
+    def named(cls, what: str, count: int, of: int | None, names: Sequence[str], total: int | None = None) -> "Skipped":
         """Return a line with the first of ``names``, of which there are ``total``, or ``count``."""
         first = list(names[:MOST_NAMES])
         more = bool(first) and len(first) < (count if total is None else total)

@@ -16,8 +16,6 @@ readable tables say so. ``atom_divergence``, ``compound_divergence`` (of pairs) 
 train with the split's prompts; they depend on neither generator nor judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

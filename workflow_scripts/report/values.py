@@ -1,7 +1,5 @@
 """Scores of entries by judge, and their differences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,18 +21,18 @@ class Values:
     entries: pd.DataFrame
     by_judge: np.ndarray
 
-    def __sub__(self, other: Values) -> Values:
+    def __sub__(self, other: "Values") -> "Values":
         """Return the difference on the entries that both have; the pairs are those of the first."""
         a, b = self.beside(other)
         return Values(a.entries, a.by_judge - b.by_judge)
 
-    def beside(self, other: Values) -> tuple[Values, Values]:
+    def beside(self, other: "Values") -> "tuple[Values, Values]":
         """Return both on the entries that both have; the pairs are those of the first."""
         rows = self.entries.reset_index(names="a").merge(other.entries[ENTRY].reset_index(names="b"), on=ENTRY)
         entries = rows[[*ENTRY, "pair"]]
         return Values(entries, self.by_judge[rows["a"]]), Values(entries, other.by_judge[rows["b"]])
 
-    def where(self, kept: np.ndarray) -> Values:
+    def where(self, kept: np.ndarray) -> "Values":
         """Return some of the entries: (n,) booleans."""
         return Values(self.entries[kept].reset_index(drop=True), self.by_judge[kept])
 

@@ -5,8 +5,6 @@ always draws what is usual reaches some adjective accuracy on seen pairs and los
 memorizes. R-precision on seen captions tells them apart: it is at chance for images that do not show their captions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,9 +1,7 @@
 """The config's ``specs``, and the published values that the whole stage uses."""
 
-from __future__ import annotations
-
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -80,7 +78,7 @@ class SpecsConfig(Section):
         return seeds
 
     @model_validator(mode="after")
-    def _can_begin(self) -> SpecsConfig:
+    def _can_begin(self) -> Self:
         if self.data and self.base.epochs:
             raise ValueError("base.epochs must be 0 with data; use a pretrained model")
         file = model_file(self.base.model)

@@ -1,7 +1,5 @@
 """Does an image find its caption among all captions, and a caption its image among all images? R@1, R@5, R@10."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,7 +122,7 @@ class Gallery:
         self.paths.append(path)
         self.captions += texts.values()
 
-    def without(self, fault: np.ndarray) -> Gallery:
+    def without(self, fault: np.ndarray) -> "Gallery":
         """Return the gallery without the images that have a fault (n,) and their captions."""
         kept = np.flatnonzero(fault == "")
         place = {int(old): new for new, old in enumerate(kept)}

@@ -3,8 +3,6 @@
 This is not part of the audit's step, because Snakemake deletes the outputs of a step that fails: audit.json remains.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from workflow_scripts.core import cli

@@ -11,8 +11,6 @@ between two nouns (`a black bill and white wings`: black near wings). Where the 
 What the steps could not take of a published split (``violations`` in their summaries) is added to its violations.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence

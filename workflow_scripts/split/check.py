@@ -1,7 +1,5 @@
 """Check that published splits exist."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from workflow_scripts.core.checks import Findings

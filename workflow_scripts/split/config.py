@@ -1,9 +1,7 @@
 """The config's ``split``."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
@@ -38,7 +36,7 @@ class Draw(Section):
     )
 
     @model_validator(mode="after")
-    def _check_window(self) -> Draw:
+    def _check_window(self) -> Self:
         low, high = self.window
         if not 0 <= low < high <= 100:
             raise ValueError("window must be two percentiles between 0 and 100, the lower first")
@@ -65,7 +63,7 @@ class Heldout(Draw):
         return pairs
 
     @model_validator(mode="after")
-    def _check_pairs(self) -> Heldout:
+    def _check_pairs(self) -> Self:
         lists = self.pairs.values() if isinstance(self.pairs, dict) else [self.pairs]
         if any(listed == [] for listed in lists):
             raise ValueError("empty list of pairs; remove the key to draw them")
@@ -109,7 +107,7 @@ class Divergence(Section):
             raise ValueError("expected max or a number from 0 to 1") from None
 
     @model_validator(mode="after")
-    def _check_fractions(self) -> Divergence:
+    def _check_fractions(self) -> Self:
         if self.train + self.test > 1 + 1e-9:
             raise ValueError(f"fractions train and test must sum to at most 1, not {self.train + self.test:g}")
         return self
@@ -131,7 +129,7 @@ class SplitConfig(Section):
     per_image: PerImage
 
     @model_validator(mode="after")
-    def _check_sources(self) -> SplitConfig:
+    def _check_sources(self) -> Self:
         if self.published and self.heldout.pairs:
             raise ValueError("published defines the held-out pairs; remove heldout.pairs or published")
         if self.method == "divergence":

@@ -1,7 +1,5 @@
 """Divide the images by divergence (DBCA), from which held-out pairs and splits follow (``split.steps``)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Draw what the splits of a composition hold: their adjectives and nouns, and the swapped pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path

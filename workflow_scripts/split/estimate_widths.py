@@ -10,8 +10,6 @@ interval is the mean ± t s, with Satterthwaite's degrees of freedom, of which t
 held-out pair and has the second part alone. docs/widths.md compares this with measured intervals.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

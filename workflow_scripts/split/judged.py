@@ -1,7 +1,5 @@
 """Which test images are judged, and which images train the judge."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from workflow_scripts.core.seeds import rng

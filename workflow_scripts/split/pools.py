@@ -1,7 +1,5 @@
 """The captions that distractors are drawn from, and how many candidates they allow."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError

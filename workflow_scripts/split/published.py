@@ -5,8 +5,6 @@ a kind, a count and names, which the audit counts among the violations. Only a f
 error here. ``adjectives`` and ``nouns`` are surface forms to canonical words.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher

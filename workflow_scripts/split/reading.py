@@ -10,8 +10,6 @@ on it (`black cheek patch`); without a noun lexicon, they are a compound (`green
 is listed as such.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

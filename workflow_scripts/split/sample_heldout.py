@@ -1,7 +1,5 @@
 """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal

@@ -1,7 +1,5 @@
 """Draw swapped captions for people to read."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import pandas as pd

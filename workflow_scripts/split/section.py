@@ -1,7 +1,5 @@
 """What the page shows of the splits of one composition: sizes, held-out pairs, ranking, audit, swapped captions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The rules come from reading swapped captions of real birds. They are about words
 gets those that apply to its words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

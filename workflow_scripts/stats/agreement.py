@@ -1,7 +1,5 @@
 """Krippendorff's alpha of nominal answers, and its interval over images."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import krippendorff

@@ -5,8 +5,6 @@ with another, and it fails if there are too few pairs or the second pair is smal
 dominant pairs is a setting; with too few pairs nothing is reduced, which the result states.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Settings of statistics that several stages share."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from workflow_scripts.core.section import Section

@@ -3,8 +3,6 @@
 A bootstrap over images is a matrix of weights: a row a resample, in it how often each entry's image was drawn.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 

@@ -11,8 +11,6 @@ Survey Statistics and Methodology 7:334), and fewer for few degrees of freedom (
 Methodology 24:193). Near 0 it misses low and high truths about equally often; Wilson's misses low ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +76,7 @@ class Variance:
     value: float
     degrees: float
 
-    def __add__(self, other: Variance) -> Variance:
+    def __add__(self, other: "Variance") -> "Variance":
         value = self.value + other.value
         spread = self.value**2 / self.degrees + other.value**2 / other.degrees
         return Variance(value, value**2 / spread if spread else np.inf)

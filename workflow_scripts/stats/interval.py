@@ -4,8 +4,6 @@ A score is a mean over entries, weighted if entries are balanced. All entries of
 unchanged weights. Intervals are percentiles of the resampled means; a fraction of 0 or 1 has an exact interval.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Paired tests: McNemar's test of two sets of answers to the same items, and Holm's correction."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

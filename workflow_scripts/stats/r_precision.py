@@ -6,8 +6,6 @@ Captions are identified by their distinct texts, because equal texts must tie ex
 computed once and gathered.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator

@@ -4,8 +4,6 @@ Every stage of the config contributes ``<stage>/check.py``; here are the folders
 with several. All problems are listed. Nothing is written, downloaded or computed.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil

@@ -4,8 +4,6 @@ The models are the only place that defines a key, its default, its range and its
 their defaults; unknown keys are refused.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

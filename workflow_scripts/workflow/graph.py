@@ -1,7 +1,5 @@
 """The jobs of a run, as Snakemake's logger interface reports them in a dry run."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What happens before the first job of a run and after the last: the Snakefile's ``onstart`` and its like."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

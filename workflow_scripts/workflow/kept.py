@@ -6,8 +6,6 @@ they come back with their times and with Snakemake's records of them: the next r
 before this one.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable

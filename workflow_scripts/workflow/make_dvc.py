@@ -6,8 +6,6 @@ params the config keys that its steps declare. A preset's file lies beside its c
 plots; what ``dvc.leave_out`` names is not pushed.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterable, Sequence

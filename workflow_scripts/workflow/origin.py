@@ -5,8 +5,6 @@ results was replaced by one of another config. The records of digests move with 
 made of.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterable, Mapping

@@ -6,8 +6,6 @@ For each thing it logs its place or why it could not be downloaded, and fails if
 HF_HUB_OFFLINE=1 the same command checks, without internet, that everything is there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ nothing is recorded. ``dvc commit`` then writes the hashes of all artifacts to t
 config's dvc.yaml, and the artifacts to its cache. Snakemake's lock is set meanwhile, so that no run starts in between.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Write what docs/ has from the code: the config's reference and JSON schema, the command lines, the artifacts."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -4,8 +4,6 @@ The last column tells where a rule requests too little or far too much; ``--prof
 request what was measured instead, with headroom.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from pathlib import Path

@@ -4,8 +4,6 @@ One run at a time works in a checkout. A second one is refused and told which pr
 how to remove the lock that a killed Snakemake left behind.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """What Snakemake's plugin for S3 lacks."""
 
-from __future__ import annotations
-
 import posixpath
 from typing import Any
 from urllib.parse import urlparse

@@ -3,8 +3,6 @@
 It also names the files that the run read and no step wrote: nothing tells whether these are as they were.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Collection, Iterator

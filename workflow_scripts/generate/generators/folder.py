@@ -14,8 +14,6 @@ given the data folders of ``export_layout``, are read too: ``<image_id>_<caption
 half of the images must be of prompts, of any draw.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil
