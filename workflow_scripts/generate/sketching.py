@@ -57,7 +57,8 @@ def prompt_statements(
     """
     stated: dict[tuple[str, int], list[tuple[str, str, str, int]]] = defaultdict(list)
     columns = ["image_id", "caption_id", "part", "kind", "value", "start"]
-    for image_id, caption_id, *fact in facts[columns].itertuples(index=False):
+    asked = facts.loc[facts["image_id"].isin(prompts["image_id"]), columns]
+    for image_id, caption_id, *fact in asked.astype(object).itertuples(index=False, name=None):
         stated[image_id, caption_id].append(tuple(fact))
     changes = {
         (image_id, caption_id): {int(c["start"]): c["new_adj"] for c in changed}
