@@ -1,5 +1,6 @@
 """Made-up data sets whose pairs are known because the captions are built from them."""
 
+import re
 from dataclasses import dataclass
 from itertools import product
 
@@ -7,9 +8,25 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.tables import PAIRS
+from workflow_scripts.split.wording import Mention
 
 COLORS = {"red": "red", "blue": "blue", "gray": "gray", "grey": "gray", "orange": "orange", "black": "black"}
 NOUNS = {"wing": "wing", "wings": "wing", "bill": "bill", "beak": "bill", "belly": "belly", "eye ring": "eyering"}
+
+SHAPES = {w: w for w in ("long", "short", "small", "large", "pointed", "curved", "round", "sharp", "thin")}
+
+
+def mention(
+    text: str, adjective: str, noun: str, canonical: str = "", relation: str = "adjacent", n: int = 0
+) -> Mention:
+    """The ``n``-th place of ``adjective`` and the first of ``noun`` after it, or before where none is after."""
+    start = [m.start() for m in re.finditer(rf"\b{adjective}\b", text)][n]
+    at = text.find(noun, start)
+    at = text.rfind(noun, 0, start) if at < 0 else at
+    known = {**COLORS, **SHAPES}
+    return Mention(
+        canonical or known[adjective.lower()], NOUNS[noun], start, start + len(adjective), at, at + len(noun), relation
+    )
 
 
 @dataclass(frozen=True)

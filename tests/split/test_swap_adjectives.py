@@ -11,28 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, captions_table, pairs_table, world
+from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, pairs_table, world
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SWAPPED
 from workflow_scripts.split.swap_adjectives import Candidate, apply, candidates_of, choose, nouns_of, swap_adjectives
 from workflow_scripts.split.wording import Mention, article, cased, contradicts
 
-SHAPES = {w: w for w in ("long", "short", "small", "large", "pointed", "curved", "round", "sharp", "thin")}
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
-
-
-def mention(
-    text: str, adjective: str, noun: str, canonical: str = "", relation: str = "adjacent", n: int = 0
-) -> Mention:
-    """The ``n``-th place of ``adjective`` and the first of ``noun`` after it, or before where none is after."""
-    start = [m.start() for m in re.finditer(rf"\b{adjective}\b", text)][n]
-    at = text.find(noun, start)
-    at = text.rfind(noun, 0, start) if at < 0 else at
-    known = {**COLORS, **SHAPES}
-    return Mention(
-        canonical or known[adjective.lower()], NOUNS[noun], start, start + len(adjective), at, at + len(noun), relation
-    )
 
 
 def offers(text: str, *mentions: Mention, held: dict[str, list[str]], forms: dict[str, str] = COLORS) -> dict[str, str]:

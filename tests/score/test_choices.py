@@ -1,0 +1,33 @@
+"""Adjective accuracy, by hand."""
+
+import numpy as np
+import pytest
+
+from workflow_scripts.score.choices import gathered, ranked_first
+
+
+def test_ties_count_fractionally_and_one_better_variant_is_a_miss() -> None:
+    own = np.array([0.5, 0.5, 0.5, 0.5, 0.5])
+    #          first | one of two ties | tied with two | one better, one tied | no variant
+    entry = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    of_variants = np.array([0.1, 0.4, 0.5, 0.4, 0.5, 0.5, 0.6, 0.5])
+    found = ranked_first(own, of_variants, entry)
+    assert found.adjectives.tolist() == [3, 3, 3, 3, 1]
+    np.testing.assert_array_equal(found.first, [1, 1 / 2, 1 / 3, 0, np.nan])
+    np.testing.assert_array_equal(found.two_way, [1, 3 / 4, 1 / 2, 1 / 4, np.nan])
+
+
+@pytest.mark.parametrize("k", [2, 5, 12])
+def test_chance_is_one_of_k(k: int) -> None:
+    n = 20_000
+    similarities = np.random.default_rng(k).random((n, k))
+    found = ranked_first(similarities[:, 0], similarities[:, 1:].ravel(), np.repeat(np.arange(n), k - 1))
+    assert found.first.mean() == pytest.approx(1 / k, abs=4 * (1 / k / n) ** 0.5)
+    assert found.two_way.mean() == pytest.approx(1 / 2, abs=0.02)
+
+
+def test_gathered_cosines_are_those_of_the_whole_product() -> None:
+    random = np.random.default_rng(0)
+    images, texts = random.standard_normal((7, 5)), random.standard_normal((9, 5))
+    image, text = random.integers(0, 7, 3000), random.integers(0, 9, 3000)
+    np.testing.assert_allclose(gathered(images, texts)(image, text), (images @ texts.T)[image, text])
