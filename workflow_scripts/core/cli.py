@@ -15,7 +15,7 @@ from workflow_scripts.core.step import PACKAGE, Step, parse
 
 log = logging.getLogger("compclip")
 
-# Set by ``make run``, which shows the error of a step last, and results itself.
+# Set by ``make run``, which shows progress, the error of a step and results itself.
 UNDER_RUN = "COMPCLIP_RUN"
 INTERRUPTED = "interrupted; run again to resume"
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
@@ -32,12 +32,13 @@ def start_logging(log_file: Path | None = None) -> None:
         log.removeHandler(handler)
         handler.close()
     screen = logging.StreamHandler()
-    screen.setLevel(logging.INFO)
     clear = CLEAR if sys.stderr.isatty() else ""
     if UNDER_RUN in os.environ:
+        screen.setLevel(logging.WARNING)
         screen.addFilter(lambda record: not hasattr(record, "ends"))
-        screen.setFormatter(logging.Formatter(f"{clear}    %(message)s"))
+        screen.setFormatter(logging.Formatter(f"{clear}%(message)s{f' (log: {log_file})' if log_file else ''}"))
     else:
+        screen.setLevel(logging.INFO)
         screen.setFormatter(logging.Formatter(f"{clear}%(message)s"))
     log.addHandler(screen)
     if log_file is not None:

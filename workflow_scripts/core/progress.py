@@ -1,5 +1,6 @@
 """Show the progress of long work: a bar on a terminal, a line every few seconds in a log."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -7,7 +8,7 @@ from typing import Self, TypeVar
 
 from tqdm import tqdm
 
-from workflow_scripts.core.cli import log
+from workflow_scripts.core.cli import UNDER_RUN, log
 
 T = TypeVar("T")
 
@@ -19,7 +20,8 @@ class Progress:
         self.total, self.unit, self.every = total, unit, every
         self.done = 0
         self.started = self.logged = time.monotonic()
-        self.bar = tqdm(total=total, unit=f" {unit}", leave=False) if sys.stderr.isatty() else None
+        on_terminal = sys.stderr.isatty() and UNDER_RUN not in os.environ
+        self.bar = tqdm(total=total, unit=f" {unit}", leave=False) if on_terminal else None
 
     def __enter__(self) -> Self:
         return self
