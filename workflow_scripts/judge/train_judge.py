@@ -27,6 +27,7 @@ from workflow_scripts.core.io import atomic, read_table, write_json
 from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.judge.config import Training
 from workflow_scripts.judge.feed import Captions, Feed, Images
+from workflow_scripts.judge.online import Follower
 from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
 from workflow_scripts.judge.steps import TrainJudge
 from workflow_scripts.judge.training import (
@@ -284,6 +285,7 @@ def train_judge(step: TrainJudge, device: torch.device, group: Group) -> None:
         log.info("%s: %s is not used", step.settings.tower and step.settings.tower.weights, name)
     work = step.cache / "judge" / training_key(step, material, device, group.count)
     check_shared(work, group, step.settings.hosts, "judge.hosts")
+    log.addHandler(Follower(step, group.first))
     rows = learn(built, material, step.settings, step.seed, step.threads, device, work, group)
     if group.first:
         write_judge(step, built, material, rows)

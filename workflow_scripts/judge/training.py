@@ -153,7 +153,7 @@ def train(
                 raise UserError(f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it ({config.lr})")
             row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses))}
             rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **(evaluate() if group.first else {})})
-            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _summary(rows[-1]))
+            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _summary(rows[-1]), extra={"metrics": rows[-1]})
             if group.first:
                 kept.keep(rows, last=epoch + 1 == config.epochs)
             group.wait()
