@@ -1,7 +1,5 @@
 """Follow a training in Weights & Biases, if its package is installed and WANDB_API_KEY is set."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

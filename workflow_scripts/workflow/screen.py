@@ -4,8 +4,6 @@ A logger plugin of Snakemake, which writes its full output to ``.snakemake/log``
 logs, and only warnings to the screen.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re
