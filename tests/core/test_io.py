@@ -202,6 +202,27 @@ def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+@pytest.mark.parametrize("rows", [0, 3, 1000, 2000, 2500])
+def test_row_groups_of_a_size_are_those_of_the_whole_table(tmp_path: Path, rows: int) -> None:
+    table = SPLITS.head(rows)
+    with io.table_writer(tmp_path / "parts", tables.SPLIT, 1000) as write:
+        for start in range(0, rows, 600):
+            write(table.iloc[start : start + 600])
+            write(table.head(0))
+    table.to_parquet(tmp_path / "whole", index=False, row_group_size=1000, **io.PARQUET)
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_only_the_rows_of_some_images_are_read(tmp_path: Path) -> None:
+    table = SPLITS.sort_values("image_id", ignore_index=True)
+    table.to_parquet(tmp_path / "splits.parquet", index=False, row_group_size=100)
+    for images in (table["image_id"].iloc[120:130], table["image_id"].iloc[::99], pd.Series(["other"]), []):
+        read = io.read_table(tmp_path / "splits.parquet", tables.SPLIT, images=images)
+        pd.testing.assert_frame_equal(read, table[table["image_id"].isin(images)].reset_index(drop=True))
+    read = io.read_table(tmp_path / "splits.parquet", tables.SPLIT, ["image_id"], images=["image 7"])
+    assert read.to_numpy().tolist() == [["image 7"]]
+
+
 def test_a_table_in_parts_is_the_table(tmp_path: Path) -> None:
     _write_in_parts(tmp_path / "parts")
     pd.testing.assert_frame_equal(io.read_table(tmp_path / "parts", tables.SPLIT), SPLITS)

@@ -102,7 +102,7 @@ def test_a_swapped_caption_has_the_new_pairs_and_the_others() -> None:
 def test_every_swap_is_found_in_the_occurrences(seed: int) -> None:
     data = world(seed, images=12, captions=2)
     heldout = [f"{a}_{n}" for a, n in data.ranking[["adjective", "noun"]].itertuples(index=False)][::2]
-    swapped, _ = swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
+    swapped, _ = swap_adjectives([(data.captions, data.pairs)], heldout, COLORS, NOUNS, 0, "d", "color")
     found, lost = swapped_occurrences(data.pairs, swapped)
     assert lost == 0
     before = data.pairs.merge(swapped[["image_id", "caption_id"]], on=["image_id", "caption_id"])

@@ -63,6 +63,7 @@ def run_all(folder: Path, **division: Any) -> Path:
     run("make_splits", folder, **divided)
     run("swap_adjectives", folder)
     run("make_prompts", folder)
+    run("make_variants", folder)
     run("audit", folder)
     run("accept_split", folder)
     run("export", folder)

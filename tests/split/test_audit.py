@@ -169,7 +169,7 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
         return
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = swap_adjectives(captions, data.pairs, heldout, COLORS, NOUNS, other, "d", "c")
+    swapped, _ = swap_adjectives([(captions, data.pairs)], heldout, COLORS, NOUNS, other, "d", "c")
     result = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS)
     assert result["violations"] == []
     # One image moved by hand from test_unseen to train is found, if its pair stands at the surface.

@@ -85,7 +85,7 @@ def test_the_audit_finds_no_fault(seed: int) -> None:
     except UserError:
         return
     seen = data.captions[data.captions["image_id"].isin(splits.loc[splits["split"] == "test_seen", "image_id"])]
-    swapped, _ = swap_adjectives(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
+    swapped, _ = swap_adjectives([(seen, data.pairs)], heldout, COLORS, NOUNS, 0, "d", "color")
     unused = unused_images(summary)
     found = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS, unused=unused)
     assert found["counts"]["violations"] == 0

@@ -78,7 +78,7 @@ def test_a_swap_that_states_another_pair_by_the_order_of_words_is_not_made(check
     nouns = {"bench": "bench", "slide": "slide"}
     reader = reader_of(["green_bench"], colors, nouns, load_lexicon(COMPOUNDS)) if checked else None
     swapped, summary = swap_adjectives(
-        captions_table([("a", 0, text)]), pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c", reader
+        [(captions_table([("a", 0, text)]), pairs)], ["green_bench"], colors, {"bench"}, 0, "d", "c", reader
     )
     assert len(swapped) == (not checked)
     assert summary["left_alone"] == ({"order of words disagrees": 1} if checked else {})

@@ -31,7 +31,7 @@ def made(seed: int, /, **changes):
     splits, _ = make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, 12, seed, "d", "c")
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = swap_adjectives(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
+    swapped, _ = swap_adjectives([(captions, data.pairs)], heldout, COLORS, NOUNS, seed, "d", "c")
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
     prompts = make_prompts(data.captions, data.pairs, data.ranking, heldout, swapped, judged, **arguments)
@@ -81,7 +81,7 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
         assert row.pair in old or not old & set(ranked)
     texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=KEY)
     assert (texts["text_x"] == texts["swapped_text"]).all() and (texts["pair_x"] == texts["pair_y"]).all()
-    lines = [json.loads(line) for line in json_lines(prompts).splitlines()]
+    lines = [json.loads(line) for line in json_lines(prompts)]
     assert [line["file_name"] for line in lines] == prompts["file_name"].tolist()
     assert list(lines[0]) == list(PROMPTS.columns) if lines else True
 

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.split.stage import digests, inputs, run, run_all
+from workflow_scripts.core import io
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import empty_table, read_json, write_table
+from workflow_scripts.core.io import empty_table, read_json, read_table, table_writer, write_table
 from workflow_scripts.core.step import parse
-from workflow_scripts.core.tables import RANKING
+from workflow_scripts.core.tables import PAIRS, RANKING, VARIANTS
 from workflow_scripts.split.steps import Audit, SampleHeldout
 
 
@@ -19,6 +21,19 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     assert names <= set(digests(one))
     counts = read_json(one / "audit.json")["counts"]
     assert counts["violations"] == 0 and counts["swapped"] > 0
+
+
+def test_blocks_of_images_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run_all(inputs(tmp_path / "whole"))
+    with table_writer(inputs(tmp_path / "blocks") / "pairs.parquet", PAIRS) as write:
+        for part in np.array_split(np.arange(len(pairs := read_table(whole / "pairs.parquet", PAIRS))), 3):
+            write(pairs.iloc[part])
+    monkeypatch.setattr(io, "IMAGES_PER_BLOCK", 2)
+    monkeypatch.setattr(io, "ROWS_PER_BATCH", 64)
+    blocks = run_all(tmp_path / "blocks")
+    different = {name for name, digest in digests(whole).items() if digests(blocks)[name] != digest}
+    assert different == {"pairs.parquet"}
+    assert len(read_table(blocks / "variants.parquet", VARIANTS)) > 100
 
 
 def test_an_empty_ranking_is_an_error(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     # test_seen holds no held-out pair, in any relation.
     bad = data.pairs.loc[pair_names(data.pairs).isin(heldout), "image_id"]
     seen = data.captions[~data.captions["image_id"].isin(bad)]
-    arguments = (data.pairs, heldout, COLORS, NOUNS, other, "d", "color")
-    swapped, summary = swap_adjectives(seen, *arguments)
+    arguments = (heldout, COLORS, NOUNS, other, "d", "color")
+    swapped, summary = swap_adjectives([(seen, data.pairs)], *arguments)
     check_table(swapped, SWAPPED, "swapped")
     assert summary["swapped"] + summary["without_candidate"] == len(seen)
     original = seen.set_index(["image_id", "caption_id"])["text"]
@@ -64,9 +64,8 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
             back = row.text[: change["end"]]
             copied = change["new_end"]
         assert row.swapped_text[copied:] == row.text[len(back) :]
-    again, _ = swap_adjectives(
-        seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2), *arguments[1:]
-    )
+    shuffled = seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
+    again, _ = swap_adjectives([shuffled], *arguments)
     pd.testing.assert_frame_equal(swapped, again)
 
 
@@ -74,7 +73,7 @@ def test_other_seeds_choose_otherwise() -> None:
     data = world(3)
     heldout = pair_names(data.ranking).tolist()[5:9]
     texts = {
-        tuple(swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
+        tuple(swap_adjectives([(data.captions, data.pairs)], heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
         for seed in range(4)
     }
     assert len(texts) == 4
@@ -283,7 +282,7 @@ def test_nouns_of_captions_are_known_without_a_lexicon() -> None:
         ("i", 0, "red", "red", 20, 23, 24, 27, "disputed"),  # as often the one as the other
         ("j", 0, "red", "cat", 0, 3, 4, 7, "adjacent"),  # of no caption given
     ]
-    assert nouns_of(captions, pairs_table(rows)) == {"flank"}
+    assert nouns_of([(captions, pairs_table(rows))]) == {"flank"}
 
 
 def options(*pairs: str) -> list[Candidate]:
@@ -316,7 +315,7 @@ def test_nobody_gains_by_moving_to_a_rarer_pair(rows: list[set[int]], seed: int)
 
 def test_nothing_to_swap() -> None:
     captions = captions_table([("i", 0, "a bird")])
-    swapped, summary = swap_adjectives(captions, pairs_table([]), ["red_wing"], COLORS, NOUNS, 0, "d", "c")
+    swapped, summary = swap_adjectives([(captions, pairs_table([]))], ["red_wing"], COLORS, NOUNS, 0, "d", "c")
     check_table(swapped, SWAPPED, "swapped")
     assert summary["without_candidate"] == 1 and summary["largest_share"] is None
     assert summary["pairs_without_entry"] == ["red_wing"]

@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as pq
+from pyarrow.compute import is_in
 
 from workflow_scripts.core.documents import parse_json
 from workflow_scripts.core.errors import UserError
@@ -27,6 +28,10 @@ PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 _FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"
 # Rows of a table that become Python objects at the same time.
 ROWS_PER_BATCH = 1 << 15
+# Images whose rows several tables are joined by at the same time.
+IMAGES_PER_BLOCK = 1 << 10
+# Rows of a row group, unless a writer says otherwise.
+ROWS_PER_GROUP = 1 << 20
 
 
 @contextmanager
@@ -123,9 +128,9 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         shutil.rmtree(replaced, ignore_errors=True)
 
 
-def write_text(text: str, path: str | Path) -> None:
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+def write_text(text: str | Iterable[str], path: str | Path) -> None:
+    with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines([text] if isinstance(text, str) else text)
 
 
 def write_json(value: Any, path: str | Path) -> None:
@@ -133,12 +138,12 @@ def write_json(value: Any, path: str | Path) -> None:
     write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
-def json_lines(table: pd.DataFrame) -> str:
-    """Return a JSON object for each row, keys in the order of columns, null where a value is missing."""
+def json_lines(table: pd.DataFrame) -> Iterator[str]:
+    """Yield a JSON object for each row, keys in the order of columns, null where a value is missing."""
     # In batches, because Python objects need several times the table's memory.
     parts = (table.iloc[start : start + ROWS_PER_BATCH] for start in range(0, len(table), ROWS_PER_BATCH))
     rows = (row for part in parts for row in part.astype(object).where(part.notna(), None).to_dict("records"))
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def read_json(path: str | Path) -> Any:
@@ -190,9 +195,18 @@ def write_frame(table: pd.DataFrame, path: str | Path) -> None:
         table.reset_index(drop=True).to_parquet(temporary, index=False, **PARQUET)
 
 
-def read_table(path: str | Path, schema: Schema, columns: list[str] | None = None) -> pd.DataFrame:
-    """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
-    return check_table(read_frame(path, columns), schema.select(columns) if columns else schema, path)
+def read_table(
+    path: str | Path, schema: Schema, columns: list[str] | None = None, images: Collection[str] | None = None
+) -> pd.DataFrame:
+    """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these.
+
+    With ``images``, read the rows of these images only, a batch at a time.
+    """
+    schema = schema.select(columns) if columns else schema
+    if images is None:
+        return check_table(read_frame(path, columns), schema, path)
+    frames = list(read_frames(path, columns, ROWS_PER_BATCH, images)) or [empty_table(schema)]
+    return check_table(pd.concat(frames, ignore_index=True), schema, path)
 
 
 def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
@@ -201,11 +215,38 @@ def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFra
         return pd.read_parquet(path, columns=columns, page_checksum_verification=True)
 
 
-def read_frames(path: str | Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
-    """Yield Parquet as ``read_frame`` reads it, so many rows at a time."""
+def read_frames(
+    path: str | Path, columns: list[str] | None, rows: int, images: Collection[str] | None = None
+) -> Iterator[pd.DataFrame]:
+    """Yield Parquet as ``read_frame`` reads it, so many rows at a time; of them, those of ``images`` if given."""
     with _parquet_errors(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        for batch in file.iter_batches(rows, columns=columns):
+        groups = None if images is None else _groups_with(file, images)
+        for batch in file.iter_batches(rows, groups, columns):
+            if images is not None:
+                of_image = batch["image_id"]
+                batch = batch.filter(is_in(of_image, arrow.array(images, of_image.type)))
             yield batch.to_pandas()
+
+
+def _groups_with(file: pq.ParquetFile, images: Collection[str]) -> list[int]:
+    """Return the row groups that may have rows of ``images``, by their least and greatest image_id."""
+    place, low, high = file.schema_arrow.get_field_index("image_id"), min(images, default=""), max(images, default="")
+    of_group = [file.metadata.row_group(i).column(place).statistics for i in range(file.num_row_groups)]
+    return [i for i, of in enumerate(of_group) if not (of and of.has_min_max) or of.min <= high and low <= of.max]
+
+
+def read_blocks(images: Sequence[str], tables: Mapping[Path, Schema]) -> Iterator[list[pd.DataFrame]]:
+    """Yield the rows of some of ``images`` in each table, and so on: to join tables that are larger than memory."""
+    for start in range(0, max(1, len(images)), IMAGES_PER_BLOCK):
+        block = images[start : start + IMAGES_PER_BLOCK]
+        yield [read_table(path, schema, images=block) for path, schema in tables.items()]
+
+
+def read_images(path: Path) -> pd.Series:
+    """Return the images of a table, in its order."""
+    frames = read_frames(path, ["image_id"], ROWS_PER_BATCH)
+    images = [pd.Series(dtype="str"), *(frame["image_id"].drop_duplicates() for frame in frames)]
+    return pd.concat(images, ignore_index=True).drop_duplicates()
 
 
 @contextmanager
@@ -220,23 +261,40 @@ def _parquet_errors(path: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def table_writer(path: str | Path, schema: Schema) -> Iterator[Any]:
-    """Yield ``write(frame)``, which checks and appends a frame: for tables larger than memory."""
+def table_writer(path: str | Path, schema: Schema, rows: int | None = None) -> Iterator[Any]:
+    """Yield ``write(frame)``, which checks and appends a frame: for tables larger than memory.
+
+    Every frame is a row group; with ``rows``, a group has so many. ``ROWS_PER_GROUP`` gives ``write_table``'s bytes.
+    """
     writer: pq.ParquetWriter | None = None
+    held: list[arrow.Table] = []
+
+    def end_group() -> None:
+        assert writer
+        table = arrow.concat_tables(held).combine_chunks()
+        held[:] = [table[rows:]] if rows and len(table) > rows else []
+        writer.write_table(table[:rows])
+
     with atomic(path) as temporary:
 
         def write(frame: pd.DataFrame) -> None:
             nonlocal writer
+            if frame.empty and writer:
+                return
             checked = check_table(frame, schema, path).reset_index(drop=True)
             part = arrow.Table.from_pandas(checked, preserve_index=False)
             if writer is None:
                 writer = pq.ParquetWriter(temporary, part.schema, **PARQUET)
-            writer.write_table(part.cast(writer.schema))
+            held.append(part.cast(writer.schema))
+            while held and sum(map(len, held)) >= (rows or 0):
+                end_group()
 
         try:
             yield write
             if writer is None:
                 write(empty_table(schema))
+            if held:
+                end_group()
         finally:
             if writer is not None:
                 writer.close()

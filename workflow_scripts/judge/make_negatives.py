@@ -12,7 +12,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import empty_table, read_table, write_table
+from workflow_scripts.core.io import empty_table, read_blocks, read_images, read_table, write_table
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, NEGATIVES, PAIRS, RANKING, SPLIT
 from workflow_scripts.judge.steps import MakeNegatives
@@ -66,12 +66,12 @@ def make_negatives(
 
 
 def main(step: MakeNegatives) -> None:
-    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
+    tables = {step.captions: CAPTIONS, step.pairs: PAIRS}
     images, splits = read_table(step.images, IMAGES), read_table(step.splits, SPLIT)
     forms = load_lexicon(step.nouns).forms if step.nouns else ()
-    nouns = nouns_of(captions, pairs).union(forms)
+    nouns = nouns_of(read_blocks(read_images(step.captions), tables)).union(forms)
     learned = judge_images(splits, images, step.train_on, step.halves)
-    captions, pairs = (table[table["image_id"].isin(learned)] for table in (captions, pairs))
+    captions, pairs = (read_table(path, schema, images=learned) for path, schema in tables.items())
     ranked = pair_names(read_table(step.ranking, RANKING)).tolist()
     adjectives = load_lexicon(step.adjectives).forms
     negatives = make_negatives(captions, pairs, ranked, adjectives, nouns, step.count, step.seed)

@@ -9,7 +9,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import read_heldout
-from workflow_scripts.core.io import atomic_folder, json_lines, read_table, spreadsheet_safe
+from workflow_scripts.core.io import atomic_folder, json_lines, read_table, spreadsheet_safe, write_text
 from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.steps import Export
@@ -59,7 +59,7 @@ def main(step: Export) -> None:
         (folder / "split.pkl").write_bytes(plain_pickle(split_dict(splits, read_heldout(step.heldout))))
         (folder / "data.pkl").write_bytes(plain_pickle(data_dict(captions, swapped)))
         spreadsheet_safe(train).to_csv(folder / "train.csv", index=False, lineterminator="\n")
-        (folder / "train.jsonl").write_text(json_lines(train), encoding="utf-8", newline="\n")
+        write_text(json_lines(train), folder / "train.jsonl")
     log.info("%s: %d captions of train, %d swapped captions", step.folder, len(train), len(swapped))
 
 

@@ -154,13 +154,14 @@ def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame)
 
 def main(step: MakePrompts) -> None:
     splits, images = read_table(step.splits, SPLIT), read_table(step.images, IMAGES)
-    captions, swapped = read_table(step.captions, CAPTIONS), read_table(step.swapped, SWAPPED)
     judged = judged_images(splits, images, step.train_on, step.halves)
+    captions = read_table(step.captions, CAPTIONS, images=judged["image_id"])
+    swapped = read_table(step.swapped, SWAPPED)
     for image in judged["image_id"]:
         safe_id(image)
     prompts = make_prompts(
         captions,
-        read_table(step.pairs, PAIRS),
+        read_table(step.pairs, PAIRS, images=judged["image_id"]),
         read_table(step.ranking, RANKING),
         read_heldout(step.heldout),
         swapped,

@@ -15,7 +15,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import split_pair
-from workflow_scripts.core.io import empty_table, read_table, write_table
+from workflow_scripts.core.io import ROWS_PER_GROUP, empty_table, read_blocks, read_images, read_table, table_writer
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
 from workflow_scripts.split.steps import MakeVariants
 from workflow_scripts.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of
@@ -96,45 +96,48 @@ def make_variants(
     ranking: pd.DataFrame,
     adjectives: Mapping[str, str],
     nouns: Collection[str],
-) -> tuple[pd.DataFrame, dict[str, Counter[str]]]:
-    """Return the variants (``tables.VARIANTS``), and how often a prompt or an adjective has none and why, by split."""
+) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return the variants (``tables.VARIANTS``), and how often a prompt or an adjective has none and why.
+
+    Args:
+        prompts: of a split, each once; captions, pairs, swapped: of their images.
+    """
     texts = captions.set_index(["image_id", "caption_id"])["text"]
-    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(prompts["image_id"])])
+    mentions = mentions_by_caption(pairs)
     changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
     ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
-    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: Counter[str] = Counter()
     rows = []
-    asked = prompts[prompts["pair"].notna()].drop_duplicates(PROMPT)
+    asked = prompts[prompts["pair"].notna()]
     for split, image, caption, pair in asked[[*PROMPT, "pair"]].itertuples(index=False):
         key = image, int(caption)
         swap = changes.get(key, []) if split == "test_swapped" else []
         noun = split_pair(pair)[1]
-        of_prompt = variants_of(
-            texts[key], pair, mentions[key], swap, ranked.get(noun, []), adjectives, nouns, reasons[split]
-        )
+        of_prompt = variants_of(texts[key], pair, mentions[key], swap, ranked.get(noun, []), adjectives, nouns, reasons)
         rows += [(split, *key, *variant) for variant in of_prompt]
-    return pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS), dict(reasons)
+    return pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS), reasons
 
 
 def main(step: MakeVariants) -> None:
-    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
-    prompts, swapped = read_table(step.prompts, PROMPTS), read_table(step.swapped, SWAPPED)
+    tables = {step.captions: CAPTIONS, step.pairs: PAIRS}
     forms = load_lexicon(step.nouns).forms if step.nouns else ()
-    variants, reasons = make_variants(
-        prompts,
-        captions,
-        pairs,
-        swapped,
-        read_table(step.ranking, RANKING),
-        load_lexicon(step.adjectives).forms,
-        nouns_of(captions, pairs).union(forms),
-    )
-    write_table(variants, step.variants, VARIANTS)
-    tested = variants.drop_duplicates(PROMPT)["split"].value_counts()
-    for split, of_split in prompts.drop_duplicates(PROMPT).groupby("split"):
-        why = ", ".join(f"{reason}: {n}" for reason, n in sorted(reasons.get(str(split), {}).items()))
-        n = int(tested.get(split, 0))
-        log.info("%s: %s: %d of %d prompts have variants (%s)", step.where, split, n, len(of_split), why or "all")
+    nouns = nouns_of(read_blocks(read_images(step.captions), tables)).union(forms)
+    words = read_table(step.ranking, RANKING), load_lexicon(step.adjectives).forms, nouns
+    prompts = read_table(step.prompts, PROMPTS, [*PROMPT, "pair"]).drop_duplicates(PROMPT)
+    with table_writer(step.variants, VARIANTS, ROWS_PER_GROUP) as write:
+        for split, of_split in prompts.groupby("split", sort=False):
+            reasons, tested = Counter[str](), 0
+            images = of_split["image_id"].drop_duplicates()
+            for captions, pairs, swapped in read_blocks(images, tables | {step.swapped: SWAPPED}):
+                asked = of_split[of_split["image_id"].isin(captions["image_id"])]
+                variants, skipped = make_variants(asked, captions, pairs, swapped, *words)
+                write(variants)
+                reasons.update(skipped)
+                tested += len(variants.drop_duplicates(PROMPT))
+            why = ", ".join(f"{reason}: {n}" for reason, n in sorted(reasons.items()))
+            log.info(
+                "%s: %s: %d of %d prompts have variants (%s)", step.where, split, tested, len(of_split), why or "all"
+            )
 
 
 if __name__ == "__main__":

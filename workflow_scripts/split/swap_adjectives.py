@@ -8,7 +8,7 @@ reports what is wrong with them.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import read_heldout, split_pair
-from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
+from workflow_scripts.core.io import empty_table, read_blocks, read_table, write_json, write_table
 from workflow_scripts.core.published import read_data
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
@@ -167,8 +167,7 @@ def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Menti
 
 
 def swap_adjectives(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
+    blocks: Iterable[Sequence[pd.DataFrame]],
     heldout: Collection[str],
     adjectives: Mapping[str, str],
     nouns: Collection[str],
@@ -180,8 +179,8 @@ def swap_adjectives(
     """Return the swapped captions, sorted by image and caption, and counts for people.
 
     Args:
-        captions: those of test_seen.
-        pairs: occurrences of all adjectives; those of other captions are ignored.
+        blocks: captions of test_seen, in the order of their images, with the occurrences of all adjectives; those of
+            other captions are ignored.
         adjectives: surface forms of the composition's adjectives to canonical words.
         nouns: surface forms.
         reader: a swap is not made if, by the order of words, it states another pair.
@@ -190,20 +189,22 @@ def swap_adjectives(
     partners: dict[str, list[str]] = defaultdict(list)
     for adjective, noun in map(split_pair, sorted(heldout)):
         partners[noun].append(adjective)
-    captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
     reasons: Counter[str] = Counter()
-    rows, offers = [], []
-    for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
-        candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
-        if reader:
-            clear = [c for c in candidates if not swap_faults(text, *apply(text, [c]), held, reader)]
-            if len(clear) < len(candidates):
-                reasons["order of words disagrees"] += len(candidates) - len(clear)
-            candidates = clear
-        if candidates:
-            rows.append((image, number, text))
-            offers.append(candidates)
+    rows, offers, images = [], [], []
+    for captions, pairs in blocks:
+        captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
+        images.append(captions["image_id"])
+        mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
+        for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
+            candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
+            if reader:
+                clear = [c for c in candidates if not swap_faults(text, *apply(text, [c]), held, reader)]
+                if len(clear) < len(candidates):
+                    reasons["order of words disagrees"] += len(candidates) - len(clear)
+                candidates = clear
+            if candidates:
+                rows.append((image, number, text))
+                offers.append(candidates)
     chosen = choose(offers, rng(seed, "swap_adjectives", dataset, composition))
     counts = Counter(pair for changes in chosen for pair in {c.pair for c in changes})
     records = []
@@ -212,22 +213,22 @@ def swap_adjectives(
         pair = min((c.pair for c in changes), key=lambda p: (counts[p], p))
         records.append((image, number, text, swapped_text, made, pair))
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
-    summary = counts_of(swapped, captions, heldout)
+    summary = counts_of(swapped, pd.concat(images), heldout)
     return swapped, summary | {"left_alone": {reason: reasons[reason] for reason in sorted(reasons)}, "seed": seed}
 
 
-def counts_of(swapped: pd.DataFrame, captions: pd.DataFrame, heldout: Collection[str]) -> dict[str, Any]:
-    """Return counts of what was swapped in ``captions``, those of test_seen."""
+def counts_of(swapped: pd.DataFrame, images: pd.Series, heldout: Collection[str]) -> dict[str, Any]:
+    """Return counts of what was swapped in the captions of test_seen; ``images``: the image of each."""
     entries = Counter(swapped["pair"])
     made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
     counts = Counter(pair for pairs in made for pair in pairs)
     frequency = sorted(counts, key=lambda p: (-counts[p], p))
     largest = max(entries.values(), default=0)
     return {
-        "captions": len(captions),
+        "captions": len(images),
         "swapped": len(swapped),
-        "without_candidate": len(captions) - len(swapped),
-        "images": int(captions["image_id"].nunique()),
+        "without_candidate": len(images) - len(swapped),
+        "images": int(images.nunique()),
         "images_swapped": int(swapped["image_id"].nunique()),
         "changes": int(sum(counts.values())),
         "largest_share": round(largest / len(swapped), 6) if len(swapped) else None,
@@ -236,34 +237,40 @@ def counts_of(swapped: pd.DataFrame, captions: pd.DataFrame, heldout: Collection
     }
 
 
-def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
-    """Return the lower-case forms that are nouns of pairs more often than adjectives; a lexicon need not list them."""
-    texts = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
-    counts: dict[str, Counter[str]] = {}
-    for role in ("adjective", "noun"):
-        places = texts[["text", f"{role}_start", f"{role}_end"]].itertuples(index=False)
-        counts[role] = Counter(text[start:end].lower() for text, start, end in places)
+def nouns_of(blocks: Iterable[Sequence[pd.DataFrame]]) -> set[str]:
+    """Return the lower-case forms that are nouns of pairs more often than adjectives; a lexicon need not list them.
+
+    Args:
+        blocks: captions, and their pairs.
+    """
+    counts: dict[str, Counter[str]] = {"adjective": Counter(), "noun": Counter()}
+    for captions, pairs in blocks:
+        texts = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
+        for role, count in counts.items():
+            places = texts[["text", f"{role}_start", f"{role}_end"]].itertuples(index=False)
+            count.update(text[start:end].lower() for text, start, end in places)
     return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
 
 
 def main(step: SwapAdjectives) -> None:
     splits = read_table(step.splits, SPLIT)
-    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-    all_captions = read_table(step.captions, CAPTIONS)
-    captions = all_captions[all_captions["image_id"].isin(seen)]
-    pairs, heldout = read_table(step.pairs, PAIRS), read_heldout(step.heldout)
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"].sort_values()
+    heldout = read_heldout(step.heldout)
     adjectives = load_lexicon(step.adjectives).forms
     nouns = load_lexicon(step.nouns).forms if step.nouns else None
     if step.published:
         published, _ = read_data(step.published)
-        swapped, faults = take_swaps(published, all_captions, splits, pairs, adjectives, nouns)
-        summary = counts_of(swapped, captions, heldout) | {"source": "published", "violations": faults}
+        captions = read_table(step.captions, CAPTIONS, images=published["image_id"])
+        pairs = read_table(step.pairs, PAIRS, images=seen)
+        swapped, faults = take_swaps(published, captions, splits, pairs, adjectives, nouns)
+        images = read_table(step.captions, CAPTIONS, ["image_id"], seen)["image_id"]
+        summary = counts_of(swapped, images, heldout) | {"source": "published", "violations": faults}
     else:
         reader = reader_of(heldout, adjectives, nouns, load_lexicon(step.compounds))
-        known_nouns = nouns_of(captions, pairs).union(nouns or ())
-        swapped, summary = swap_adjectives(
-            captions, pairs, heldout, adjectives, known_nouns, step.seed, step.dataset, step.composition, reader
-        )
+        tables = {step.captions: CAPTIONS, step.pairs: PAIRS}
+        known_nouns = nouns_of(read_blocks(seen, tables)).union(nouns or ())
+        seeds = step.seed, step.dataset, step.composition
+        swapped, summary = swap_adjectives(read_blocks(seen, tables), heldout, adjectives, known_nouns, *seeds, reader)
     write_table(swapped, step.swapped, SWAPPED)
     write_json(summary, step.summary)
     if swapped.empty:
