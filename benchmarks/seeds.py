@@ -22,7 +22,8 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
 from workflow_scripts.core.step import Step
 from workflow_scripts.core.tables import TESTS
-from workflow_scripts.plot.labels import SPLIT_NAMES, main_rows, of_measure, percent
+from workflow_scripts.plot.labels import SPLIT_NAMES, percent
+from workflow_scripts.report.rows import main_rows, of_measure
 from workflow_scripts.report.table import MEASURES, SOURCES
 from workflow_scripts.workflow.config import read_config
 

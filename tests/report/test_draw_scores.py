@@ -13,14 +13,7 @@ from matplotlib.text import Text
 
 from workflow_scripts.core.io import read_json
 from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import (
-    SPLIT_MARKS,
-    against_seen,
-    between_generators,
-    beyond_reference,
-    main_rows,
-    of_measure,
-)
+from workflow_scripts.plot.labels import SPLIT_MARKS
 from workflow_scripts.plot.page import described
 from workflow_scripts.report import draw_scores as module
 from workflow_scripts.report.draw_pairs import COLORS, draw_pairs
@@ -32,6 +25,7 @@ from workflow_scripts.report.draw_scores import (
     draw_loss,
     draw_scores,
 )
+from workflow_scripts.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
 from workflow_scripts.report.steps import DrawScores
 
 NAMES = ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "health", "loss")

@@ -12,10 +12,10 @@ from tests.made_up import write_fid
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
-from workflow_scripts.plot.labels import of_measure
 from workflow_scripts.report import comparisons as differences
 from workflow_scripts.report import make_table, readable, verdicts
 from workflow_scripts.report.readable import percent
+from workflow_scripts.report.rows import of_measure
 from workflow_scripts.report.steps import MakeTable
 from workflow_scripts.report.table import COLUMNS, as_csv
 from workflow_scripts.stats.r_precision import expected_top1

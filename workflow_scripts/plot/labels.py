@@ -1,10 +1,6 @@
-"""Words, marks and selections of rows that figures and pages share."""
+"""Words and marks that figures and pages share."""
 
 import math
-
-import pandas as pd
-
-from workflow_scripts.core.layout import ORACLE
 
 # Names of the splits for readers, in order.
 SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
@@ -65,38 +61,3 @@ def interval(low: float | None, high: float | None, digits: int = 1) -> str:
 
 def pair_words(pair: str) -> str:
     return pair.replace("_", " ")
-
-
-def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of table.csv that represent a split: all judges, all prompts, original distractors."""
-    subset = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
-    part = (table["judge"] != ORACLE) & (table["judges"] < table["judges"].max())
-    return table[~subset & ~part & (table["distractors"] == "original")]
-
-
-def of_measure(comparisons: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Return the rows of comparisons.csv of one score: exact or adjective."""
-    return comparisons[comparisons["measure"] == measure]
-
-
-def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare a generator's split with its seen, with a column ``generator``.
-
-    Generators keep their order; unseen comes before swapped.
-    """
-    own = comparisons[(comparisons["kind"] == "fall") & comparisons["difference"].notna()]
-    own = own.assign(generator=own["a"].str.split(" ").str[0])
-    first = {name: i for i, name in enumerate(own["generator"].drop_duplicates())}
-    order = list(SPLIT_NAMES)
-    place = [(first[g], order.index(s)) for g, s in zip(own["generator"], own["split"], strict=True)]
-    return own.iloc[sorted(range(len(own)), key=place.__getitem__)]
-
-
-def between_generators(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare two generators."""
-    return comparisons[(comparisons["kind"] == "generators") & comparisons["difference"].notna()]
-
-
-def beyond_reference(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare a generator's fall, a, with that of the reference, b."""
-    return comparisons[(comparisons["kind"] == "beyond") & comparisons["difference"].notna()]

@@ -19,19 +19,9 @@ from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.divergence.results import COLUMNS
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
-from workflow_scripts.plot.labels import (
-    MEASURE_NAMES,
-    PART_NAMES,
-    SPLIT_COLORS,
-    SPLIT_MARKS,
-    SPLIT_NAMES,
-    against_seen,
-    between_generators,
-    beyond_reference,
-    main_rows,
-    of_measure,
-)  # fmt: skip
+from workflow_scripts.plot.labels import MEASURE_NAMES, PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES
 from workflow_scripts.report.draw_pairs import draw_pairs
+from workflow_scripts.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
 from workflow_scripts.report.steps import DrawScores
 from workflow_scripts.report.verdicts import MARGIN, deciding_measure
 

@@ -8,21 +8,10 @@ import pandas as pd
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.layout import ORACLE, Layout
 from workflow_scripts.divergence.results import COLUMNS as DIVERGENCE_COLUMNS
-from workflow_scripts.plot.labels import (
-    MEASURE_NAMES,
-    SPLIT_NAMES,
-    against_seen,
-    between_generators,
-    beyond_reference,
-    interval,
-    main_rows,
-    of_measure,
-    p_value,
-    pair_words,
-    percent,
-)  # fmt: skip
+from workflow_scripts.plot.labels import MEASURE_NAMES, SPLIT_NAMES, interval, p_value, pair_words, percent
 from workflow_scripts.report import verdicts
 from workflow_scripts.report.comparisons import HELDOUT
+from workflow_scripts.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
 from workflow_scripts.report.table import MEASURES, SOURCES
 from workflow_scripts.score.fid import Fids, distance, fid_note, read_fids
 

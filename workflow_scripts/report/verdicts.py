@@ -13,17 +13,9 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.core.layout import ORACLE
-from workflow_scripts.plot.labels import (
-    MEASURE_NAMES,
-    SPLIT_NAMES,
-    against_seen,
-    beyond_reference,
-    interval,
-    main_rows,
-    of_measure,
-    percent,
-)  # fmt: skip
+from workflow_scripts.plot.labels import MEASURE_NAMES, SPLIT_NAMES, interval, percent
 from workflow_scripts.report.comparisons import HELDOUT
+from workflow_scripts.report.rows import against_seen, beyond_reference, main_rows, of_measure
 from workflow_scripts.report.table import BLIND
 
 # A generator composes if the interval excludes a loss of this much more than the reference's. It does not follow
