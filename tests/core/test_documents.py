@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from workflow_scripts.core import limits
@@ -89,6 +89,8 @@ VALUES = st.recursive(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(VALUES, max_size=5), st.integers(1, 9), st.sampled_from([None, 1]), st.booleans())
+@example([0.5, 1e30, -1e-30], 1, None, False)
+@example([0.5, 1e30, -1e-30], 2, None, False)
 def test_items_of_a_list_are_those_of_the_whole(
     tmp_path: Path, items: list, at_once: int, indent: int | None, mark: bool
 ) -> None:

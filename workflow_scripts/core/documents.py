@@ -81,6 +81,8 @@ def json_items(path: Path, at_once: int = 1 << 20) -> Iterator[Any]:
                 item, end = decoder.raw_decode(text, start)
                 end = _space(text, end)
                 follower = text[end]  # without it, a number may go on
+                if follower in ".eE" and len(text) - end < len("e+1"):  # as this one does
+                    raise IndexError
             except (json.JSONDecodeError, IndexError) as error:
                 more = file.read(max(at_once, len(text)))
                 if not more or len(text) - start > limits.JSON_ITEM:
