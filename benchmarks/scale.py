@@ -302,8 +302,9 @@ def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any
     place = folder / DATASET / COMPOSITION
     judge = fill_cache(folder)
     about = {"images": size, "pool": images * EACH, "draws": draws}
-    scoring = {"results": str(folder), "judge": str(judge), "serves": list(TESTS), "device": "cpu"}
-    scores = {"scores": str(place / "scores" / JUDGE / GENERATOR), "embedded": []}
+    scoring = {"results": str(folder), "judge": str(judge), "serves": {GENERATOR: list(TESTS)}, "device": "cpu"}
+    scores = {"scores": [str(place / "scores" / JUDGE / GENERATOR)], "manifests": [str(place / "manifest.parquet")]}
+    scores["embedded"] = []
     yield {"step": "score_images", **about, **measure("score.score_images", place, **scoring, **scores)}
     table = {"results": str(folder), "compositions": [COMPOSITION], "generators": [GENERATOR], "judges": [JUDGE]}
     outputs = {name: str(folder / f"table.{name}") for name in ("csv", "md", "tex")}

@@ -30,66 +30,68 @@ if CONFIG.score.shards > 1:
             "python -m {params.step} --log {log:q}"
 
 
-rule score_images:
-    """Score a generator's images by the trained judge."""
-    input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        files="<dataset>/images",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
-        variants="<dataset>/{composition}/variants.parquet",
-        manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
-        made="<dataset>/{composition}/generated/{generator}/images",
-        judge="<dataset>/{composition}/judges/{judge}",
-        embedded=image_shards,
-    output:
-        scores=directory("<dataset>/{composition}/scores/{judge}/{generator}"),
-    log:
-        "<logs>/score/{composition}/score_images.{judge}.{generator}.log",
-    benchmark:
-        "<logs>/score/{composition}/score_images.{judge}.{generator}.benchmark.tsv"
-    group:
-        "score"
-    conda:
-        "../envs/torch.yaml"
-    threads: CONFIG.threads
-    resources:
-        **judging(8000),
-    params:
-        **step("score.score_images", serves=served_splits),
-    shell:
-        "python -m {params.step} --log {log:q}"
+if GENERATORS:
+
+    rule score_images:
+        """Score the images of all generators by the trained judge."""
+        input:
+            captions="<dataset>/captions.parquet",
+            images="<dataset>/images.parquet",
+            files="<dataset>/images",
+            splits="<dataset>/{composition}/splits.parquet",
+            swapped="<dataset>/{composition}/swapped.parquet",
+            prompts="<dataset>/{composition}/prompts.parquet",
+            variants="<dataset>/{composition}/variants.parquet",
+            manifests=of_generators("<dataset>/{composition}/generated/{generator}/manifest.parquet", GENERATORS),
+            made=of_generators("<dataset>/{composition}/generated/{generator}/images", GENERATORS),
+            judge="<dataset>/{composition}/judges/{judge}",
+            embedded=image_shards(),
+        output:
+            scores=directory(of_generators("<dataset>/{composition}/scores/{judge}/{generator}", GENERATORS)),
+        log:
+            "<logs>/score/{composition}/score_images.{judge}.log",
+        benchmark:
+            "<logs>/score/{composition}/score_images.{judge}.benchmark.tsv"
+        conda:
+            "../envs/torch.yaml"
+        threads: CONFIG.threads
+        resources:
+            **judging(8000, minutes=20 * len(GENERATORS)),
+        params:
+            **step("score.score_images", serves=served_splits(GENERATORS)),
+        shell:
+            "python -m {params.step} --log {log:q}"
 
 
-rule score_oracle:
-    """Score the drawn scenes by the oracle, which knows what was drawn."""
-    input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        scenes="<dataset>/scenes.parquet",
-        facts="<dataset>/facts.parquet",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
-        variants="<dataset>/{composition}/variants.parquet",
-        manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
-        drawn=drawn_scenes,
-    output:
-        scores=directory("<dataset>/{composition}/scores/oracle/{generator}"),
-    log:
-        "<logs>/score/{composition}/score_oracle.{generator}.log",
-    benchmark:
-        "<logs>/score/{composition}/score_oracle.{generator}.benchmark.tsv"
-    group:
-        "oracle"
-    conda:
-        "../envs/base.yaml"
-    params:
-        **step("score.score_oracle", serves=served_splits),
-    shell:
-        "python -m {params.step} --log {log:q}"
+if oracle_generators():
+
+    rule score_oracle:
+        """Score the drawn scenes of all generators by the oracle, which knows what was drawn."""
+        input:
+            captions="<dataset>/captions.parquet",
+            images="<dataset>/images.parquet",
+            scenes="<dataset>/scenes.parquet",
+            facts="<dataset>/facts.parquet",
+            splits="<dataset>/{composition}/splits.parquet",
+            swapped="<dataset>/{composition}/swapped.parquet",
+            prompts="<dataset>/{composition}/prompts.parquet",
+            variants="<dataset>/{composition}/variants.parquet",
+            manifests=of_generators(
+                "<dataset>/{composition}/generated/{generator}/manifest.parquet", oracle_generators()
+            ),
+            drawn=of_generators("<dataset>/{composition}/generated/{generator}/scenes.parquet", generators(scenes=True)),
+        output:
+            scores=directory(of_generators("<dataset>/{composition}/scores/oracle/{generator}", oracle_generators())),
+        log:
+            "<logs>/score/{composition}/score_oracle.log",
+        benchmark:
+            "<logs>/score/{composition}/score_oracle.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        params:
+            **step("score.score_oracle", serves=served_splits(oracle_generators())),
+        shell:
+            "python -m {params.step} --log {log:q}"
 
 
 rule measure_health:
@@ -144,6 +146,6 @@ rule score_fid:
     resources:
         **judging(6000),
     params:
-        **step("score.score_fid", serves=served_splits),
+        **step("score.score_fid", serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator]),
     shell:
         "python -m {params.step} --log {log:q}"

@@ -1,21 +1,18 @@
 """Score: all generators of the default run by one judge, cold cache, against a script that a user would write.
 
-Both read the finished default run (``make run`` before). Ours are the step's processes, two at a time, each with one
-thread, as the workflow runs them on two cores; the script (``benchmarks.plain_score``) uses two threads. Process starts
-count. The ratio is that of CPU seconds (``wall``: of wall time), because other programs change it less. R-precision and
-adjective accuracy must agree, or the benchmark fails. ``bound`` is the ratio if each distinct image and caption went
-through the judge once, its pixels read already, and nothing else were done. ``exact``: exact scores of 2,048 images
-against 24,000 captions, by the matrix product alone.
+Both read the finished default run (``make run`` before). Ours is the step's process, with one thread; the script
+(``benchmarks.plain_score``) uses two. Process starts count. The ratio is that of CPU seconds (``wall``: of wall time),
+because other programs change it less. R-precision and adjective accuracy must agree, or the benchmark fails. ``bound``
+is the ratio if each distinct image and caption went through the judge once, its pixels read already, and nothing else
+were done. ``exact``: exact scores of 2,048 images against 24,000 captions, by the matrix product alone.
 """
 
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,38 +40,35 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - begun, result
 
 
-def timed(commands: Sequence[str], at_once: int) -> dict[str, float]:
-    """CPU and wall seconds of Python's processes with these arguments."""
-
-    def run(arguments: str) -> None:
-        words = f"exec {sys.executable} -m {arguments}"
-        subprocess.run(words, shell=True, cwd=ROOT, check=True, stderr=subprocess.DEVNULL, env=dict(os.environ))
+def timed(arguments: str) -> dict[str, float]:
+    """CPU and wall seconds of a process of Python with these arguments."""
 
     def spent() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
     before, begun = spent(), time.perf_counter()
-    with ThreadPoolExecutor(at_once) as threads:
-        list(threads.map(run, commands))
+    words = f"exec {sys.executable} -m {arguments}"
+    subprocess.run(words, shell=True, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     return {"cpu": spent() - before, "wall": time.perf_counter() - begun}
 
 
-def step_command(config: Config, generator: str, to: Path) -> str:
-    """The arguments that score one generator of the first composition by the first judge into ``to``."""
+def step_command(config: Config, generators: Sequence[str], to: Path) -> str:
+    """The arguments that score generators of the first composition by the first judge into ``to``."""
     dataset = ROOT / config.results / config.dataset.source
     composition, judge = config.compositions[0], config.judges[0]
     inputs: dict[str, Any] = {name: str(dataset / f"{name}.parquet") for name in ("captions", "images")}
     for name in ("splits", "swapped", "prompts", "variants"):
         inputs[name] = str(dataset / composition / f"{name}.parquet")
-    made = dataset / composition / "generated" / generator
-    inputs |= {"manifest": str(made / "manifest.parquet"), "judge": str(dataset / composition / "judges" / judge)}
-    inputs["also_reads"] = [*inputs.values(), str(dataset / "images"), str(made / "images")]
-    kind = next(each.kind for each in config.generate.generators if each.name == generator)
-    serves = list(plugins.load(KINDS, kind).SPLITS)
-    given = {"dataset": config.dataset.source, "composition": composition, "generator": generator, "serves": serves}
+    inputs["judge"] = str(dataset / composition / "judges" / judge)
+    made = [dataset / composition / "generated" / name for name in generators]
+    inputs["manifests"] = [str(folder / "manifest.parquet") for folder in made]
+    inputs["also_reads"] = [str(folder / "images") for folder in (dataset, *made)]
+    kinds = {each.name: each.kind for each in config.generate.generators}
+    serves = {name: list(plugins.load(KINDS, kinds[name]).SPLITS) for name in generators}
+    given = {"dataset": config.dataset.source, "composition": composition, "serves": serves}
     given |= {"results": str(ROOT / config.results), "cache": str(to / "cache")}
-    return command("score.score_images", config, inputs, {"scores": str(to / generator)}, given)
+    return command("score.score_images", config, inputs, {"scores": [str(to / name) for name in generators]}, given)
 
 
 def differences(ours: Path, plain: dict[str, Any]) -> float:
@@ -166,8 +160,8 @@ def measure() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as name:
             out, plain = Path(name), Path(name) / "plain.json"
             words = f"benchmarks.plain_score {dataset} {composition} {judge} {plain} {' '.join(generators)}"
-            sides["plain"].append(timed([words], 1))
-            sides["ours"].append(timed([step_command(config, each, out) for each in generators], 2))
+            sides["plain"].append(timed(words))
+            sides["ours"].append(timed(step_command(config, generators, out)))
             worst = differences(out, read_json(plain))
             assert worst < TOLERANCE, f"the two sides' scores differ by up to {worst}"
     ours, plain_way = sides["ours"][-1], sides["plain"][-1]

@@ -3,9 +3,14 @@
 AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
 
 
-def served_splits(wildcards):
-    """The test splits for which the generator makes images."""
-    return list(kind_of(wildcards.generator).SPLITS)
+def served_splits(generators):
+    """The test splits for which each generator makes images."""
+    return {name: list(kind_of(name).SPLITS) for name in generators}
+
+
+def of_generators(path, generators):
+    """The same path for each generator."""
+    return expand(path, generator=generators, allow_missing=True)
 
 
 def dominant_pairs(wildcards):
@@ -13,17 +18,17 @@ def dominant_pairs(wildcards):
     return CONFIG.score.balance.dominant_of(wildcards.composition)
 
 
-def judging(memory):
+def judging(memory, minutes=60):
     """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
     gpu = gpu_of(CONFIG.judge.device)
-    return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(60), "gpu": gpu}
+    return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(minutes), "gpu": gpu}
 
 
-def image_shards(wildcards):
-    """The shards of a generator's embeddings; none if scoring embeds the images itself."""
+def image_shards():
+    """The shards of the generators' embeddings; none if scoring embeds the images itself."""
     shards = CONFIG.score.shards
-    folder = f"{RESULTS}/{DATASET}/{wildcards.composition}/embeddings/{wildcards.judge}/{wildcards.generator}"
-    return [f"{folder}/{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)] if shards > 1 else []
+    file = f"<dataset>/{{composition}}/embeddings/{{judge}}/{{generator}}/{{shard}}-of-{shards}.parquet"
+    return expand(file, generator=GENERATORS, shard=range(1, shards + 1), allow_missing=True) if shards > 1 else []
 
 
 def fid_generators():
@@ -47,12 +52,6 @@ def oracle_generators():
         for name in GENERATORS
         if getattr(kind_of(name), "SCENES", False) or getattr(kind_of(name), "TABLES", ()) == ("images",)
     ]
-
-
-def drawn_scenes(wildcards):
-    """The scenes that the generator drew, if it records them."""
-    folder = f"{RESULTS}/{DATASET}/{wildcards.composition}/generated/{wildcards.generator}"
-    return [f"{folder}/scenes.parquet"] if getattr(kind_of(wildcards.generator), "SCENES", False) else []
 
 
 def score_page_reads():

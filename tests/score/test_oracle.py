@@ -89,8 +89,8 @@ def results(tmp_path: Path) -> Path:
 def run(results: Path, generator: str, **more: Any) -> tuple[Path, dict]:
     folder = results.parent / "oracle"
     files = {name: results / f"d/{name}.parquet" for name in ("scenes", "facts")}
-    files |= {"drawn": results / f"d/color/generated/{generator}/scenes.parquet", "scores": folder}
-    main(make_step(ScoreOracle, results, generator, scoring={"distractors": "swapped"}, **files | more))
+    files |= {"drawn": [results / f"d/color/generated/{generator}/scenes.parquet"]}
+    main(make_step(ScoreOracle, results, generator, scores=folder, scoring={"distractors": "swapped"}, **files | more))
     return folder, read_json(folder / "summary.json")
 
 

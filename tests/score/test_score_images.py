@@ -142,6 +142,26 @@ def test_cold_and_warm_cache_give_the_same_bytes(tmp_path: Path, judge: FakeJudg
         assert file.read_bytes() == (warm / file.name).read_bytes()
 
 
+def test_generators_together_are_scored_as_each_alone(tmp_path: Path, judge: FakeJudge) -> None:
+    """The captions are encoded once; what is done when a later generator fails has been written."""
+    results = build(tmp_path)
+    alone = {name: run(results, name, output=name)[0] for name in ("good", "partial")}
+    judge.texts_seen.clear()
+    more = {"judge": Path("unused"), "cache": tmp_path / "cold", "scores": tmp_path / "both"}
+    main(make_step(ScoreImages, results, *alone, **more))
+    assert len(judge.texts_seen) == len(set(judge.texts_seen)) > 20
+    for name, folder in alone.items():
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
+            file.name: file.read_bytes() for file in (tmp_path / "both" / name).iterdir()
+        }
+    (results / "d/color/generated/partial/manifest.parquet").unlink()
+    with pytest.raises(FileNotFoundError):
+        main(make_step(ScoreImages, results, *alone, **more | {"scores": tmp_path / "broken"}))
+    assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
+    with pytest.raises(UserError, match="different numbers of generators"):
+        main(make_step(ScoreImages, results, *alone, **more | {"manifests": [Path("one")]}))
+
+
 def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) -> None:
     """As many as the smallest split allows; more are refused before anything is encoded."""
     results = build(tmp_path)

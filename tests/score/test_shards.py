@@ -135,6 +135,8 @@ def test_shards_that_do_not_belong_together(tmp_path: Path, fake: FakeJudge) -> 
     files = embed(results, "good", (1, 2), 2, "j")
     with pytest.raises(UserError, match=r"j/good: no shard has d/color/generated/good/images/test_.*png; pass all sh"):
         score(results, "good", "j", "one", files[:1])
+    with pytest.raises(UserError, match="no shards in a folder named partial"):
+        score(results, "partial", "j", "other", files)
     with pytest.raises(UserError, match=r"1-of-2\.parquet: embeddings by another judge"):
         open_shards(files, "another")
     table = pd.read_parquet(files[1])

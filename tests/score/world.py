@@ -136,17 +136,21 @@ def caption(colors: np.ndarray, parts: Sequence[int]) -> str:
     return " and ".join(f"a {COLORS[colors[part]]} {PARTS[part]}" for part in parts)
 
 
-def make_step(kind: type[S], results: Path, generator: str, **more: Any) -> S:
-    """A scoring step on ``build``'s results; ``more`` are other fields, ``scoring`` other settings of its section."""
+def make_step(kind: type[S], results: Path, *generators: str, scores: Path, **more: Any) -> S:
+    """A scoring step on ``build``'s results; ``more`` are other fields, ``scoring`` other settings of its section.
+
+    ``scores`` is the folder of the only generator, or that of a folder for each.
+    """
     dataset, place = results / "d", results / "d" / "color"
     fields = {
         "captions": dataset / "captions.parquet",
         "images": dataset / "images.parquet",
         **{name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts", "variants")},
-        "manifest": place / "generated" / generator / "manifest.parquet",
+        "manifests": [place / "generated" / generator / "manifest.parquet" for generator in generators],
         "results": results,
-        **{"dataset": "d", "composition": "color", "generator": generator},
-        "serves": list(tables.TESTS),
+        **{"dataset": "d", "composition": "color"},
+        "serves": dict.fromkeys(generators, more.pop("serves", tables.TESTS)),
+        "scores": [scores / name for name in generators] if len(generators) > 1 else [scores],
     }
     scoring = {"candidates": 5, "distractors": ["original"]} | more.pop("scoring", {})
     return kind(**fields | {"scoring": scoring} | more)

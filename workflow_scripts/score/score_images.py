@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ import pandas as pd
 from workflow_scripts.clip.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
 from workflow_scripts.clip.tokens import cut_texts, say_cut
 from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.rounding import rounded
 from workflow_scripts.score import scores
@@ -72,38 +71,37 @@ def score_set(
 
 
 def main(step: ScoreImages) -> None:
-    started = time.monotonic()
     step, inputs = scores.load_inputs(step)
-    captions = sorted({text for part in inputs.sets for text in [*part.entries["text"], *part.pool["text"]]})
+    captions = scores.all_captions(step, inputs)
+    manifest = step.judge / "manifest.json"
+    epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
     with open_embedder(step) as embedder:
+        judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "judge_epochs": epochs}
+        embed_texts = embed_once(embedder, [*captions, *inputs.variants["text"]])
+        truncated = cut_texts(embedder.judge.tokenizer, captions)
+        say_cut(len(truncated), len(captions))
 
         def encode_files(paths: Sequence[str]) -> np.ndarray:
             return embedder.images(items_of(paths, inputs.images, step.results))
 
-        embed_files = open_shards(step.embedded, embedder.judge.hash) if step.embedded else encode_files
-        served = inputs.variants["split"].isin(step.serves)
-        embed_texts = embed_once(embedder, [*captions, *inputs.variants.loc[served, "text"]])
+        def score(name: str, sets: list[EntrySet]) -> tuple[dict[str, SetScores], dict[str, Any]]:
+            shards = [file for file in step.embedded if file.parent.name == name]
+            if step.embedded and not shards:
+                raise UserError(f"--embedded: no shards in a folder named {name}; pass those of every generator")
+            embed_files = open_shards(shards, embedder.judge.hash) if shards else encode_files
 
-        # Two sets of a split differ in their pools alone.
-        @cache
-        def of_split(split: str) -> tuple[np.ndarray, Choices]:
-            entry_set = next(part for part in inputs.sets if part.split == split)
-            images = embed_files(entry_set.entries["path"].tolist())
-            return images, adjective_choices(entry_set, inputs.variants, embed_texts, images)
+            # Two sets of a split differ in their pools alone.
+            @cache
+            def of_split(split: str) -> tuple[np.ndarray, Choices]:
+                entry_set = next(part for part in sets if part.split == split)
+                images = embed_files(entry_set.entries["path"].tolist())
+                return images, adjective_choices(entry_set, inputs.variants, embed_texts, images)
 
-        scored = {part.name: score_set(step, inputs, part, embed_texts, *of_split(part.split)) for part in inputs.sets}
-        truncated = len(cut_texts(embedder.judge.tokenizer, captions))
-    say_cut(truncated, len(captions))
-    manifest = step.judge / "manifest.json"
-    judge = {
-        "judge": embedder.judge.name,
-        "judge_hash": embedder.judge.hash,
-        "judge_epochs": read_json(manifest).get("epochs") if manifest.is_file() else None,
-        "captions": len(captions),
-        "truncated_captions": truncated,
-    }
-    scores.write_scores(step, inputs, scored, judge, step.generator)
-    log.info("%s: scored in %.0f s", step.generator, time.monotonic() - started)
+            scored = {part.name: score_set(step, inputs, part, embed_texts, *of_split(part.split)) for part in sets}
+            texts = {text for part in sets for text in [*part.entries["text"], *part.pool["text"]]}
+            return scored, judge | {"captions": len(texts), "truncated_captions": len(truncated & texts)}
+
+        scores.score_generators(step, inputs, score)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.io import read_frame
+from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.core.rounding import rounded
 from workflow_scripts.score import oracle, scores
 from workflow_scripts.score.entries import EntrySet, number
@@ -77,13 +78,16 @@ def score_set(
 def main(step: ScoreOracle) -> None:
     step, inputs = scores.load_inputs(step)
     scenes, facts = read_frame(step.scenes), read_frame(step.facts)
-    judged = {image for part in inputs.sets for of in (part.entries, part.pool) for image in of["image_id"].unique()}
     # As objects, because Python takes values from Arrow's strings one by one, and slowly.
-    facts = facts[facts["image_id"].isin(judged)].astype(object)
-    drawn = read_frame(step.drawn) if step.drawn else None
-    original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.swapped)
-    scored = {part.name: score_set(step, inputs, part, scenes, drawn, facts, original, swapped) for part in inputs.sets}
-    scores.write_scores(step, inputs, scored, {"judge": "oracle", "judge_hash": None}, f"{step.generator} (oracle)")
+    facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])].astype(object)
+    original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.tables["swapped"])
+
+    def score(name: str, sets: list[EntrySet]) -> tuple[dict[str, SetScores], dict[str, Any]]:
+        drawn = next((read_frame(file) for file in step.drawn if file.parent.name == name), None)
+        scored = {part.name: score_set(step, inputs, part, scenes, drawn, facts, original, swapped) for part in sets}
+        return scored, {"judge": ORACLE, "judge_hash": None}
+
+    scores.score_generators(step, inputs, score)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
+from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.rounding import DECIMALS, rounded
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, VARIANTS
@@ -38,34 +42,66 @@ class SetScores:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The sets to score, and the tables that their scores need."""
+    """The tables that the scores of all generators need."""
 
-    sets: list[EntrySet]
+    tables: dict[str, pd.DataFrame]  # those of ``entry_sets``, apart from a generator's manifest
     classes: pd.Series
     images: pd.DataFrame
-    swapped: pd.DataFrame
-    variants: pd.DataFrame
+    variants: pd.DataFrame  # of the splits that a generator serves
     class_rule: str
     images_without_class: int
 
 
 def load_inputs(step: S) -> tuple[S, Inputs]:
     """Return the step with the number of candidates that it uses, and its inputs; UserError if there are too few."""
+    if not len(step.serves) == len(step.manifests) == len(step.scores):
+        raise UserError("--serves, --manifests, --scores: different numbers of generators; name each in all three")
     captions, images = read_table(step.captions, CAPTIONS), read_table(step.images, IMAGES)
     swapped = read_table(step.swapped, SWAPPED)
     judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.halves)
-    tables = {"prompts": read_table(step.prompts, PROMPTS), "manifest": read_table(step.manifest, MANIFEST)}
-    tables |= {"captions": captions, "judged": judged, "swapped": swapped}
-    sets = entry_sets(step.serves, step.scoring.distractors, **tables)
-    least = least_distractors(captions, judged, swapped, tables["prompts"])
+    prompts = read_table(step.prompts, PROMPTS)
+    least = least_distractors(captions, judged, swapped, prompts)
     scoring = step.scoring.model_copy(update={"candidates": bounded(step.scoring.candidates, least, step.where)})
     classes = class_names(captions)
     judged_classes = classes[classes.index.isin(judged["image_id"])]
     alone = int(judged_classes.str.startswith("image ").sum())
     rule = "other image" if alone == len(judged_classes) else "other class"
     variants = read_table(step.variants, VARIANTS)
-    inputs = Inputs(sets, classes, images, swapped, variants, rule, alone)
+    variants = variants[variants["split"].isin(served(step))]
+    tables = {"prompts": prompts, "captions": captions, "judged": judged, "swapped": swapped}
+    inputs = Inputs(tables, classes, images, variants, rule, alone)
     return step.model_copy(update={"scoring": scoring}), inputs
+
+
+def served(step: ScoreStep) -> set[str]:
+    """Return the splits that any generator serves."""
+    return {split for splits in step.serves.values() for split in splits}
+
+
+def all_captions(step: ScoreStep, inputs: Inputs) -> list[str]:
+    """Return the distinct captions of all sets, also of prompts without an image, sorted."""
+    prompts, captions, judged, swapped = (inputs.tables[name] for name in ("prompts", "captions", "judged", "swapped"))
+    texts = {*prompts.loc[prompts["split"].isin(served(step)), "text"]}
+    texts.update(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"])
+    if "swapped" in step.scoring.distractors:
+        texts.update(swapped.loc[swapped["image_id"].isin(judged["image_id"]), "swapped_text"])
+    return sorted(texts)
+
+
+def score_generators(
+    step: ScoreStep, inputs: Inputs, score: Callable[[str, list[EntrySet]], tuple[dict[str, SetScores], dict[str, Any]]]
+) -> None:
+    """Score one generator after the other, and write the scores of each as soon as they are known.
+
+    ``score`` takes a generator's name and sets; it returns the scores by set, and what the summary says of the judge.
+    """
+    generators = zip(step.serves.items(), step.manifests, step.scores, strict=True)
+    for number, ((name, splits), manifest, folder) in enumerate(generators, 1):
+        started = time.monotonic()
+        made = read_table(manifest, MANIFEST)
+        scored, by = score(name, entry_sets(splits, step.scoring.distractors, manifest=made, **inputs.tables))
+        write_scores(step, inputs, scored, by, name, folder)
+        log.info("generator %d of %d, %s: %.0f s", number, len(step.serves), name, time.monotonic() - started)
 
 
 def candidates_of(step: ScoreStep) -> int:
@@ -132,7 +168,7 @@ def score_set(
     summaries = [summary | of_all]
     if entry_set.split == "test_seen":
         key = ["image_id", "caption_id"]
-        swapped = pd.MultiIndex.from_frame(inputs.swapped[key])
+        swapped = pd.MultiIndex.from_frame(inputs.tables["swapped"][key])
         rows = pd.MultiIndex.from_frame(entry_set.entries[key]).isin(swapped)
         summary = set_summary(step, *subset(entry_set, numbered, rows), table[rows], None, "swapped")
         summaries.append(summary | (of_all if rows.all() else more(rows, judged)))
@@ -203,18 +239,21 @@ def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[E
     return kept, replace(numbered, entries=part)
 
 
-def write_scores(step: ScoreStep, inputs: Inputs, scored: dict[str, SetScores], by: dict[str, Any], name: str) -> None:
-    """Write and log a generator's scores by set; ``by`` tells of the judge, ``name`` is the generator's in the log."""
+def write_scores(
+    step: ScoreStep, inputs: Inputs, scored: dict[str, SetScores], by: dict[str, Any], name: str, to: Path
+) -> None:
+    """Write and log the scores of generator ``name`` by set; ``by`` tells of the judge."""
     summaries = [summary for scores in scored.values() for summary in scores.summaries]
-    head = {key: getattr(step, key) for key in ("dataset", "composition", "generator", "train_on", "seed")}
+    head: dict[str, Any] = {"dataset": step.dataset, "composition": step.composition, "generator": name}
+    head |= {"train_on": step.train_on, "seed": step.seed}
     head |= {key: getattr(step.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")}
     head |= {"class_rule": inputs.class_rule, "images_without_class": inputs.images_without_class}
-    with atomic_folder(step.scores) as folder:
+    with atomic_folder(to) as folder:
         for set_name, scores in scored.items():
             write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
             (folder / f"{set_name}.predictions.pkl").write_bytes(plain_pickle(scores.predictions))
         write_json(head | by | {"scores": summaries}, folder / "summary.json")
-    log_scores(summaries, name, candidates_of(step))
+    log_scores(summaries, f"{name} (oracle)" if by["judge"] == ORACLE else name, candidates_of(step))
 
 
 def log_scores(summaries: Sequence[dict[str, Any]], name: str, candidates: int) -> None:

@@ -35,7 +35,7 @@ class Encoding(Step):
 
 
 class ScoreStep(CompositionStep):
-    """What all steps need that score a generator."""
+    """What all steps need that score generators."""
 
     captions: Captions
     images: Images
@@ -43,16 +43,19 @@ class ScoreStep(CompositionStep):
     swapped: Swapped
     prompts: Prompts
     variants: Input = Field(description="variants.parquet")
-    manifest: Manifest
+    manifests: list[Input] = Field(
+        min_length=1, description="manifest.parquet of each generator; its folder has its name"
+    )
     results: Results
-    generator: Generator
-    serves: Served
+    serves: dict[str, Served] = Field(description="test splits that each generator serves, in the order of manifests")
     prompt_rule: Annotated[PromptRule, Key("split.prompts")]
     train_on: Annotated[TrainOn, Key("judge.train_on")]
     halves: HalvesSeed
     scoring: Annotated[Scoring, Key("score")] = Scoring()
     seed: Seed
-    scores: Output = Field(description="folder of scores: for each set a table and predictions, and summary.json")
+    scores: list[Output] = Field(
+        description="each generator's folder of scores: for each set a table and predictions, and summary.json"
+    )
 
 
 class EmbedImages(Encoding):
@@ -71,18 +74,20 @@ class EmbedImages(Encoding):
 
 
 class ScoreImages(ScoreStep, Encoding):
-    """Score a generator's images by a trained judge: does it retrieve the caption that an image was made from?
+    """Score generators' images by a trained judge: does it retrieve the caption that an image was made from?
 
-    Writes for each split that the generator serves (and for each other pool of distractors) a table of scores and the
-    sampled predictions in the published format, and summary.json. Distinct images and captions are encoded once; the
-    cache serves all generators and later runs. Images in --embedded are not read.
+    Writes for each split that a generator serves (and for each other pool of distractors) a table of scores and the
+    sampled predictions in the published format, and summary.json. Distinct images and captions are encoded once, also
+    over runs, so that a new generator costs little more than its own images. Images in --embedded are not read.
     """
 
-    embedded: list[Input] = Field([], description="all shards of embed_images; none: encode the images here")
+    embedded: list[Input] = Field(
+        [], description="all shards of embed_images, in a folder for each generator; none: encode the images here"
+    )
 
 
 class ScoreOracle(ScoreStep):
-    """Score a generator's drawn scenes by the oracle, which knows what was drawn (sketches only).
+    """Score generators' drawn scenes by the oracle, which knows what was drawn (sketches only).
 
     Writes tables of scores and predictions as score_images does, and summary.json with the fraction of distractors
     that are true of the image and the ceiling that follows from it.
@@ -90,7 +95,9 @@ class ScoreOracle(ScoreStep):
 
     scenes: Input = Field(description="scenes.parquet of the data set")
     facts: Input = Field(description="facts.parquet of the data set")
-    drawn: Input | None = Field(None, description="scenes.parquet of the generator, if it drew its images")
+    drawn: list[Input] = Field(
+        [], description="scenes.parquet beside the manifest of each generator that drew its images"
+    )
 
 
 class MeasureHealth(CompositionStep, Encoding):
