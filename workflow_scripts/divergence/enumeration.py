@@ -14,8 +14,10 @@ class Trees(NamedTuple):
     """The trees of all texts, one after the other."""
 
     heads: np.ndarray  # of each node, a position in its own tree; -1 at roots
-    labels: np.ndarray  # 64-bit hashes, of each node
+    labels: np.ndarray  # of each node, a position in ``label_hashes``
     relations: np.ndarray  # likewise
+    label_hashes: np.ndarray  # of 64 bits
+    relation_hashes: np.ndarray
     offsets: np.ndarray  # where each tree begins, and the end
     largest: np.ndarray  # the size up to which each tree is searched
 
@@ -276,7 +278,9 @@ def search(trees, begins, nodes, branching, first, last, found):
         keys = np.empty(len(order), np.uint64)
         for v in range(len(keys)):
             keys[v] = _mix(uint64(v + 1))
-        tree = Tree(parents, sizes, depths, trees.labels[nodes_of][order], trees.relations[nodes_of][order], keys)
+        labels = trees.label_hashes[trees.labels[nodes_of][order]]
+        relations = trees.relation_hashes[trees.relations[nodes_of][order]]
+        tree = Tree(parents, sizes, depths, labels, relations, keys)
         largest = trees.largest[t]
         sets = room[: _sets(parents, sizes, min(nodes, largest), branching, room)]
         own = slice(begins[t] - begins[first], begins[t + 1] - begins[first])

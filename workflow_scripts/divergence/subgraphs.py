@@ -51,14 +51,23 @@ class Occurrences(NamedTuple):
     inner_begins: np.ndarray  # where those of each text begin in ``inner``, and the end
 
 
-@njit(cache=True)
-def _number(codes, shift, part, base, numbers):
-    """Number the distinct codes whose bits from ``shift`` are ``part``, from ``base``, in the order of the first ones.
+class Numbers(NamedTuple):
+    """A hash table of the distinct codes found so far."""
 
-    Returns where each occurs first.
+    table: np.ndarray  # positions in ``keys``, -1 where free; a power of two, at least twice as long
+    keys: np.ndarray  # codes, in the order of their first occurrences
+    first: np.ndarray  # where each occurs first
+    n: int  # how many there are
+
+
+@njit(cache=True)
+def _number(codes, begin, end, shift, part, base, known, numbers):
+    """Number the codes from ``begin`` to ``end`` whose bits from ``shift`` are ``part``, from ``base``.
+
+    Codes get numbers in the order of their first occurrences. Returns ``known`` with the new ones.
     """
-    table, keys, first, n = np.full(1 << 16, -1, np.int32), np.empty(1 << 15, np.uint64), np.empty(1 << 15, np.int64), 0
-    for o in range(len(codes)):
+    table, keys, first, n = known
+    for o in range(begin, end):
         code = codes[o]
         if code >> uint64(shift) >> uint64(1) != part:
             continue
@@ -80,7 +89,7 @@ def _number(codes, shift, part, base, numbers):
             table[slot], keys[n], first[n] = n, code, o
             n += 1
         numbers[o] = base + table[slot]
-    return first[:n].copy()
+    return Numbers(table, keys, first, n)
 
 
 @njit(cache=True)
@@ -143,18 +152,19 @@ def _sum(samples, first, last, begins, columns, excess, latest, total):
 
 
 @njit(cache=True)
-def _choose(column, begins, columns, excess):
-    """Keep the entries of compounds that have a ``column``, in place; return their number."""
-    filled, i = 0, 0
-    for t in range(len(begins) - 1):
-        end = begins[t + 1]
-        while i < end:
+def _choose(column, ends, columns, excess, i, filled):
+    """Keep the entries from ``i`` of compounds that have a ``column``, in place; return the number of all kept.
+
+    Makes ``ends``, of texts in the order of entries, those of what is kept.
+    """
+    for t in range(len(ends)):
+        while i < ends[t]:
             c = column[columns[i]]
             if c >= 0:
                 columns[filled], excess[filled] = c, excess[i]
                 filled += 1
             i += 1
-        begins[t + 1] = filled
+        ends[t] = filled
     return filled
 
 
@@ -281,7 +291,11 @@ class Subgraphs:
         column = scratch.zeros(n, np.int32)
         column[:] = -1
         column[kept] = np.arange(len(kept))
-        _choose(column, excess.begins, excess.columns, excess.values)
+        filled, all_begins = 0, excess.begins.copy()
+        for first, last in blocks(all_begins, BLOCK):
+            ends = excess.begins[first + 1 : last + 1]
+            filled = _choose(column, ends, excess.columns, excess.values, all_begins[first], filled)
+            scratch.release()
         label_order = sorted(range(len(self.forest.label_names)), key=self.forest.label_names.__getitem__)
         return Weighing(
             self, excess, scratch, number[kept], label_order,
@@ -356,11 +370,9 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
             "warning: %d texts have more than %d compounds each; their largest, %.0f in total, are skipped",
             np.count_nonzero(cut), LIMIT, cut.sum(),
         )  # fmt: skip
-    labels, relations = (
-        np.array([_hash(name) for name in names], np.uint64)[codes]
-        for names, codes in ((forest.label_names, forest.labels), (forest.relation_names, forest.relations))
-    )
-    trees, scratch = Trees(forest.heads, labels, relations, forest.offsets, largest), Scratch(folder)
+    hashes = (np.array(list(map(_hash, names)), np.uint64) for names in (forest.label_names, forest.relation_names))
+    trees = Trees(forest.heads, forest.labels, forest.relations, *hashes, forest.offsets, largest)
+    scratch = Scratch(folder)
     codes, inner_counts = scratch.zeros(total, np.uint64), scratch.zeros(total, np.uint8)
     inner_ends = np.zeros(len(forest) + 1, np.int64)
     with Progress(len(forest), "texts") as progress, scratch.file() as inner:
@@ -376,14 +388,20 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
             scratch.release()
             progress.add(last - first)
         links = scratch.map(inner, np.uint16)
-    numbers, first_ones = scratch.zeros(total, np.int32), [np.empty(0, np.int64)]
+    numbers, base = scratch.zeros(total, np.int32), 0
     bits = max(0, (total - 1) // NUMBERED).bit_length()
-    for part in range(1 << bits):
-        base = sum(map(len, first_ones))
-        first_ones.append(_number(codes, 63 - bits, np.uint64(part), base, numbers))
-        scratch.release()
+    with scratch.file() as firsts:
+        for part in range(1 << bits):
+            known = Numbers(np.full(1 << 16, -1, np.int32), np.empty(1 << 15, np.uint64), np.empty(1 << 15, np.int64), 0)
+            for begin in range(0, total, BLOCK):
+                end = min(begin + BLOCK, total)
+                known = _number(codes, begin, end, 63 - bits, np.uint64(part), base, known, numbers)
+                scratch.release()
+            firsts.write(known.first[: known.n].data)
+            base += known.n
+        first_ones = scratch.map(firsts, np.int64)
     found = Occurrences(begins, numbers, links, inner_counts, inner_ends)
     cut_texts = int(np.count_nonzero(cut))
     return Subgraphs(
-        forest, nodes, branching, found, np.concatenate(first_ones), largest, int(cut.sum()), cut_texts, scratch
+        forest, nodes, branching, found, first_ones, largest, int(cut.sum()), cut_texts, scratch
     )
