@@ -121,6 +121,11 @@ def growing(amount):
     return lambda wildcards, attempt: amount * attempt
 
 
+def shards_of(section):
+    """Return the names of the shards that a section of the config asks for, in order; none if one job does the work."""
+    return [f"{shard}-of-{section.shards}" for shard in range(1, section.shards + 1)] if section.shards > 1 else []
+
+
 # Files that ``of_project`` named.
 PROJECT_FILES = set()
 

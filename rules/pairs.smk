@@ -2,6 +2,43 @@
 # Needs the captions and the lexicons. Gives every occurrence with its place, and each composition's ranking.
 
 
+if CONFIG.pairs.shards > 1:
+
+    rule extract_shard:
+        """Find the pairs of one shard of the captions."""
+        input:
+            captions="<dataset>/captions.parquet",
+            adjectives=read_lexicons,
+            nouns=noun_lexicon,
+            compounds=compound_lexicon,
+        output:
+            found=directory("<dataset>/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}"),
+        log:
+            "<logs>/pairs/extract_shard.{shard}-of-{shards}.log",
+        benchmark:
+            "<logs>/pairs/extract_shard.{shard}-of-{shards}.benchmark.tsv"
+        conda:
+            "../envs/text.yaml"
+        threads: 8  # Snakemake reduces it to --cores
+        resources:
+            mem_mb=growing(3000),
+            runtime=growing(60),
+        params:
+            **step("pairs.extract_shard"),
+        shell:
+            "python -m {params.step} --processes {threads} --log {log:q}"
+
+    use rule extract_shard as extract_own_shard with:
+        output:
+            found=directory("<dataset>/{composition}/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}"),
+        log:
+            "<logs>/pairs/{composition}/extract_shard.{shard}-of-{shards}.log",
+        benchmark:
+            "<logs>/pairs/{composition}/extract_shard.{shard}-of-{shards}.benchmark.tsv"
+        wildcard_constraints:
+            composition=one_of(name for name in CONFIG.compositions if name not in SHARED),
+
+
 rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
@@ -9,6 +46,7 @@ rule extract_pairs:
         adjectives=read_lexicons,
         nouns=noun_lexicon,
         compounds=compound_lexicon,
+        extracted=caption_shards,
     output:
         pairs="<dataset>/pairs.parquet",
         summary="<dataset>/pairs.json",
@@ -18,7 +56,7 @@ rule extract_pairs:
         "<logs>/pairs/extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 8  # Snakemake reduces it to --cores
+    threads: 8 if CONFIG.pairs.shards == 1 else 1  # Snakemake reduces it to --cores
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),

@@ -1,4 +1,4 @@
-# pairs: the lexicons.
+# pairs: the lexicons and shards.
 
 
 from pathlib import Path
@@ -22,6 +22,12 @@ def read_lexicons(wildcards):
 def pairs_table(wildcards):
     """The pairs of a composition."""
     return str(Layout(Path(RESULTS), DATASET, wildcards.composition).read / "pairs.parquet")
+
+
+def caption_shards(wildcards):
+    """The pairs of the shards of the captions; none if extract_pairs parses them itself."""
+    folder = Layout(Path(RESULTS), DATASET, getattr(wildcards, "composition", "")).place / "pairs"
+    return [str(folder / shard) for shard in shards_of(CONFIG.pairs)]
 
 
 def noun_lexicon(wildcards):

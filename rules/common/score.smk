@@ -26,9 +26,8 @@ def judging(memory, minutes=60):
 
 def image_shards():
     """The shards of the generators' embeddings; none if scoring embeds the images itself."""
-    shards = CONFIG.score.shards
-    file = f"<dataset>/{{composition}}/embeddings/{{judge}}/{{generator}}/{{shard}}-of-{shards}.parquet"
-    return expand(file, generator=GENERATORS, shard=range(1, shards + 1), allow_missing=True) if shards > 1 else []
+    file = "<dataset>/{composition}/embeddings/{judge}/{generator}/{shard}.parquet"
+    return expand(file, generator=GENERATORS, shard=shards_of(CONFIG.score), allow_missing=True)
 
 
 def fid_generators():

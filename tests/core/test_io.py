@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import safetensors.torch
 import torch
@@ -234,6 +236,27 @@ def test_a_table_in_parts_is_the_table(tmp_path: Path) -> None:
         schema = getattr(tables, name)
         io.write_table(io.empty_table(schema), tmp_path / name, schema)
         assert list(io.read_table(tmp_path / name, schema)) == list(schema.columns)
+
+
+@pytest.mark.parametrize("group", [3, 4, 100])
+def test_shards_read_only_their_row_groups(tmp_path: Path, group: int) -> None:
+    path = tmp_path / "numbers.parquet"
+    pd.DataFrame({"n": np.arange(25)}).to_parquet(path, row_group_size=group)
+
+    def frames(shard: int = 1, shards: int = 1) -> list[list[int]]:
+        return [frame["n"].tolist() for frame in io.read_frames(path, ["n"], 2, shard=shard, shards=shards)]
+
+    whole = frames()
+    assert sum(whole, []) == list(range(25))
+    for shards in (1, 3, 30):
+        parts = [frames(shard + 1, shards) for shard in range(shards)]
+        assert sum(parts, []) == whole and max(map(len, parts)) - min(map(len, parts)) <= 1
+    place = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    path.write_bytes(path.read_bytes()[:place] + bytes(8) + path.read_bytes()[place + 8 :])
+    with pytest.raises(UserError, match="not a readable Parquet file"):
+        frames(1, 3)
+    if group < 100:
+        assert frames(3, 3) == whole[len(whole) * 2 // 3 :]
 
 
 @pytest.mark.parametrize("write", [lambda path: io.write_table(SPLITS, path, tables.SPLIT), _write_in_parts])

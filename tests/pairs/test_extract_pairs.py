@@ -16,10 +16,10 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.pairs import extract_pairs
+from workflow_scripts.pairs import extract_pairs, extract_shard
 from workflow_scripts.pairs.config import Parsing
 from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.pairs.steps import ExtractPairs
+from workflow_scripts.pairs.steps import ExtractPairs, ExtractShard
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import load_language
 from workflow_scripts.text.lexicon import load_lexicon
@@ -129,6 +129,31 @@ def test_pairs_file_is_the_same_warm_and_cold(tmp_path):
     cold = (tmp_path / "pairs.parquet").read_bytes()
     run(tmp_path, captions(TEXTS), processes=2)
     assert (tmp_path / "pairs.parquet").read_bytes() == cold
+
+
+def shards_of(folder: Path, shards: int) -> list[Path]:
+    """The shards of the captions that ``run`` wrote, each made alone."""
+    common = {name: value for name, value in step(folder) if name not in ("extracted", "pairs", "summary")}
+    folders = [folder / f"{shard}-of-{shards}" for shard in range(1, shards + 1)]
+    for shard, found in enumerate(folders, 1):
+        extract_shard.main(ExtractShard(**common, shard=shard, shards=shards, found=found))
+    return folders
+
+
+def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
+    """Captions repeat in other shards, one is blank; some shards have no pairs, or no captions."""
+    monkeypatch.setattr(extract_pairs, "Extractor", lambda *_: extractor)
+    monkeypatch.setattr(extract_pairs, "BATCH", 4)
+    run(tmp_path, captions([*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long"]))
+    outputs = [tmp_path / "pairs.parquet", tmp_path / "pairs.json"]
+    whole = [path.read_bytes() for path in outputs]
+    for shards in (1, 3, 10):
+        folders = shards_of(tmp_path, shards)
+        extract_pairs.main(step(tmp_path).model_copy(update={"extracted": folders}))
+        assert [path.read_bytes() for path in outputs] == whole
+    for wrong in (folders[:-1], folders[::-1], [*folders[1:], folders[0]]):
+        with pytest.raises(UserError, match="not all shards of the same number in order; pass 1-of-n to n-of-n"):
+            extract_pairs.main(step(tmp_path).model_copy(update={"extracted": wrong}))
 
 
 def test_batches_do_not_matter(extractor):

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -216,16 +217,29 @@ def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFra
 
 
 def read_frames(
-    path: str | Path, columns: list[str] | None, rows: int, images: Collection[str] | None = None
+    path: str | Path,
+    columns: list[str] | None,
+    rows: int,
+    images: Collection[str] | None = None,
+    shard: int = 1,
+    shards: int = 1,
 ) -> Iterator[pd.DataFrame]:
-    """Yield Parquet as ``read_frame`` reads it, so many rows at a time; of them, those of ``images`` if given."""
+    """Yield Parquet as ``read_frame`` reads it, so many rows of a row group at a time; of them, those of ``images``.
+
+    Shards have the same number of these frames, or one more, and read only their row groups.
+    """
     with _parquet_errors(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        groups = None if images is None else _groups_with(file, images)
-        for batch in file.iter_batches(rows, groups, columns):
-            if images is not None:
-                of_image = batch["image_id"]
-                batch = batch.filter(is_in(of_image, arrow.array(images, of_image.type)))
-            yield batch.to_pandas()
+        groups = range(file.num_row_groups) if images is None else _groups_with(file, images)
+        frames = [-(-file.metadata.row_group(group).num_rows // rows) for group in groups]
+        begin, end = (sum(frames) * shard // shards for shard in (shard - 1, shard))
+        for group, n in zip(groups, frames, strict=True):
+            if begin < n and end > 0:
+                for batch in islice(file.iter_batches(rows, [group], columns), max(0, begin), end):
+                    if images is not None:
+                        of_image = batch["image_id"]
+                        batch = batch.filter(is_in(of_image, arrow.array(images, of_image.type)))
+                    yield batch.to_pandas()
+            begin, end = begin - n, end - n
 
 
 def _groups_with(file: pq.ParquetFile, images: Collection[str]) -> list[int]:

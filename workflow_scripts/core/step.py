@@ -15,9 +15,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import CliApp, CliSuppress, SettingsError
 
@@ -83,6 +83,19 @@ class Step(BaseModel):
         marks = {name: mark_of(field, Role) for name, field in type(self).model_fields.items()}
         values = [getattr(self, name) for name, mark in marks.items() if mark and mark.name == role]
         return [path for value in values if value for path in (value if isinstance(value, list) else [value])]
+
+
+class Shard(Step):
+    """The base of steps whose work several jobs share."""
+
+    shard: int = Field(ge=1, description="number of this shard, from 1")
+    shards: int = Field(ge=1, description="number of shards")
+
+    @model_validator(mode="after")
+    def _of_these(self) -> Self:
+        if self.shard > self.shards:
+            raise UserError(f"--shard: expected 1 to {self.shards}, got {self.shard}")
+        return self
 
 
 S = TypeVar("S", bound=Step)

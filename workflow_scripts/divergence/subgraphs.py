@@ -370,8 +370,10 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
             "warning: %d texts have more than %d compounds each; their largest, %.0f in total, are skipped",
             np.count_nonzero(cut), LIMIT, cut.sum(),
         )  # fmt: skip
-    hashes = (np.array(list(map(_hash, names)), np.uint64) for names in (forest.label_names, forest.relation_names))
-    trees = Trees(forest.heads, forest.labels, forest.relations, *hashes, forest.offsets, largest)
+    labels, relations = (
+        np.array([_hash(name) for name in names], np.uint64) for names in (forest.label_names, forest.relation_names)
+    )
+    trees = Trees(forest.heads, forest.labels, forest.relations, labels, relations, forest.offsets, largest)
     scratch = Scratch(folder)
     codes, inner_counts = scratch.zeros(total, np.uint64), scratch.zeros(total, np.uint8)
     inner_ends = np.zeros(len(forest) + 1, np.int64)
@@ -392,7 +394,8 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
     bits = max(0, (total - 1) // NUMBERED).bit_length()
     with scratch.file() as firsts:
         for part in range(1 << bits):
-            known = Numbers(np.full(1 << 16, -1, np.int32), np.empty(1 << 15, np.uint64), np.empty(1 << 15, np.int64), 0)
+            keys, places = np.empty(1 << 15, np.uint64), np.empty(1 << 15, np.int64)
+            known = Numbers(np.full(1 << 16, -1, np.int32), keys, places, 0)
             for begin in range(0, total, BLOCK):
                 end = min(begin + BLOCK, total)
                 known = _number(codes, begin, end, 63 - bits, np.uint64(part), base, known, numbers)
@@ -402,6 +405,4 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
         first_ones = scratch.map(firsts, np.int64)
     found = Occurrences(begins, numbers, links, inner_counts, inner_ends)
     cut_texts = int(np.count_nonzero(cut))
-    return Subgraphs(
-        forest, nodes, branching, found, first_ones, largest, int(cut.sum()), cut_texts, scratch
-    )
+    return Subgraphs(forest, nodes, branching, found, first_ones, largest, int(cut.sum()), cut_texts, scratch)

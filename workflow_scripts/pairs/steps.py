@@ -4,17 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, Input, Key, Output, Step
+from workflow_scripts.core.step import Cache, Input, Key, Output, Shard, Step
 from workflow_scripts.pairs.config import Parsing, Selection
 from workflow_scripts.text.lexicon import COMPOUNDS
 
 
-class ExtractPairs(Step):
-    """Find the adjective-noun pairs of all captions.
-
-    Reads the captions in batches, so that memory does not grow with their number, and parses each distinct caption
-    once. A killed run resumes from the cache.
-    """
+class Extraction(Step):
+    """What a step needs that finds the pairs of captions."""
 
     captions: Input = Field(description="captions.parquet")
     adjectives: list[Input] = Field(min_length=1, description="adjective lexicons (YAML)")
@@ -23,6 +19,25 @@ class ExtractPairs(Step):
     parsing: Annotated[Parsing, Key("pairs")]
     processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
     cache: Cache
+
+
+class ExtractShard(Shard, Extraction):
+    """Find the pairs of one shard of the captions, so that several jobs share the work; extract_pairs joins the shards.
+
+    A shard has consecutive captions and reads only their row groups. Pairs do not depend on the number of shards.
+    """
+
+    found: Output = Field(description="folder: the shard's pairs, the hashes of its distinct captions, and counts")
+
+
+class ExtractPairs(Extraction):
+    """Find the adjective-noun pairs of all captions.
+
+    Reads the captions in batches, so that memory does not grow with their number, and parses each distinct caption
+    once. A killed run resumes from the cache. With --extracted, no caption is parsed.
+    """
+
+    extracted: list[Input] = Field([], description="all shards of extract_shard, in order; none: parse here")
     pairs: Output = Field(description="pairs.parquet")
     summary: Output = Field(description="pairs.json: what was and was not found")
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Seed, Shard, Step, Threads
 from workflow_scripts.generate.steps import Prompts
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score.config import Balance, Fid, ScoreConfig, Scoring
@@ -58,7 +58,7 @@ class ScoreStep(CompositionStep):
     )
 
 
-class EmbedImages(Encoding):
+class EmbedImages(Shard, Encoding):
     """Embed one shard of a generator's images, so that several jobs share the work; score_images joins the shards.
 
     An image's shard depends on its id alone. An embedding does not depend on what is encoded beside it, so scores do
@@ -68,8 +68,6 @@ class EmbedImages(Encoding):
     manifest: Manifest
     images: Images
     results: Results
-    shard: int = Field(ge=1, description="number of this shard, from 1")
-    shards: int = Field(ge=1, description="number of shards")
     embeddings: Output = Field(description="table of embeddings (Parquet)")
 
 
