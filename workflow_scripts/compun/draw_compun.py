@@ -1,7 +1,5 @@
 """Draw the results of compound nouns: accuracy, the effect of example captions, gains over the template, kinds."""
 
-import textwrap
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,7 +23,7 @@ MARKS = {"template": "o", "reversed": "v", "descriptions": "s", "examples": "D"}
 MODEL_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MODEL_MARKS = "os^Dv*"
 PAPER_COLOR = "#777777"
-MAX_NAME = 28  # characters of a row's name; longer ones take two lines
+MAX_NAME = 34  # characters of a row's name; longer ones are truncated
 
 # A row of a figure: its name and its values; None for a heading.
 Line = tuple[str, dict | None]
@@ -41,15 +39,14 @@ def _dot(axes: Axes, y: float, row: dict, color: str, mark: str, *, hollow: bool
     )  # fmt: skip
 
 
-def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True) -> None:
+def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True, thick: float = 1) -> None:
     """Name the rows; rows without values are headings on gray, inside the plot because their names may be long."""
-    long = {name: textwrap.fill(name, MAX_NAME + 6) for name, row in lines if row is not None and len(name) > MAX_NAME}
-    name_rows(axes, ["" if row is None else long.get(name, name) for name, row in lines])
-    for (name, _), label in zip(lines, axes.get_yticklabels(), strict=False):
-        label.set_fontsize(7 if name in long else 10)
+    short = [name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…" for name, _ in lines]
+    name_rows(axes, ["" if row is None else name for name, (_, row) in zip(short, lines, strict=True)])
+    axes.tick_params(axis="y", labelsize=10)
     for y, (name, row) in enumerate(lines):
         if row is None:
-            axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=2.5, linewidth=0)
+            axes.axhspan(y - thick / 2, y + thick / 2, color="#eeeeee", zorder=2.5, linewidth=0)
         if row is None and heads:
             axes.text(
                 0.01, y, name, transform=axes.get_yaxis_transform(), fontweight="bold", va="center", zorder=3,
@@ -169,7 +166,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
         sizes = part[part["prompt"].isin(prompts)].groupby("kind")["n"].agg(["min", "max"])
         kinds_seen = [kind for kind in NOUNS_SEEN if kind in sizes.index]
         lines += [(model, kind, f"{KIND_NAMES[kind]}, n = {_range(*sizes.loc[kind])}") for kind in kinds_seen]
-    figure = Figure(figsize=size(len(lines), 0.5, 1.6))
+    figure = Figure(figsize=size(len(lines), 0.62, 1.6))
     panels = figure.subplots(1, 2, sharey=True)
     for axes, column in zip(panels, ("wrong", "similarity"), strict=True):
         value = "wrong_share" if column == "wrong" else column
@@ -181,7 +178,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
                 row = own.iloc[0]
                 values = {"value": row[value], "low": row[f"{column}_low"], "high": row[f"{column}_high"]}
                 base = read_prompt(prompt).base
-                at = y + (place - (len(prompts) - 1) / 2) * 0.2
+                at = y + (place - (len(prompts) - 1) / 2) * 0.22
                 alone = column == "similarity" and row["right"] == 1
                 _dot(axes, at, values, COLORS[base], MARKS[base], hollow=alone)
                 if column == "similarity":
@@ -190,7 +187,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
                         fontsize=10, va="center",
                     )  # fmt: skip
         named: list[Line] = [(words if kind else model, {} if kind else None) for model, kind, words in lines]
-        _name_groups(axes, named, heads=column == "wrong")
+        _name_groups(axes, named, heads=column == "wrong", thick=0.5)
         axes.xaxis.set_major_locator(MaxNLocator(4))
     # A model's name may extend over both panels.
     panels[0].set_zorder(panels[1].get_zorder() + 1)

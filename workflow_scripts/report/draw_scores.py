@@ -351,7 +351,7 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
     if watched:
         all_axes[1].set_title("real test images whose caption is first of 100, %")
         all_axes[1].set_ylim(0, 100)
-        all_axes[1].legend(fontsize=9, loc="best")
+        all_axes[1].legend(fontsize=10, loc="best")
     all_axes[-1].set_xlabel("epoch")
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
     note(

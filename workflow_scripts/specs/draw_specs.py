@@ -92,19 +92,19 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
         by_judge = steps[steps["judge"] == judge].sort_values("step")
         first = by_judge["similarity"].iloc[0]
         rows = range(len(by_judge))
-        axes.plot(by_judge["similarity"] - first, rows, "-o", color=COLORS[judge], markersize=4, linewidth=1.2)
-        wrong = by_judge["negative_similarity"] - first
+        axes.plot(100 * (by_judge["similarity"] - first), rows, "-o", color=COLORS[judge], markersize=4, linewidth=1.2)
+        wrong = 100 * (by_judge["negative_similarity"] - first)
         axes.plot(wrong, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4)
         axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
-        axes.set_title(JUDGES[judge].replace(", ", ",\n"), fontsize=10, color=COLORS[judge])
+        axes.set_title(textwrap.fill(JUDGES[judge], 11), fontsize=10, color=COLORS[judge])
         axes.tick_params(axis="x", labelsize=10)
-        axes.xaxis.set_major_locator(MaxNLocator(3))
-        name_rows(axes, [textwrap.shorten(text, 44, placeholder=" …") for text in added])
+        axes.xaxis.set_major_locator(MaxNLocator(2))
+        name_rows(axes, [textwrap.shorten(text, 38, placeholder=" …") for text in added])
         axes.tick_params(axis="y", labelsize=10)
     picture[1].plot([], [], "-o", color="#555555", markersize=4, label="the caption up to here")
     picture[1].plot([], [], "x", color="#CC79A7", label="with a wrong detail instead")
     picture[1].legend(loc="center left", fontsize=10)
-    below.supxlabel("cosine, above that of the first row", fontsize=10)
+    below.supxlabel("cosine × 100, above that of the first row", fontsize=10)
     return figure
 
 

@@ -66,7 +66,7 @@ def text_table(table: pd.DataFrame) -> str:
             cells = [f"{c['value']} {c['interval']}{' *' if c['bold'] else ''}" for c in line["cells"]]
             rows.append([str(seed), line["name"], *cells])
     text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{text}\n\nIn per cent, with 95 % intervals over images. A star: the interval leaves out 0.\n"
+    return f"{text}\n\nIn percent, with 95 % intervals over images. A star: the interval excludes 0.\n"
 
 
 def section(layout: Layout) -> PageSection:
