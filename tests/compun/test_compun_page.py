@@ -8,6 +8,7 @@ import pytest
 
 from tests.compun.made_up import DATASET, HOSTILE, analyze_place, make_place
 from tests.made_up import make_results
+from tests.plot.overlapping import overlapping
 from tests.report.pages import Page, write_page
 from workflow_scripts.compun import draw_compun, make_compun_page
 from workflow_scripts.compun.section import (
@@ -165,6 +166,14 @@ def test_kinds_say_of_how_many_right_answers(results: Path) -> None:
     assert {"9", "1"} <= {text.get_text() for text in right.texts}
     hollow = [line for line in right.lines if line.get_markerfacecolor() == "white" and line.get_marker() != "None"]
     assert len(hollow) == 1
+
+
+def test_no_text_lies_on_another(results: Path) -> None:
+    tables, _ = read_analysis(results / DATASET / "compun" / "analysis")
+    tables["beside"].loc[tables["beside"]["model"] == "drawn", "model"] = "a model with a name that is long indeed"
+    with draw_compun.style():
+        figures = [draw_compun.draw_kinds(tables["kinds"]), draw_compun.draw_accuracy(tables["beside"])]
+    assert [overlapping(figure) for figure in figures] == [[], []]
 
 
 def test_words() -> None:

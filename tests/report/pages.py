@@ -80,14 +80,15 @@ def write_page(
     sections: Sequence[str] = (),
     generators: Sequence[str] = GENERATORS,
     configured: Sequence[str] = GENERATORS,
+    compositions: Sequence[str] = (COMPOSITION,),
 ) -> str:
     """Write the page of made-up results and return it."""
     if not (results / "figures" / "tiny_color_test_swapped_subgraphs_atoms.svg").is_file():
         draw_figures(results)
     page = results / "report.html"
     step = MakePage(
-        results=results, dataset=DATASET, compositions=[COMPOSITION], generators=list(generators), oracle=["faithful"],
-        fid=list(fid), judges=["0"] if generators else [], reference="faithful",
+        results=results, dataset=DATASET, compositions=list(compositions), generators=list(generators),
+        oracle=["faithful"], fid=list(fid), judges=["0"] if generators else [], reference="faithful",
         sections=list(sections), examples=examples, seed=0, split={"method": method},
         judge={"train_on": "half", "model": "</pre><script>"}, page=page,
         parts=results / "divergence.html", about={"faithful": "draws what <b>"},

@@ -1,16 +1,27 @@
-"""Pages can be read and used by everybody: contrasts of all colors, and axe in a browser in light and dark."""
+"""Everybody can read and use the pages: contrasts of all colors, axe in light and dark, keys alone."""
 
 import re
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.compun.test_compun_page import make_page as make_compun_page
+from tests.human.conftest import Study
 from tests.human.conftest import browser as browser
+from tests.human.conftest import run as run
+from tests.human.conftest import study as study
+from tests.made_up import COMPOSITION, DATASET
 from tests.report.pages import write_page
+from tests.report.test_list_entries import listed as listed
+from tests.specs.test_draw_specs import make_page as make_specs_page
+from tests.specs.test_draw_specs import make_place
 from workflow_scripts.core.code import ROOT
 
 STYLE = (ROOT / "workflow_scripts/plot/templates/style.css").read_text()
+TASKS = (ROOT / "workflow_scripts/human/templates/page.css").read_text()
 ON = {"seen": "seen-back", "swapped": "swapped-back", "unseen": "unseen-back"}
 
 
@@ -41,15 +52,133 @@ def test_no_text_is_smaller_than_13_pixels() -> None:
     assert sizes and 16 * min(sizes) >= 13
 
 
+def test_pages_of_tasks_have_the_same_colors() -> None:
+    """The light ones."""
+    colors, own = (
+        dict(re.findall(r"--([\w-]+): (#\w{6})", text.split(":root {")[1].split("}")[0])) for text in (STYLE, TASKS)
+    )
+    assert own and own.items() <= colors.items()
+    assert len(re.findall(r"#[0-9a-f]{3,6}\b", TASKS)) == len(own), "all others by these names"
+
+
+@pytest.fixture(scope="module")
+def pages(
+    results: Path, listed: tuple[Path, Any], study: Study, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """A page of each kind."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_page(results)
+    make_compun_page(folder / "compun")
+    return {
+        "report": results / "report.html",
+        "entries": listed[0] / "entries.html",
+        "specs": make_specs_page(make_place(folder)),
+        "compun": folder / "compun" / "compun.html",
+        "tasks": study.folder / "pages" / "index.html",
+        "task": study.folder / "pages" / "match_01.html",
+    }
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    opened = []
+
+    def open_page(file: Path, **options: Any) -> Any:
+        opened.append(browser.new_page(bypass_csp=True, **options))
+        opened[-1].goto(file.as_uri())
+        if "match" in file.name:
+            opened[-1].click("#begin")
+        return opened[-1]
+
+    yield open_page
+    for page in opened:
+        page.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Any, results: Path, scheme: str) -> None:
+@pytest.mark.parametrize("name", ["report", "entries", "specs", "compun", "tasks", "task"])
+def test_axe_finds_nothing(open_page: Callable[..., Any], pages: dict[str, Path], name: str, scheme: str) -> None:
+    """On a phone, which nothing on a page may be wider than."""
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
-    write_page(results)
-    page = browser.new_page(color_scheme=scheme, bypass_csp=True)
-    page.goto((results / "report.html").as_uri())
+    page = open_page(pages[name], color_scheme=scheme, viewport={"width": 390, "height": 844})
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text())
     found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
     assert [(v["id"], v["nodes"][0]["html"]) for v in found["violations"]] == []
-    page.close()
+
+
+# Of what a key can reach, in the order of the page: of radio buttons the one that is on; of what is focused, whether
+# it lies in the window, on top, and has a frame.
+REACHABLE = """[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((e) =>
+  e.checkVisibility() && (e.type !== "radio" || e.checked))"""
+FOCUSED = f"""() => {{
+  const e = document.activeElement, framed = e.type === "radio" ? e.nextElementSibling : e;
+  const style = getComputedStyle(framed), box = framed.getClientRects()[0];
+  const x = Math.max(box.left, 0) + Math.min(box.width, 20) / 2;
+  const top = document.elementFromPoint(x, Math.max(box.top, 0) + Math.min(box.height, 20) / 2);
+  const visible = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && framed.contains(top);
+  return [{REACHABLE}.indexOf(e), visible || e.outerHTML.slice(0, 200)];
+}}"""
+
+
+def press_tab_through(page: Any) -> None:
+    """Check that Tab reaches all of a page in order, and that what has the focus can be seen."""
+    count = page.evaluate(f"{REACHABLE}.length")
+    visited = []
+    for _ in range(count):
+        page.keyboard.press("Tab")
+        visited.append(tuple(page.evaluate(FOCUSED)))
+    assert visited == [(number, True) for number in range(count)]
+
+
+@pytest.mark.slow
+def test_keys_reach_all_of_the_report(open_page: Callable[..., Any], results: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(results, tmp_path / "results")
+    shutil.copytree(place / DATASET / COMPOSITION, place / DATASET / "shape")
+    write_page(place)
+    for file in [*(place / "figures").glob(f"{DATASET}_{COMPOSITION}_*")]:
+        shutil.copy(file, file.with_name(file.name.replace(COMPOSITION, "shape", 1)))
+    write_page(place, compositions=[COMPOSITION, "shape"])
+    page = open_page(place / "report.html", viewport={"width": 1280, "height": 900})
+    press_tab_through(page)
+    # From the beginning: the tabs of compositions, by arrows.
+    page.reload()
+    shown = "[...document.querySelectorAll('.panel')].map((panel) => panel.checkVisibility())"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate(shown) == [True, False] * 2
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(shown) == [False, True] * 2
+    press_on = page.keyboard.press
+    press_on("Tab")
+    # A link of the contents leads to its section, and a closed part opens.
+    press_on("Enter")
+    assert page.evaluate("document.querySelector(location.hash) !== null")
+    page.locator("summary:visible").first.focus()
+    press_on("Enter")
+    assert page.evaluate("document.activeElement.parentElement.open")
+    press_tab_through(open_page(place / "report.html", viewport={"width": 390, "height": 844}))
+
+
+@pytest.mark.slow
+def test_keys_reach_all_of_the_entries(open_page: Callable[..., Any], pages: dict[str, Path]) -> None:
+    page = open_page(pages["entries"], viewport={"width": 1280, "height": 900})
+    page.wait_for_selector(".entry")
+    press_tab_through(page)
+    # The end shows more, up to all.
+    total = int(page.inner_text("#count").split()[0].replace(",", ""))
+    assert page.locator(".entry").count() < total
+    page.wait_for_function(
+        "(total) => { scrollTo(0, 1e6); return document.querySelectorAll('.entry').length === total; }", arg=total
+    )
+    page.reload()
+    page.wait_for_selector(".entry")
+    counts = [page.inner_text("#count")]
+    while page.evaluate("document.activeElement.name") != "hit":
+        page.keyboard.press("Tab")
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+        counts.append(page.inner_text("#count"))
+    assert len(set(counts)) == 3 and "hit=0" in page.evaluate("location.hash")

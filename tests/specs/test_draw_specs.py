@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.plot.overlapping import overlapping
 from tests.report.pages import Page
 from workflow_scripts.plot.page import described
 from workflow_scripts.specs import draw_specs, make_specs_page
@@ -22,8 +23,7 @@ def estimate(value: float, half: float = 0.02) -> dict[str, float | int]:
     return {"value": value, "low": value - half, "high": value + half, "n": 40, "images": 40}
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
+def make_place(tmp_path: Path) -> Path:
     """Write the artifacts of two seeds; the gain of neg over contrastive is uncertain."""
     for seed in (0, 1):
         place = tmp_path / "birds" / "specs" / str(seed)
@@ -53,6 +53,11 @@ def results(tmp_path: Path) -> Path:
         pd.DataFrame(steps, columns=columns).to_parquet(place / "similarities.parquet")
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "a.png")
     return tmp_path
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return make_place(tmp_path)
 
 
 def draw(results: Path) -> dict[str, Path]:
@@ -103,11 +108,24 @@ def test_a_missing_image_is_not_drawn(results: Path) -> None:
     assert b"<image" not in made["growing"].read_bytes()
 
 
-def test_page(results: Path) -> None:
+def make_page(results: Path) -> Path:
     draw(results)
     settings, page = {"specs": "</pre><script>"}, results / "specs.html"
     make_specs_page.main(MakeSpecsPage(results=results, dataset="birds", settings=settings, page=page))
-    page = Page((results / "specs.html").read_text())
+    return page
+
+
+def test_no_text_of_a_growing_caption_lies_on_another(results: Path) -> None:
+    steps = pd.read_parquet(results / "birds" / "specs" / "0" / "similarities.parquet")
+    longer = steps["text"].str.replace("red.", "There is a hooked yellow crown.")
+    steps = steps.assign(text=longer, similarity=steps["similarity"] / 40)[steps["image"] == "a.png"]
+    with draw_specs.style():
+        figure = draw_specs.draw_growing(steps, results / "a.png")
+    assert overlapping(figure) == []
+
+
+def test_page(results: Path) -> None:
+    page = Page(make_page(results).read_text())
     assert {"Seed 0", "Seed 1"} <= {word.strip() for word in page.words}
     assert "small<248> was stretched from 77 to 248 positions" in page.text and "1,234 long captions" in page.text
     assert not any(tag == "script" for tag, _ in page.tags)

@@ -100,12 +100,12 @@ def write_page(file: Path, template: str, context: Mapping[str, Any], settings: 
 
 
 def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
-    """Return a part of a page with an id for each heading of level 3, and the ids with their headings."""
+    """Return a part as a page of its own: headings of level 3 become level 2 and get ids; and the ids with headings."""
     headings: list[tuple[str, str]] = []
 
     def named(heading: re.Match[str]) -> str:
         headings.append((f"part-{len(headings) + 1}", html_text.unescape(heading[1])))
-        return f'<h3 id="{headings[-1][0]}">{heading[1]}</h3>'
+        return f'<h2 id="{headings[-1][0]}">{heading[1]}</h2>'
 
     return Markup(re.sub("<h3>(.*?)</h3>", named, html, flags=re.DOTALL)), headings
 

@@ -89,6 +89,12 @@ for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
   if ([...select.options].some((option) => option.value === value)) select.value = value;
 }
 form.addEventListener("change", load);
-more.addEventListener("click", add);
-new IntersectionObserver((seen) => { if (seen[0].isIntersecting && !more.hidden) add(); }, { rootMargin: "600px" }).observe(more);
+// Observed anew each time, because the end may be in sight still.
+const end = new IntersectionObserver(([seen]) => {
+  if (!seen.isIntersecting || more.hidden) return;
+  add();
+  end.unobserve(more);
+  end.observe(more);
+}, { rootMargin: "600px" });
+end.observe(more);
 load();
