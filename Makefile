@@ -1,4 +1,5 @@
-# make run, make test, make docs. Each installs what it needs into .venv.
+# make run, make test, make docs; make help lists all. Each installs what it needs into .venv.
+
 SHELL := bash
 PYTHON ?= python3
 CONFIG ?= config.yaml
@@ -13,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch dvc record container reference \
+.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch dvc record container reference \
   picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
@@ -34,8 +35,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 	$(PIP) -r $< -c constraints.txt
 	@touch $@
 
+# Run a config, CONFIG=config.yaml, on CORES cores, and print its scores.
 run: .venv/run
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
+
+# List what can be made: the first sentence above each target.
+help:
+	@awk '/^# / { text = text substr($$0, 2); next } /^[a-z-]+:/ && text { sub(/[.:] .*|\.$$/, "", text); printf "make %-13s%s\n", substr($$1, 1, index($$1, ":") - 1), text } { text = "" }' Makefile
 
 # Check a config's files, models, device and disk, and say what its run will do.
 check: .venv/run
@@ -63,9 +69,10 @@ docs: .venv/maintainer
 test: lint .venv/test .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
-# The slow suites: long runs, DVC remotes, object storage, several hosts, browsers, faults, full disks, Slurm.
+# All tests: also long runs, DVC remotes, object storage, several hosts, browsers, faults, full disks, Slurm.
 test-all: test test-slow test-cluster
 
+# The slow suites alone.
 test-slow: .venv/test .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
@@ -73,6 +80,7 @@ test-slow: .venv/test .venv/cluster
 test-cluster: .venv/test .venv/cluster
 	python -m pytest tests/cluster
 
+# Linters and types.
 lint: .venv/maintainer
 	ruff check .
 	ruff format --check .
@@ -137,6 +145,7 @@ readme: .venv/test
 report: .venv/run
 	snakemake --configfile '$(CONFIG)' --report snakemake-report.html
 
+# Remove the lock that a killed run left behind.
 unlock: .venv/run
 	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
 

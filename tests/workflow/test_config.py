@@ -138,6 +138,25 @@ def test_snakemake_refuses_duplicate_keys(tmp_path: Path) -> None:
     assert run.returncode and "duplicate key 'seed', first in line 1; remove one" in run.stdout + run.stderr
 
 
+def test_a_fault_of_yaml_has_its_place_and_no_jargon(tmp_path: Path) -> None:
+    config = tmp_path / "mine.yaml"
+    for text, fault in {
+        "a: [1\n": "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'",
+        "judge: {lr: fast}": "judge.lr: Input should be a valid number, got 'fast'",
+    }.items():
+        config.write_text(text)
+        with pytest.raises(UserError) as error:
+            read_config(config)
+        assert str(error.value) == f"{config}: {fault}"
+
+
+def test_help_lists_every_target() -> None:
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    targets = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split()
+    assert {line.split()[1] for line in shown} == set(targets) and all(len(line) < 140 for line in shown)
+
+
 @pytest.mark.parametrize("words", ["config=x.yaml", "run cores=2", "run CONFG=x"])
 def test_unknown_make_variables(words: str) -> None:
     # A variable of the environment may be another program's.

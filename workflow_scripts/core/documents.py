@@ -139,9 +139,17 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from None
+        raise ValueError(_place(error)) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _place(error: yaml.YAMLError) -> str:
+    """Return where and how YAML is wrong: ``line 2, column 1: expected ',' or ']'``."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    return f"line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', error)}"
 
 
 def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:

@@ -25,5 +25,7 @@ def check(config: Any, findings: Findings) -> None:
         if path := getattr(specs.data, name):
             findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")
     about = check_model("specs.base", specs.base, findings)
-    findings.plan.append(("long captions", f"{about}; {len(specs.seeds)} seeds"))
+    findings.plan.append(
+        ("long captions", f"{about}; seed{'s' if len(specs.seeds) > 1 else ''} {', '.join(map(str, specs.seeds))}")
+    )
     findings.device("specs.base.device", specs.base.device)

@@ -182,7 +182,7 @@ def _describe_fault(first: ErrorDetails) -> str:
     key = ".".join(map(str, _setting(location)))
     if first["type"] == "extra_forbidden":
         return f"{key}: unknown key; allowed: {', '.join(_allowed(location[:-1]))}"
-    message = first["msg"].removeprefix("Value error, ")
+    message = first["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
     if first["type"] == "list_type" and isinstance(first["input"], str | int | float):
         message = f"expected a list; write [{first['input']}]"
     if first["type"] == "string_pattern_mismatch":
