@@ -27,7 +27,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.step import command
 from workflow_scripts.generate.config import KINDS
-from workflow_scripts.stats.r_precision import BLOCK, Entries, expected, make_pool
+from workflow_scripts.stats.r_precision import BLOCK, Entries, blocks, expected, make_pool
 from workflow_scripts.workflow.config import Config, load_config
 
 TOLERANCE = 5e-5  # rounding differs, and so near ties
@@ -127,7 +127,7 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
             torch.from_numpy(shown[start : start + BLOCK]) @ columns
 
     def ours() -> None:
-        expected(similarities(shown, told), texts, entries, pool, 100, "random")
+        expected(blocks(similarities(shown, told), entries.classes), texts, entries, pool, 100, "random")
 
     torch.set_num_threads(1)
     took: dict[Callable[[], None], list[float]] = {product: [], ours: []}

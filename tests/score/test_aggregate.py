@@ -277,7 +277,8 @@ def test_the_best_of_the_drawn_distractors_is_predicted() -> None:
     similarity = generator.random((40, 30))
     pool = precision.make_pool(np.arange(30), np.arange(30), np.arange(30))
     entries = precision.Entries(generator.integers(0, 30, 40), np.full(40, 99), [(f"i{i}", 0, 0) for i in range(40)])
-    found = precision.judge(lambda rows: similarity[rows], 30, entries, pool, candidates=4, ties="own_first", seed=0)
+    blocks = precision.blocks(lambda rows: similarity[rows], entries.classes)
+    found = precision.judge(blocks, 30, entries, pool, candidates=4, ties="own_first", seed=0)
     drawn, _ = precision.sample_distractors(entries, np.arange(40), pool, 4, 0)
     candidates = np.column_stack([entries.own, drawn])
     expected = [int(np.argmax(similarity[i, candidates[i]])) for i in range(40)]

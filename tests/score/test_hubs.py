@@ -6,14 +6,23 @@ import numpy as np
 import pytest
 
 from workflow_scripts.score.entries import Numbered
-from workflow_scripts.score.hubs import BETA, hubness, inverted_softmax
-from workflow_scripts.stats.r_precision import Entries, make_pool
+from workflow_scripts.score.hubs import BETA, InvertedSoftmax, Nearest
+from workflow_scripts.stats.r_precision import Entries, blocks, make_pool
 
 
 def numbered(own: np.ndarray, classes: np.ndarray, texts: int) -> Numbered:
     keys = [(str(i), 0, 0) for i in range(len(own))]
     of_texts = np.arange(texts) % 3
     return Numbered(Entries(own, classes, keys), make_pool(np.arange(texts), of_texts, np.arange(texts)), [])
+
+
+def hubness(values: np.ndarray, of: Numbered, rows: slice = slice(None)) -> float | None:
+    nearest = Nearest(values.shape[1], of)
+    for chosen, block in blocks(lambda rows: values[rows], of.entries.classes):
+        before = block.copy()
+        nearest.add(chosen, block)
+        assert (block == before).all(), "other measures read the same block"
+    return nearest.hubness(np.arange(len(values))[rows])
 
 
 def test_hubness_by_hand() -> None:
@@ -24,16 +33,20 @@ def test_hubness_by_hand() -> None:
     of = numbered(np.arange(4), np.array([0, 1, 2, 0]), 150)
     # Image 0 ranks caption 7 first, image 1 the hub, image 2 is of the hub's class, image 3 is right: one of two wrong
     # first ranks is the hub's, but of 150 captions two are the most frequent 1 %.
-    assert hubness(lambda rows: values[rows], 150, of) == 1.0
+    assert hubness(values, of) == 1.0
     values[2, 10] = values[1, 11] = 3.0
-    assert hubness(lambda rows: values[rows], 150, of) == pytest.approx(2 / 3)
-    right = numbered(np.arange(4), np.array([0, 1, 2, 0]), 150)
-    assert hubness(lambda rows: np.eye(4, 150)[rows], 150, right) is None
+    assert hubness(values, of) == pytest.approx(2 / 3)
+    assert hubness(values, of, slice(2)) == 1.0
+    assert hubness(np.eye(4, 150), of) is None
 
 
-def test_inverted_softmax_is_a_softmax_over_images() -> None:
+def test_inverted_softmax_is_a_softmax_over_the_chosen_images() -> None:
     values = np.random.default_rng(0).uniform(-1, 1, (300, 5)).astype(np.float32)
-    rows = np.arange(256)
-    inverted = inverted_softmax(lambda rows: values[rows], 5, 300)(rows)
-    softmax = np.exp(BETA * values.astype(float)) / np.exp(BETA * values.astype(float)).sum(axis=0)
-    assert np.exp(BETA * inverted) == pytest.approx(softmax[rows], rel=1e-6)
+    for rows in (np.ones(300, bool), np.arange(300) % 3 > 0):
+        softmax = InvertedSoftmax(5, rows)
+        for of, block in blocks(lambda rows: values[rows], np.zeros(300)):
+            softmax.add(of, block)
+        powers = np.exp(BETA * values[rows].astype(float))
+        of_blocks = softmax.blocks(blocks(lambda rows: values[rows], np.zeros(300)))
+        inverted = np.concatenate([block.copy() for _, block in of_blocks])
+        assert np.exp(BETA * inverted) == pytest.approx(powers / powers.sum(axis=0), rel=1e-6)

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.stats import r_precision as precision
-from workflow_scripts.stats.r_precision import Entries, Pool, draw_distractors, expected_top1, judge, make_pool, sampled
+from workflow_scripts.stats.r_precision import (
+    Entries,
+    Pool,
+    blocks,
+    draw_distractors,
+    expected_top1,
+    judge,
+    make_pool,
+    sampled,
+)
 
 
 def pools(draw: st.DrawFn) -> tuple[Pool, np.ndarray, int]:
@@ -47,7 +56,8 @@ def enumerate_top1(similarity: np.ndarray, own: int, pool: Pool, of: int, candid
 def score(similarity: np.ndarray, own: np.ndarray, classes: np.ndarray, pool: Pool, **options: object):
     settings = {"candidates": 4, "ties": "random", "seed": 0, **options}
     keys = [(f"image{i}", i, 0) for i in range(len(own))]
-    return judge(lambda rows: similarity[rows], similarity.shape[1], Entries(own, classes, keys), pool, **settings)
+    of = blocks(lambda rows: similarity[rows], classes)
+    return judge(of, similarity.shape[1], Entries(own, classes, keys), pool, **settings)
 
 
 @settings(max_examples=60)
@@ -162,7 +172,7 @@ def test_a_hit_depends_on_its_own_key_alone() -> None:
     def run(rows: np.ndarray):
         entries = Entries(own[rows], classes[rows], [keys[i] for i in rows])
         options = {"candidates": 5, "ties": "random", "seed": 1}
-        return judge(lambda part: similarity[rows[part]], texts, entries, pool, **options)
+        return judge(blocks(lambda part: similarity[rows[part]], classes[rows]), texts, entries, pool, **options)
 
     whole = run(np.arange(n))
     shuffled = generator.permutation(n)[:500]
@@ -205,8 +215,9 @@ def test_the_expected_score_alone_is_that_of_judge() -> None:
     pool = make_pool(np.arange(300) // 3, np.arange(300) // 27, generator.integers(0, 50, 300))
     entries = Entries(generator.integers(0, 50, 400), generator.integers(0, 12, 400), [("a", i, 0) for i in range(400)])
     values = generator.integers(0, 20, (400, 50)).astype(np.float32)
-    judged = judge(lambda rows: values[rows], 50, entries, pool, candidates=9, ties="random", seed=0)
-    alone = precision.expected(lambda rows: values[rows], 50, entries, pool, 9, "random")
+    of = list(blocks(lambda rows: values[rows], entries.classes))
+    judged = judge(of, 50, entries, pool, candidates=9, ties="random", seed=0)
+    alone = precision.expected(of, 50, entries, pool, 9, "random")
     assert np.array_equal(alone, judged.expected) and 0 < alone.mean() < 1
 
 

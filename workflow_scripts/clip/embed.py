@@ -192,21 +192,11 @@ def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length.
-
-    A call with as many rows as the last overwrites what that returned, which saves the time of getting memory.
-    """
+    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length."""
     import torch  # which keeps to its number of threads, and so gives the same bytes
 
     columns = torch.from_numpy(np.ascontiguousarray(texts)).T
-    product = torch.empty(0, len(texts))
-
-    def cosines(rows: np.ndarray) -> np.ndarray:
-        nonlocal product
-        product = product if len(product) == len(rows) else torch.empty(len(rows), len(texts))
-        return torch.matmul(torch.from_numpy(images[rows]), columns, out=product).numpy()
-
-    return cosines
+    return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()
 
 
 def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -7,42 +7,64 @@ import math
 import numpy as np
 
 from workflow_scripts.score.entries import Numbered
-from workflow_scripts.stats.r_precision import BLOCK, Similarities, Weights, blocks, by_class
+from workflow_scripts.stats.r_precision import BLOCK, Blocks, Weights, by_class
 
 # Inverse temperature of the inverted softmax (Smith et al. 2017, "Offline bilingual word vectors").
 BETA = 30.0
 HUBS = 0.01  # fraction of the captions that count as hubs
 
 
-def hubness(similarities: Similarities, texts: int, numbered: Numbered) -> float | None:
-    """Return the fraction of wrong first ranks that the most frequent 1 % of the pool's captions take; None if none.
+class Nearest:
+    """The captions that wrongly rank first, collected block by block.
 
     The candidates of an image are its own caption and all captions of the pool of other classes; texts: their number.
     """
-    entries, pool = numbered.entries, numbered.pool
-    wins, weights = np.zeros(texts, np.int64), Weights(pool, texts)
-    for rows, values in blocks(similarities, entries.classes):
-        own = np.take_along_axis(values, entries.own[rows, None], axis=1)[:, 0]
+
+    def __init__(self, texts: int, numbered: Numbered) -> None:
+        self.texts, self.numbered, self.weights = texts, numbered, Weights(numbered.pool, texts)
+        self.wrong = np.full(len(numbered.entries.own), -1)  # the caption ranked first, -1 for the own one
+
+    def add(self, rows: np.ndarray, values: np.ndarray) -> None:
+        entries = self.numbered.entries
         for of, part in by_class(entries.classes[rows]):
-            of_class, no_candidates = values[part], weights.of(of)[0] == 0
+            no_candidates = np.flatnonzero(self.weights.of(of)[0] == 0)
+            of_class, each = values[part], np.arange(part.stop - part.start)
+            own, kept = of_class[each, entries.own[rows[part]]], of_class[:, no_candidates]
             of_class[:, no_candidates] = -np.inf
             best = of_class.argmax(axis=1)
-            np.add.at(wins, best[np.take_along_axis(of_class, best[:, None], axis=1)[:, 0] > own[part]], 1)
-    hubs = math.ceil(HUBS * len(np.unique(pool.texts)))
-    return float(np.sort(wins)[-hubs:].sum() / wins.sum()) if wins.any() else None
+            self.wrong[rows[part]] = np.where(of_class[each, best] > own, best, -1)
+            of_class[:, no_candidates] = kept
+
+    def hubness(self, rows: np.ndarray) -> float | None:
+        """Return which fraction of the wrong first ranks of ``rows`` the most frequent 1 % of the captions take."""
+        wins = np.bincount(self.wrong[rows][self.wrong[rows] >= 0], minlength=self.texts)
+        hubs = math.ceil(HUBS * len(np.unique(self.numbered.pool.texts)))
+        return float(np.sort(wins)[-hubs:].sum() / wins.sum()) if wins.any() else None
 
 
-def inverted_softmax(similarities: Similarities, texts: int, n: int) -> Similarities:
-    """Return similarities that a caption shares among the ``n`` images: log of its softmax over them, divided by beta.
+class InvertedSoftmax:
+    """Similarities that a caption shares among images: log of its softmax over them, divided by beta.
 
     A caption that is near to all images comes no nearer to one of them. The images are the bank of QB-Norm (Bogolin et
-    al. 2022), without its test whether a caption is a hub. The next call overwrites what the last returned.
+    al. 2022), without its test whether a caption is a hub. They are those of ``rows``, (n,) booleans, and are added
+    block by block first.
     """
-    total, block = np.zeros(texts), np.empty((BLOCK, texts))
-    for start in range(0, n, BLOCK):
-        rows = np.arange(start, min(start + BLOCK, n))
-        values = similarities(np.resize(rows, BLOCK))[: len(rows)]
-        powers = np.multiply(values, BETA, out=block[: len(rows)], dtype=np.float64)
-        total += np.exp(powers, out=powers).sum(axis=0)
-    share = np.log(total) / BETA
-    return lambda rows: np.subtract(similarities(rows), share, out=block)
+
+    def __init__(self, texts: int, rows: np.ndarray) -> None:
+        self.rows, self.total, self.block = rows, np.zeros(texts), np.empty((BLOCK, texts))
+
+    def add(self, rows: np.ndarray, values: np.ndarray) -> None:
+        _, values = self.chosen(rows, values)
+        powers = np.multiply(values, BETA, out=self.block[: len(values)], dtype=np.float64)
+        self.total += np.exp(powers, out=powers).sum(axis=0)
+
+    def blocks(self, blocks: Blocks) -> Blocks:
+        """Yield the blocks of these images with such similarities; the next overwrites the last."""
+        share = np.log(self.total) / BETA
+        for rows, values in blocks:
+            rows, values = self.chosen(rows, values)
+            yield rows, np.subtract(values, share, out=self.block[: len(values)])
+
+    def chosen(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        here = self.rows[rows]
+        return (rows, values) if here.all() else (rows[here], values[here])

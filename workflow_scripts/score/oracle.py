@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.score.choices import Choices, ranked_first, variants_of_entries
+from workflow_scripts.score.choices import Choices, gathered, ranked_first, variants_of_entries
 from workflow_scripts.score.entries import ENTRY, EntrySet
 
 Fact = tuple[str, str, str]
@@ -58,28 +58,22 @@ def adjective_choices(
     variants: pd.DataFrame,
     scenes: pd.DataFrame,
     own: Mapping[CaptionKey, frozenset[Fact]],
-    facts: pd.DataFrame,
+    changed: Sequence[frozenset[Fact]],
 ) -> Choices:
     """Return which adjective the oracle chooses for each entry.
 
     Args:
         scenes: of each entry's image.
         own: the facts of the entries' captions.
-        facts: of the original captions, a row each.
+        changed: the facts of each variant.
     """
-    shown = scenes.to_dict("records")
-
-    def fraction(entry: int, stated: frozenset[Fact]) -> float:
-        true = sum(shown[entry].get(f"{part}:{kind}") == value for part, kind, value in stated)
-        return true / max(1, len(stated))
-
     entry, variant = variants_of_entries(entry_set, variants)
-    needed, number = np.unique(variant, return_inverse=True)
-    changed = facts_of_changed(facts, variants.iloc[needed])
     captions = entry_set.entries[["image_id", "caption_id"]].itertuples(index=False, name=None)
-    of_prompts = np.array([fraction(i, own.get(caption, frozenset())) for i, caption in enumerate(captions)])
-    of_variants = np.array([fraction(i, changed[n]) for i, n in zip(entry, number, strict=True)])
-    return ranked_first(of_prompts, of_variants, entry)
+    asked = [own.get(caption, frozenset()) for caption in captions]
+    true, stated, size = _counted(scenes, [*asked, *(changed[row] for row in variant)])
+    n, counts = len(asked), gathered(true, stated)
+    of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
+    return ranked_first(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
 
 
 def scenes_of_entries(
@@ -104,11 +98,10 @@ def scenes_of_entries(
     return result.reset_index(drop=True)
 
 
-def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function from rows of ``scenes`` (n) to their similarities with ``captions`` (k), shape (rows, k).
+def _counted(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which of all facts are true of each of the scenes (n, f) and stated by each caption (k, f), and how many.
 
-    Counts are whole numbers, exact in float32, and each fraction one division in float64, so equal fractions are equal
-    floats; 0 without facts.
+    Products are counts, whole numbers that are exact in float32; the numbers of facts (k,) are at least 1.
     """
     facts = sorted(set().union(*captions))
     number = {fact: column for column, fact in enumerate(facts)}
@@ -119,5 +112,13 @@ def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> 
     for column, (part, kind, value) in enumerate(facts):
         if f"{part}:{kind}" in scenes:
             true[:, column] = (scenes[f"{part}:{kind}"] == value).fillna(False)
-    size = np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
+    return true, stated, np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
+
+
+def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function from rows of ``scenes`` (n) to their similarities with ``captions`` (k), shape (rows, k).
+
+    Each fraction is one division in float64, so equal fractions are equal floats; 0 without facts.
+    """
+    true, stated, size = _counted(scenes, captions)
     return lambda rows: true[rows] @ stated.T / size

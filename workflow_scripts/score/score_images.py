@@ -19,10 +19,12 @@ from workflow_scripts.score import scores
 from workflow_scripts.score.choices import Choices, gathered, ranked_first, variants_of_entries
 from workflow_scripts.score.embed_images import Embed, open_shards
 from workflow_scripts.score.entries import EntrySet, number, renumber
-from workflow_scripts.score.hubs import hubness, inverted_softmax
+from workflow_scripts.score.hubs import InvertedSoftmax, Nearest
 from workflow_scripts.score.scores import Inputs, SetScores
 from workflow_scripts.score.steps import ScoreImages
-from workflow_scripts.stats.r_precision import BLOCK, Judged
+from workflow_scripts.stats.r_precision import BLOCK, Blocks, Judged, blocks
+
+HELD = 1 << 27  # similarities held for the second pass, 512 MB; of larger sets they are computed again
 
 
 def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
@@ -52,22 +54,32 @@ def score_set(
     texts, index = merge_equal(embed_texts(numbered.texts))
     numbered = renumber(numbered, index)
 
+    cosines, classes, n = similarities(images, texts), numbered.entries.classes, len(texts)
+    nearest = Nearest(n, numbered)
+    softmax = {rows.tobytes(): InvertedSoftmax(n, rows) for rows in scores.parts(inputs, entry_set)}
+    held: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def first_pass() -> Blocks:
+        for rows, values in blocks(cosines, classes):
+            nearest.add(rows, values)
+            for of_part in softmax.values():
+                of_part.add(rows, values)
+            if len(images) * n <= HELD:
+                held.append((rows, values))
+            yield rows, values
+
     def by_others(rows: np.ndarray, _: Judged) -> dict[str, Any]:
         if not rows.any():
             return dict.fromkeys(("blind_control", "inverted_softmax", "hubness"))
-        part = scores.subset(entry_set, numbered, rows)[1]
-        mean_image = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
-        blind = similarities(mean_image, texts)(np.arange(BLOCK))
-        shown = similarities(images[rows], texts)
-        inverted = inverted_softmax(shown, len(texts), int(rows.sum()))
+        blind = similarities(mean_embedding(images, rows)[None].repeat(BLOCK, axis=0), texts)(np.arange(BLOCK))
+        again = softmax[rows.tobytes()].blocks(held or blocks(cosines, classes))
         return {
-            "blind_control": scores.expected_mean(step, lambda _: blind, len(texts), part),
-            "inverted_softmax": scores.expected_mean(step, inverted, len(texts), part),
-            "hubness": rounded(hubness(shown, len(texts), part)),
+            "blind_control": scores.expected_mean(step, blocks(lambda _: blind, classes), n, numbered, rows),
+            "inverted_softmax": scores.expected_mean(step, again, n, numbered, rows),
+            "hubness": rounded(nearest.hubness(rows)),
         }
 
-    cosines = similarities(images, texts)
-    return scores.score_set(step, inputs, entry_set, numbered, cosines, len(texts), choices, by_others)
+    return scores.score_set(step, inputs, entry_set, numbered, first_pass(), n, choices, by_others)
 
 
 def main(step: ScoreImages) -> None:

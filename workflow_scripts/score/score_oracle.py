@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,14 @@ from workflow_scripts.score.entries import EntrySet, number
 from workflow_scripts.score.oracle import CaptionKey, Fact
 from workflow_scripts.score.scores import Inputs, SetScores
 from workflow_scripts.score.steps import ScoreOracle
-from workflow_scripts.stats.r_precision import Judged
+from workflow_scripts.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
 
 Facts = dict[CaptionKey, frozenset[Fact]]
+
+
+@cache
+def as_text(stated: frozenset[Fact]) -> str:
+    return "; ".join(" ".join(fact) for fact in sorted(stated))
 
 
 def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
@@ -27,7 +33,7 @@ def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]
     texts = []
     for image, caption in table[["image_id", "caption_id"]].itertuples(index=False):
         stated = facts.get((image, caption), frozenset())
-        texts.append("; ".join(" ".join(fact) for fact in sorted(stated)))
+        texts.append(as_text(stated))
         known[texts[-1]] = stated
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
@@ -38,7 +44,7 @@ def score_set(
     entry_set: EntrySet,
     scenes: pd.DataFrame,
     drawn: pd.DataFrame | None,
-    facts: pd.DataFrame,
+    changed: list[frozenset[Fact]],
     original: Facts,
     swapped: Facts,
 ) -> SetScores:
@@ -54,25 +60,29 @@ def score_set(
     n = len(captions)
     shown = oracle.scenes_of_entries(entry_set, inputs.images, scenes, drawn)
     similarities = oracle.fraction_true(shown, captions)
-    choices = oracle.adjective_choices(entry_set, inputs.variants, shown, own, facts)
+    choices = oracle.adjective_choices(entry_set, inputs.variants, shown, own, changed)
     # A distractor ties with an own caption that is completely true only if it is completely true as well.
-    perfect = scores.judge_set(
-        step,
-        lambda rows: np.column_stack([similarities(rows), np.ones(len(rows))]),
-        n + 1,
-        replace(numbered, entries=replace(numbered.entries, own=np.full(len(entry_set.entries), n))),
-    )
+    perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
+    tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
+
+    def one_pass() -> Blocks:
+        for rows, values in blocks(similarities, numbered.entries.classes):
+            with_perfect = np.column_stack([values, np.ones(len(rows))])
+            tied[rows] = weigh(with_perfect, perfect, rows, weights)[2]
+            yield rows, values
 
     def truth(rows: np.ndarray, judged: Judged) -> dict[str, Any]:
         if not rows.any():
             return {"true_captions": None, "true_distractors": None, "ceiling": None}
         return {
             "true_captions": rounded((judged.similarity[rows] == 1).mean()),
-            "true_distractors": rounded(perfect.tied[rows].mean()),
-            "ceiling": rounded(perfect.expected[rows].mean()),
+            "true_distractors": rounded(tied[rows].mean()),
+            "ceiling": rounded(
+                expected_top1(np.zeros(len(tied)), tied, scores.candidates_of(step), step.scoring.ties)[rows].mean()
+            ),
         }
 
-    return scores.score_set(step, inputs, entry_set, numbered, similarities, n, choices, truth)
+    return scores.score_set(step, inputs, entry_set, numbered, one_pass(), n, choices, truth)
 
 
 def main(step: ScoreOracle) -> None:
@@ -81,10 +91,11 @@ def main(step: ScoreOracle) -> None:
     # As objects, because Python takes values from Arrow's strings one by one, and slowly.
     facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])].astype(object)
     original, swapped = oracle.facts_of_captions(facts), oracle.facts_of_swapped(facts, inputs.tables["swapped"])
+    changed = oracle.facts_of_changed(facts, inputs.variants)
 
     def score(name: str, sets: list[EntrySet]) -> tuple[dict[str, SetScores], dict[str, Any]]:
         drawn = next((read_frame(file) for file in step.drawn if file.parent.name == name), None)
-        scored = {part.name: score_set(step, inputs, part, scenes, drawn, facts, original, swapped) for part in sets}
+        scored = {part.name: score_set(step, inputs, part, scenes, drawn, changed, original, swapped) for part in sets}
         return scored, {"judge": ORACLE, "judge_hash": None}
 
     scores.score_generators(step, inputs, score)

@@ -25,7 +25,7 @@ from workflow_scripts.score.steps import ScoreStep
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.stats import balance
-from workflow_scripts.stats.r_precision import Judged, Similarities, expected, judge, sampled
+from workflow_scripts.stats.r_precision import Blocks, Judged, expected, judge, sampled
 
 S = TypeVar("S", bound=ScoreStep)
 Prediction = tuple[str, int, str, int]
@@ -109,15 +109,27 @@ def candidates_of(step: ScoreStep) -> int:
     return step.scoring.candidates
 
 
-def judge_set(step: ScoreStep, similarities: Similarities, texts: int, numbered: Numbered) -> Judged:
+def judge_set(step: ScoreStep, blocks: Blocks, texts: int, numbered: Numbered) -> Judged:
     settings: dict[str, Any] = {"candidates": candidates_of(step), "ties": step.scoring.ties, "seed": step.seed}
-    return judge(similarities, texts, numbered.entries, numbered.pool, **settings)
+    return judge(blocks, texts, numbered.entries, numbered.pool, **settings)
 
 
-def expected_mean(step: ScoreStep, similarities: Similarities, texts: int, numbered: Numbered) -> float | None:
-    """Return the score by other similarities, rounded."""
+def expected_mean(step: ScoreStep, blocks: Blocks, texts: int, numbered: Numbered, rows: np.ndarray) -> float | None:
+    """Return the score of ``rows``, (n,) booleans, by other similarities, rounded."""
     rule = candidates_of(step), step.scoring.ties
-    return rounded(expected(similarities, texts, numbered.entries, numbered.pool, *rule).mean())
+    return rounded(expected(blocks, texts, numbered.entries, numbered.pool, *rule)[rows].mean())
+
+
+def parts(inputs: Inputs, entry_set: EntrySet) -> list[np.ndarray]:
+    """Return which entries a summary covers, (n,) booleans: all and, of test_seen, those whose caption was swapped."""
+    every = np.ones(len(entry_set.entries), bool)
+    if entry_set.split != "test_seen":
+        return [every]
+    entries, swapped = (
+        pd.MultiIndex.from_frame(table[["image_id", "caption_id"]])
+        for table in (entry_set.entries, inputs.tables["swapped"])
+    )
+    return [every, entries.isin(swapped)]
 
 
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
@@ -144,16 +156,17 @@ def score_set(
     inputs: Inputs,
     entry_set: EntrySet,
     numbered: Numbered,
-    similarities: Similarities,
+    blocks: Blocks,
     texts: int,
     choices: Choices,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
 ) -> SetScores:
-    """Score one set: all its entries and, of test_seen, also those whose caption was swapped.
+    """Score one set, and each of its ``parts``.
 
-    ``more`` is what a judge adds to the summary of some of the entries, (n,) booleans; ``texts`` are distinct captions.
+    ``more`` is what a judge adds to the summary of a part; it is called after one pass over ``blocks``. ``texts`` are
+    distinct captions.
     """
-    judged = judge_set(step, similarities, texts, numbered)
+    judged = judge_set(step, blocks, texts, numbered)
     pairs = list(entry_set.entries["pair"])
     is_swapped = entry_set.split == "test_swapped"
     cut, weight = None, np.ones(len(pairs))
@@ -164,12 +177,10 @@ def score_set(
     table = score_table(entry_set, judged, weight, choices)
     prompts = "swapped" if is_swapped else step.prompt_rule
     summary = set_summary(step, entry_set, numbered, table, cut, prompts)
-    of_all = more(np.ones(len(table), bool), judged)
+    every, *others = parts(inputs, entry_set)
+    of_all = more(every, judged)
     summaries = [summary | of_all]
-    if entry_set.split == "test_seen":
-        key = ["image_id", "caption_id"]
-        swapped = pd.MultiIndex.from_frame(inputs.tables["swapped"][key])
-        rows = pd.MultiIndex.from_frame(entry_set.entries[key]).isin(swapped)
+    for rows in others:
         summary = set_summary(step, *subset(entry_set, numbered, rows), table[rows], None, "swapped")
         summaries.append(summary | (of_all if rows.all() else more(rows, judged)))
     return SetScores(table, summaries, predictions(entry_set, judged))

@@ -21,6 +21,8 @@ Ties = Literal["random", "own_first"]
 Chunking = Literal["even", "published"]
 # From indices of entries, (b,), to their similarities with all distinct texts, (b, texts).
 Similarities = Callable[[np.ndarray], np.ndarray]
+# Rows of entries, (b,), sorted by class, and their similarities with all distinct texts, (b, texts).
+Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 
 # Entries whose similarities are computed at once; fixed, because the shape may change a product's rounding.
 BLOCK = 256
@@ -145,7 +147,7 @@ class Judged:
 
 
 def blocks(similarities: Similarities, classes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows of entries, by class, and their similarities, which the next block may overwrite."""
+    """Yield the blocks of all entries; ``similarities`` is always called with BLOCK of them."""
     order = np.argsort(classes, kind="stable")
     for start in range(0, len(order), BLOCK):
         rows = order[start : start + BLOCK]
@@ -184,29 +186,27 @@ def weigh(
     return own[:, 0], beaten, tied
 
 
-def expected(
-    similarities: Similarities, texts: int, entries: Entries, pool: Pool, candidates: int, ties: Ties
-) -> np.ndarray:
-    """Return only the probability of a hit, as ``judge``, (n,)."""
+def expected(blocks: Blocks, texts: int, entries: Entries, pool: Pool, candidates: int, ties: Ties) -> np.ndarray:
+    """Return only the probability of a hit, as ``judge``, (n,); of entries in no block nothing that means anything."""
     weights, beaten, tied = Weights(pool, texts), np.zeros(len(entries.own)), np.zeros(len(entries.own))
-    for rows, values in blocks(similarities, entries.classes):
+    for rows, values in blocks:
         _, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
     return expected_top1(beaten, tied, candidates, ties)
 
 
 def judge(
-    similarities: Similarities, texts: int, entries: Entries, pool: Pool, *, candidates: int, ties: Ties, seed: int
+    blocks: Blocks, texts: int, entries: Entries, pool: Pool, *, candidates: int, ties: Ties, seed: int
 ) -> Judged:
-    """Score ``entries`` against ``pool``.
+    """Score ``entries`` against ``pool``, in one pass over their blocks.
 
-    The sampled hit of an entry depends only on its key, the pool and the seed. ``similarities`` is always called with
-    BLOCK entries. Raises UserError if an entry has no eligible image.
+    The sampled hit of an entry depends only on its key, the pool and the seed. Raises UserError if an entry has no
+    eligible image.
     """
     n = len(entries.own)
     similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
     hit, best = np.zeros(n, bool), np.zeros(n, np.int64)
     weights = Weights(pool, texts)
-    for rows, values in blocks(similarities, entries.classes):
+    for rows, values in blocks:
         own, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
         similarity[rows] = own
         drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
