@@ -60,6 +60,14 @@ def test_the_screen_shows_the_headlines_alone(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.splitlines()[:3] == ["| 1 |", "", f"table: {table}"]
 
 
+def test_the_screen_shows_the_beginning_of_other_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "compun.md"
+    table.write_text("".join(f"| {row} |\n" for row in range(20)))
+    digests.record(table, "compun.draw_compun")
+    print_results([str(tmp_path)])
+    assert capsys.readouterr().out.splitlines()[10:14] == ["| 10 |", "| 11 |", "…", f"table: {table}"]
+
+
 def test_a_changed_table_is_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     table = tmp_path / "table.md"
     table.write_text("| 1.2 |")

@@ -57,6 +57,7 @@ class Screen:
 
     def shown(self) -> list[str]:
         self.handler.close()
+        self.handler.close()
         return self.capsys.readouterr().err.splitlines()[1:]
 
 

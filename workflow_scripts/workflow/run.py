@@ -36,6 +36,7 @@ STATE = ROOT / ".snakemake"
 LOCK = STATE / "compclip.lock"
 # What the screen shows of table.md.
 HEADLINES = re.compile("<!-- headlines -->\n(.*?)<!-- /headlines -->\n", re.DOTALL)
+MOST_LINES = 12
 # Options of Snakemake with which steps run on other machines or in other environments.
 ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
 
@@ -183,7 +184,9 @@ def print_results(folders: list[str]) -> None:
             if table.is_file() and not (name == "table" and folder != folders[0]):
                 digests.check([table])
                 text = table.read_text(encoding="utf-8")
-                print("\n".join(HEADLINES.findall(text)) or text)
+                # Of a table without headlines, the beginning.
+                lines = ["\n".join(HEADLINES.findall(text))] if "<!-- headlines" in text else text.splitlines()
+                print("\n".join(lines[:MOST_LINES] + ["…"] * (len(lines) > MOST_LINES)))
             places += [(kind, path) for kind, path in (("page", shown), ("table", table)) if path.is_file()]
     places += [("log", path.relative_to(ROOT)) for path in sorted(STATE.glob("log/*.log"))[-1:]]
     for kind, path in places:

@@ -89,6 +89,7 @@ class LogHandler(LogHandlerBase):
         self.others: list[str] = []  # Snakemake's own errors
         self.interrupted = False
         self.closed = threading.Event()
+        self.drawing = self.lock or threading.RLock()  # what protects a handler's emit
 
     def emit(self, record: logging.LogRecord) -> None:
         fields = record.__dict__
@@ -123,9 +124,9 @@ class LogHandler(LogHandlerBase):
 
     def keep_drawing(self) -> None:
         while not self.closed.wait(1):
-            self.acquire()
-            self.draw()
-            self.release()
+            with self.drawing:
+                if not self.closed.is_set():
+                    self.draw()
 
     def start(self, fields: Mapping[str, Any]) -> None:
         """Note the start of a job."""
@@ -214,14 +215,16 @@ class LogHandler(LogHandlerBase):
 
     def close(self) -> None:
         """Show the errors; Snakemake calls this when all is done."""
-        self.closed.set()
+        with self.drawing:
+            self.closed.set()
         if self.left.total():
             self.show(self.overall())
         if not self.interrupted:
             failed = [*self.failed.values()] or [*self.unsure.values()]
             for line in filter(None, failed or [own_error(text) for text in self.others[:1]]):
                 self.show(f"error: {line}")
-        self.failed, self.unsure, self.others = {}, {}, []
+        # It is closed once more when Python ends.
+        self.failed, self.unsure, self.others, self.left = {}, {}, [], Counter()
         super().close()
 
 
