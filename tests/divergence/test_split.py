@@ -1,6 +1,8 @@
 """Divisions of wanted divergences: never worse than the greedy ones, and the command line."""
 
 import json
+import re
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -206,4 +208,20 @@ def test_the_expected_time_is_said_before(caplog: pytest.LogCaptureFixture, monk
         divide(samples, 36, 12, 0.02, 1.0, 0)
     assert caplog.messages[0].startswith("3 times: 48 of 60 samples placed, then ")
     step.announce(samples, 10**12, 3, 10)
-    assert caplog.messages[-1].endswith("about 500.0 h in all")
+    assert caplog.messages[-1].endswith("about 834.0 h in all")
+    step.announce(samples, 10**11, 3, 10)
+    assert caplog.messages[-1].endswith("about 83.4 h in all")
+
+
+@pytest.mark.slow
+def test_the_expected_time_is_right(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a factor of 2 on an idle core; of 3 here, because other programs may use the caches."""
+    monkeypatch.setattr(step.log, "propagate", True)
+    caplog.set_level("INFO")
+    divide(from_bags(*adjective_noun_bags(50)), 30, 10, 0.02, 1.0, 0, 1, 10)
+    samples = from_bags(*adjective_noun_bags(20_000))
+    caplog.clear()
+    begun = time.process_time()
+    divide(samples, 12_000, 4_000, 0.02, 1.0, 0, 1, 2_000_000)
+    (expected,) = re.findall(r"about (\d+) s in all", caplog.text)
+    assert 1 / 3 < (time.process_time() - begun) / float(expected) < 3

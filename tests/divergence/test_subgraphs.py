@@ -300,6 +300,21 @@ def test_files_and_blocks_change_nothing(tmp_path_factory, forest: list[Tree], k
     assert got.atoms.toarray().tobytes() == expected.atoms.toarray().tobytes()
 
 
+def test_pages_are_released_after_each_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbering and choosing map a block of the files at a time, so that memory does not grow with the occurrences."""
+    monkeypatch.setattr(subgraphs, "BLOCK", 4)
+    events: list[str] = []
+    for name in ("_number", "_choose"):
+        kernel = getattr(subgraphs, name)
+        monkeypatch.setattr(subgraphs, name, lambda *a, kernel=kernel, name=name: events.append(name) or kernel(*a))
+    monkeypatch.setattr(scratch.Scratch, "release", lambda _: events.append("release"))
+    found = find_subgraphs(plant(TOY * 3))
+    samples_of(found, [[text] for text in range(9)])
+    for name in ("_number", "_choose"):
+        places = [i for i, event in enumerate(events) if event == name]
+        assert len(places) > 1 and all(events[i + 1] == "release" for i in places)
+
+
 def test_empty_forests_and_pools() -> None:
     found = find_subgraphs(plant([]))
     for samples in (

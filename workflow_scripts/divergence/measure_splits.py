@@ -47,7 +47,7 @@ Definition = Callable[[Bags, Bags], Weighing]
 
 
 class Side(NamedTuple):
-    """The captions of a split: columns image_id, caption_id, text, row (of the table of all texts)."""
+    """The captions of a split: columns image_id, caption_id, row (of the table of all texts)."""
 
     split: str
     texts: str
@@ -92,6 +92,18 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
     occurrences["adjective"] = occurrences["new"].fillna(occurrences["adjective"])
     return occurrences[[*CAPTION, "adjective", "noun"]], lost
+
+
+def all_occurrences(
+    step: MeasureSplits, captions: pd.DataFrame, swapped: pd.DataFrame, swapped_captions: pd.DataFrame
+) -> tuple[pd.DataFrame, int]:
+    """Return row, adjective, noun of all occurrences, and the number of changes as ``swapped_occurrences``."""
+    columns = ["adjective", "noun"]
+    pairs = read_table(step.pairs, PAIRS, [*CAPTION, *columns, "adjective_start"])
+    changed, lost = swapped_occurrences(pairs, swapped)
+    both = (pairs[[*CAPTION, *columns]], captions), (changed, swapped_captions)
+    rows = [of.merge(table, on=CAPTION)[["row", *columns]] for of, table in both]
+    return pd.concat(rows), lost
 
 
 def random_sides(
@@ -178,16 +190,16 @@ def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Def
     return lambda pool, more: Weighing(each.atom_names, each.compound_names, sums)
 
 
-def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str]) -> Definition:
+def by_subgraphs(step: MeasureSplits, texts: pd.Series, warnings: list[str]) -> Definition:
     """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
     settings = step.settings.subgraphs or Subgraphs()
-    place, distinct = pd.factorize(np.asarray(texts, dtype=object))
+    place, distinct = pd.factorize(texts)
     nouns = load_lexicon(step.nouns) if step.nouns else None
     adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
     extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
     log.info("%d distinct texts; new ones are parsed (processes: %d)", len(distinct), step.processes)
     with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
-        forest = read_forest(extractor, cache, distinct.tolist(), step.processes)
+        forest = read_forest(extractor, cache, distinct, step.processes)
     scratch = step.cache / "divergence"
     with room_for(scratch):
         subgraphs = find_subgraphs(forest, settings.nodes, settings.branching, scratch)
@@ -210,21 +222,18 @@ def by_subgraphs(step: MeasureSplits, texts: Sequence[str], warnings: list[str])
 def main(step: MeasureSplits) -> None:
     where = f"{step.dataset}/{step.composition}"
     captions = read_table(step.captions, CAPTIONS, [*CAPTION, "text"]).sort_values(CAPTION, ignore_index=True)
-    pairs = read_table(step.pairs, PAIRS, [*CAPTION, "adjective", "noun", "adjective_start"])
     splits = read_table(step.splits, SPLIT)
     swapped = read_table(step.swapped, SWAPPED)
-    changed, lost = swapped_occurrences(pairs, swapped)
+    texts = pd.concat([captions.pop("text"), swapped["swapped_text"]])
     captions["row"] = np.arange(len(captions))
-    swapped_captions = swapped[[*CAPTION, "swapped_text"]].rename(columns={"swapped_text": "text"})
-    swapped_captions["row"] = len(captions) + np.arange(len(swapped_captions))
+    swapped_captions = swapped[CAPTION].assign(row=len(captions) + np.arange(len(swapped)))
+    occurrences, lost = all_occurrences(step, captions, swapped, swapped_captions)
     prompts = read_table(step.prompts, PROMPTS, [*CAPTION, "split"])
     sides = list(test_sides(captions, splits, swapped_captions, prompts))
     train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
     warnings = [f"{lost} changes of swapped captions are of no pair that was found"] if lost else []
-    occurrences = pd.concat([pairs.merge(captions, on=CAPTION), changed.merge(swapped_captions, on=CAPTION)])
-    texts = [*captions["text"], *swapped_captions["text"]]
-    ranking = read_table(step.ranking, RANKING)
-    definitions = {"pairs": by_pairs(occurrences[["row", "adjective", "noun"]], ranking, len(texts))}
+    definitions = {"pairs": by_pairs(occurrences, read_table(step.ranking, RANKING), len(texts))}
+    del occurrences
     if step.settings.subgraphs:
         definitions["subgraphs"] = by_subgraphs(step, texts, warnings)
     rows: list[dict[str, Any]] = []

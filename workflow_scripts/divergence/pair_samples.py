@@ -19,16 +19,21 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
     ``occurrences`` has image_id (of the sample), adjective, noun; those of other samples are skipped.
     """
     row = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
-    ranked = occurrences[occurrences["image_id"].isin(row.index)]
-    ranked = ranked.assign(pair=pair_names(ranked))
-    ranked = ranked[ranked["pair"].isin(pair_names(ranking))]
-    rows = row.loc[ranked["image_id"]].to_numpy()
-    atoms = pd.concat(["adjective:" + ranked["adjective"], "noun:" + ranked["noun"]])
+    # Names are made for distinct pairs: those of all occurrences would take gigabytes.
+    distinct = occurrences[["adjective", "noun"]].drop_duplicates()
+    kinds = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
+    ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()[kinds]
+    ranked &= occurrences["image_id"].isin(row.index).to_numpy()
+    rows = row.loc[occurrences.loc[ranked, "image_id"]].to_numpy()
+    used, kinds = np.unique(kinds[ranked], return_inverse=True)
+    distinct = distinct.iloc[used]
+    atoms = pd.concat(["adjective:" + distinct["adjective"], "noun:" + distinct["noun"]])
     atom_columns, atom_names = pd.factorize(atoms, sort=True)
-    pair_columns, compound_names = pd.factorize(ranked["pair"], sort=True)
+    pair_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
+    atom_columns = atom_columns.reshape(2, -1)[:, kinds].ravel()
     return Samples(
         count_matrix(np.tile(rows, 2), atom_columns, (len(row), len(atom_names))),
-        count_matrix(rows, pair_columns, (len(row), len(compound_names))),
+        count_matrix(rows, pair_columns[kinds], (len(row), len(compound_names))),
         [str(name) for name in atom_names],
         [str(name) for name in compound_names],
     )

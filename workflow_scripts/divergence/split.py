@@ -157,9 +157,10 @@ def check(n: int, n_train: int, n_test: int, atom: float, compound: Target, rest
 def announce(samples: Samples, steps: int, restarts: int, moves: int) -> None:
     """Log the cost, of a usual core. The greedy algorithm's grows with the square of the number of samples."""
     kinds = samples.atoms, samples.compounds
-    holders = sum(float(np.square(np.bincount(kind.indices).astype(float)).sum()) for kind in kinds)
+    # Placing a sample renews the gains of all that share an item with it.
+    holders = sum(float(np.square(np.bincount(kind.indices).astype(float)).sum()) for kind in kinds) / len(samples)
     items = sum(kind.nnz for kind in kinds) / len(samples)
-    seconds = restarts * (3e-9 * holders + 1e-8 * steps * len(samples) + moves * (5e-8 + 1.6e-8 * items))
+    seconds = restarts * (steps * (3e-9 * holders + 1e-8 * len(samples)) + moves * (5e-8 + 1.6e-8 * items))
     log.info(
         "%d times: %d of %d samples placed, then %d exchanges tried; about %s in all",
         restarts, steps, len(samples), moves, f"{seconds:.0f} s" if seconds < 7200 else f"{seconds / 3600:.1f} h",

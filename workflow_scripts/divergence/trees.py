@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
@@ -47,16 +48,19 @@ def plant(trees: Iterable[Tree]) -> Forest:
     )
 
 
-def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str], processes: int) -> Forest:
+def read_forest(extractor: Extractor, cache: Cache, texts: Sequence[str] | pd.Index, processes: int) -> Forest:
     """Return the trees of ``texts``; those that are not in the cache of stage ``pairs`` are parsed."""
-    batches = [list(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+
+    def batches() -> Iterable[list[str]]:
+        return (list(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
+
     with Progress(len(texts), "texts") as progress:
-        parsed = fill(extractor, cache, batches, processes, progress.add)
+        parsed = fill(extractor, cache, batches(), processes, progress.add)
     if parsed:
         log.info("%d texts parsed; the others were cached", parsed)
 
     def trees() -> Iterable[Tree]:
-        for batch in batches:
+        for batch in batches():
             for value in values(extractor, cache, batch):
                 yield Tree([], [], []) if value is None else decode_tree(value)
 
