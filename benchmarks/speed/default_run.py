@@ -126,21 +126,16 @@ def figures(ran: Sequence[Ran]) -> dict[str, Any]:
     for job in ran:
         rules[job.name.split("/")[-1].partition(".")[0]] += job.cpu
     wall = max(job.ended for job in ran) - min(job.started for job in ran)
+
+    def scheduled(took: float, cores: int, slower: float, fewer: int) -> dict[str, Any]:
+        unit, bound = f"s on {cores} cores and {fewer}", max(total / cores, longest)
+        return {
+            "ratio": slower / took, "ours": took, "baseline": slower, "unit": unit, "n": len(ran), "bound": bound,
+        }  # fmt: skip
+
     return {
-        "ratio": total / few,
-        "ours": few,
-        "baseline": total,
-        "unit": f"s on {FEW_CORES} cores and 1",
-        "n": len(ran),
-        "bound": max(total / FEW_CORES, longest),
-        "more cores": {
-            "ratio": few / many,
-            "ours": many,
-            "baseline": few,
-            "unit": f"s on {MANY_CORES} cores and {FEW_CORES}",
-            "n": len(ran),
-            "bound": max(total / MANY_CORES, longest),
-        },
+        **scheduled(few, FEW_CORES, total, 1),
+        "more cores": scheduled(many, MANY_CORES, few, FEW_CORES),
         "this run": {"wall": round(wall), "cores used": round(total / wall, 2), "cores": os.cpu_count()},
         "CPU seconds": {rule: round(seconds, 1) for rule, seconds in sorted(rules.items(), key=lambda item: -item[1])},
         "critical path": {**{job.name: round(job.alone, 1) for job in path}, "sum": round(longest, 1)},

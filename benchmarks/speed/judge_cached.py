@@ -21,6 +21,7 @@ import yaml
 from PIL import Image
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.speed import compared
 from workflow_scripts.clip.pixels import Item
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.dataset.sources import cub, sketch
@@ -50,9 +51,8 @@ ON_GPU = Size(images=9000, epochs=100, batch=256, plain_steps=16)
 def load_birds(n: int, folder: Path) -> tuple[list[Item], list[list[str]]]:
     """n photographs and each one's captions: real ones where preset birds50 finds them, else drawn ones; repeated
     where they are fewer."""
-    settings = yaml.safe_load((ROOT / "presets" / "birds50" / "config.yaml").read_text(encoding="utf-8"))["dataset"][
-        "cub"
-    ]
+    preset = yaml.safe_load((ROOT / "presets" / "birds50" / "config.yaml").read_text(encoding="utf-8"))
+    settings = preset["dataset"]["cub"]
     root = ROOT / settings["root"]
     if root.is_dir():
         settings["root"] = str(root)
@@ -103,13 +103,8 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
         }
     )  # fmt: skip
     built = build(config, [], 0)
-    judge = Judge(
-        built.model,
-        get_tokenizer(built.model_cfg, None),
-        Preprocess(built.preprocess_cfg, config.crop),
-        device,
-        threads,
-    )
+    preprocess = Preprocess(built.preprocess_cfg, config.crop)
+    judge = Judge(built.model, get_tokenizer(built.model_cfg, None), preprocess, device, threads)
     choose_trainable(judge.model, config.trainable)
 
     with tempfile.TemporaryDirectory() as name:
@@ -131,9 +126,8 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
                 ends.append(time.perf_counter())
                 return {}
 
-            train(
-                judge.model, lambda: (examples, ended), config.model_copy(update={"epochs": epochs}), 0, folder / kept
-            )
+            chosen = config.model_copy(update={"epochs": epochs})
+            train(judge.model, lambda: (examples, ended), chosen, 0, folder / kept)
             return ends[-1]
 
         def plain(steps: int, kept: str) -> float:
@@ -144,11 +138,8 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
 
         def cached() -> float:
             feed = Feed(judge, config, folder / "cache", ALONE)
-            run(
-                Examples(feed.images(items, "images"), feed.captions(ids, "captions"), first, count),
-                size.epochs,
-                "ours",
-            )
+            examples = Examples(feed.images(items, "images"), feed.captions(ids, "captions"), first, count)
+            run(examples, size.epochs, "ours")
             feed.clear()
             return time.perf_counter()
 
@@ -169,14 +160,7 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
     steps = size.images // size.batch * size.epochs
     seconds, operations = ((a + b) / size.plain_steps * steps for a, b in zip(before, after, strict=True))
     n = steps * size.batch
-    result = {
-        "ratio": round(seconds / ours[0], 2),
-        "ours": round(n / ours[0], 1),
-        "baseline": round(n / seconds, 1),
-        "unit": "images/s",
-        "n": n,
-        "seconds": round(ours[0], 1),
-        "baseline_decoding": round(decoding * steps / seconds, 3),
-        "device": device.type,
-    }
-    return result if on_gpu else {**result, "bound": round(operations / ours[1], 2)}
+    more: dict[str, Any] = {"baseline_decoding": round(decoding * steps / seconds, 3), "device": device.type}
+    if not on_gpu:
+        more["bound"] = round(operations / ours[1], 2)
+    return compared(n / ours[0], n / seconds, "images/s", n, seconds=round(ours[0], 1), **more)

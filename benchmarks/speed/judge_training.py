@@ -20,6 +20,7 @@ import torch.nn.functional as F
 import yaml
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.speed import compared
 from workflow_scripts.clip.device import settle
 from workflow_scripts.clip.model import Judge, build
 from workflow_scripts.clip.pixels import Preprocess
@@ -177,17 +178,10 @@ def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
     steps = images // batch
     took, theirs = (float(np.median(seconds[side])) for side in ("ours", "plain"))
     reached, best = operations * steps / took, max(rates)
-    return {
-        "ratio": round(theirs / took, 2),
-        "ours": round(steps * batch / took, 1),
-        "baseline": round(steps * batch / theirs, 1),
-        "unit": "images per CPU second",
-        "n": steps * batch * rounds,
-        "ms_per_step": {"ours": round(took / steps * 1e3, 1), "baseline": round(theirs / steps * 1e3, 1)},
-        "gflop_per_s": {
-            "ours": round(reached / 1e9, 1),
-            "baseline": round(operations * steps / theirs / 1e9, 1),
-            "roofline": round(best / 1e9, 1),
-            "percent": round(100 * reached / best),
-        },
-    }
+    flops = {"ours": reached, "baseline": operations * steps / theirs, "roofline": best}
+    return compared(
+        steps * batch / took, steps * batch / theirs, "images per CPU second", steps * batch * rounds,
+        ms_per_step={"ours": round(took / steps * 1e3, 1), "baseline": round(theirs / steps * 1e3, 1)},
+        gflop_per_s={name: round(flop / 1e9, 1) for name, flop in flops.items()}
+        | {"percent": round(100 * reached / best)},
+    )  # fmt: skip

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from benchmarks.speed import compared
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_table
@@ -114,17 +115,12 @@ def measure(n: int = SIZE, captions: pd.DataFrame | None = None, nouns: str = "b
         found, expected = (read_table(folder / f"{name}.parquet", PAIRS) for name in ("pairs", "plain"))
     if not found.equals(expected):
         raise UserError(f"parse: {len(found)} pairs differ from the baseline's {len(expected)}; compare both tables")
-    return {
-        "ratio": round(baseline / ours, 2),
-        "ours": round(len(captions) / ours, 1),
-        "baseline": round(len(captions) / baseline, 1),
-        "unit": "captions/s",
-        "n": len(captions),
-        "bound": round(processes * bound(captions["text"].tolist()) / (len(captions) / baseline), 2),
-        "processes": processes,
-        "cpu_s": round(ours_cpu, 1),
-        "baseline_cpu_s": round(baseline_cpu, 1),
-    }
+    n = len(captions)
+    return compared(
+        n / ours, n / baseline, "captions/s", n, processes=processes, cpu_s=round(ours_cpu, 1),
+        bound=round(processes * bound(captions["text"].tolist()) / (n / baseline), 2),
+        baseline_cpu_s=round(baseline_cpu, 1),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from benchmarks.speed import compared
 from workflow_scripts.clip.embed import similarities
 from workflow_scripts.core import plugins
 from workflow_scripts.core.code import ROOT
@@ -138,13 +139,7 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
             took[work].append(time.process_time() - begun)
     torch.set_num_threads(threads)
     alone, with_scores = (float(np.median(took[work][1:])) for work in (product, ours))
-    return {
-        "ratio": round(alone / with_scores, 2),
-        "ours": round(images / with_scores, 1),
-        "baseline": round(images / alone, 1),
-        "unit": "images/s",
-        "n": images,
-    }
+    return compared(images / with_scores, images / alone, "images/s", images)
 
 
 def measure() -> dict[str, Any]:
@@ -165,19 +160,11 @@ def measure() -> dict[str, Any]:
             worst = differences(out, read_json(plain))
             assert worst < TOLERANCE, f"the two sides' scores differ by up to {worst}"
     ours, plain_way = sides["ours"][-1], sides["plain"][-1]
-    n = sum(
-        len(pd.read_parquet(dataset / composition / "generated" / name / "manifest.parquet")) for name in generators
-    )
+    made = dataset / composition / "generated"
+    n = sum(len(pd.read_parquet(made / name / "manifest.parquet")) for name in generators)
     once = forward(config, generators)
     figures = {
-        side: {
-            "ratio": round(plain_way[side] / ours[side], 2),
-            "ours": round(n / ours[side], 1),
-            "baseline": round(n / plain_way[side], 1),
-            "unit": f"entries per {side} second",
-            "n": n,
-        }
-        for side in ("cpu", "wall")
+        side: compared(n / ours[side], n / plain_way[side], f"entries per {side} second", n) for side in ("cpu", "wall")
     }
     return {
         **figures["cpu"],
@@ -185,8 +172,6 @@ def measure() -> dict[str, Any]:
         "wall": figures["wall"],
         "exact": exact_pass(),
         "percent_of_bound": {"value": round(100 * once / ours["cpu"], 1)},
-        "seconds": {
-            f"{side}_{kind}": round(value, 1) for side, all in sides.items() for kind, value in all[-1].items()
-        },
+        "seconds": {f"{side}_{kind}": round(spent, 1) for side, of in sides.items() for kind, spent in of[-1].items()},
         "max_difference": {"value": worst},
     }

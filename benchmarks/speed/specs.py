@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from benchmarks.speed import compared
 from benchmarks.speed.judge_cached import as_photograph
 from benchmarks.speed.score import seconds
 from workflow_scripts.clip.device import is_gpu
@@ -221,21 +222,15 @@ def measure(size: Size | None = None, model: str = "ViT-B-32") -> dict[str, Any]
             memory[str(wanted)] = None if found[1] is None else round(found[1])
     each = (before + after) / (2 * n)
 
-    def figures(took: float, bound: float | None) -> dict[str, Any]:
-        compared = {
-            "ratio": round(each * n / took, 2),
-            "ours": round(n / took, 1),
-            "baseline": round(1 / each, 1),
-            "unit": "pairs/s",
-            "n": n,
-        }
-        return compared if bound is None else {**compared, "bound": round(each * n / bound, 2)}
+    def figures(took: float, **bound: float) -> dict[str, Any]:
+        bounds = {name: round(each * n / seconds, 2) for name, seconds in bound.items()}
+        return compared(n / took, 1 / each, "pairs/s", n, **bounds)
 
     spent = {"reading": reading, "images": images, "texts": encoded, "tokens": tokens, "cut": cut, "cache": fetched}
     return {
-        **figures(cold, images + encoded),
-        "texts_cached": figures(new_images, images),
-        "all_cached": figures(cached, None),
+        **figures(cold, bound=images + encoded),
+        "texts_cached": figures(new_images, bound=images),
+        "all_cached": figures(cached),
         "memory_mib": memory,
         "pairs_per_s": speeds,
         "n_fresh": fresh,
