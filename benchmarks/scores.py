@@ -36,11 +36,7 @@ def main_scores(results: Path) -> pd.DataFrame:
 
 
 def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], intervals: bool) -> str:
-    """Return a table in Markdown with a row for each generator.
-
-    Args:
-        columns: composition, score and title of each group of three columns.
-    """
+    """Return a table in Markdown, a row a generator; columns: composition, score and title of each group of three."""
     groups = [f"{title}: seen | unseen | swapped" for _, _, title in columns]
     lines = [f"| | {' | '.join(groups)} |", "|---" * (1 + 3 * len(columns)) + "|"]
     rows = scores.set_index(["composition", "generator", "split"])

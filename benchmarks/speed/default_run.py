@@ -25,21 +25,13 @@ OFTEN, UNTIL, RARELY = 0.5, 15.5, 30.0
 
 @dataclass(frozen=True)
 class Ran:
-    """A job that ran.
+    """A job that ran."""
 
-    Args:
-        name: rule and wildcards.
-        cpu: CPU seconds.
-        threads: cores that it takes.
-        after: numbers of the jobs whose outputs it reads.
-        started, ended: seconds since the epoch.
-    """
-
-    name: str
-    cpu: float
+    name: str  # rule and wildcards
+    cpu: float  # seconds
     threads: int
-    after: tuple[int, ...]
-    started: float = 0.0
+    after: tuple[int, ...]  # numbers of the jobs whose outputs it reads
+    started: float = 0.0  # seconds since the epoch, as ``ended``
     ended: float = 0.0
 
     @property

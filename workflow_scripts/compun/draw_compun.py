@@ -13,7 +13,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import write_text
 from workflow_scripts.core.tables import NOUNS_SEEN
-from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
+from workflow_scripts.plot.drawing import WIDTH, draw_interval, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import percent
 
 # By the base of a prompt; marks differ, too, for readers who do not see colors.
@@ -29,14 +29,10 @@ MAX_NAME = 34  # characters of a row's name; longer ones are truncated
 Line = tuple[str, dict | None]
 
 
-def _dot(axes: Axes, y: float, row: dict, color: str, mark: str, *, hollow: bool, label: str = "") -> None:
+def _dot(axes: Axes, y: float, row: dict, color: str, mark: str, *, hollow: bool) -> None:
     """Draw a value in percent with its interval, if it has one; ``row`` has value, low and high."""
-    if pd.notna(row["low"]):
-        axes.hlines(y, 100 * row["low"], 100 * row["high"], color=color, linewidth=2)
-    axes.plot(
-        100 * row["value"], y, mark, color=color, markersize=5.5, markerfacecolor="white" if hollow else color,
-        label=label,
-    )  # fmt: skip
+    ends = (row["low"], row["high"]) if pd.notna(row["low"]) else None
+    draw_interval(axes, y, row["value"], ends, color, mark, hollow=hollow)
 
 
 def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True, thick: float = 1) -> None:

@@ -44,12 +44,7 @@ class Drawn:
 
 
 class Pipeline:
-    """A loaded pipeline.
-
-    Attributes:
-        identity: everything that decides an image, apart from its text and seed.
-        about: what ``summary.json`` says of the pipeline.
-    """
+    """A loaded pipeline; ``identity`` is all that decides an image but its text and seed, ``about`` is for people."""
 
     def __init__(self, pipeline: Any, settings: Settings, version: str, dtype: str, threads: int, library: str) -> None:
         self.pipeline, self.batch = pipeline, settings.batch

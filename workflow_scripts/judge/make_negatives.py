@@ -38,10 +38,7 @@ def make_negatives(
     has the negative ``a``, and no adjective is wrong more often than right. Nor is there one if a caption of the image
     says it of the noun, or if it does not fit the wording.
 
-    Args:
-        captions, pairs: of the images that the judge learns from.
-        ranked: pairs of the composition.
-        adjectives, nouns: as in ``split.make_variants``.
+    ``captions`` and ``pairs`` are of the images that the judge learns from; words are as in ``split.make_variants``.
     """
     plain = pairs[pairs["relation"] != "disputed"].assign(pair=pair_names)
     plain = plain[plain["pair"].isin(list(ranked))]

@@ -1,7 +1,7 @@
 """What all figures share: style, named rows, and how they are saved."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,23 @@ def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
     axes.set_ylim(len(names) - 1 + margin, -margin)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
+
+
+def draw_interval(
+    axes: Axes, y: float, value: float, ends: tuple[float, float] | None, color: str, mark: str, *,
+    hollow: bool = False, points: float = 5.5, wide: float = 2, **look: Any,
+) -> None:  # fmt: skip
+    """Draw a fraction in percent, and its interval as a line."""
+    if ends:
+        axes.hlines(y, 100 * ends[0], 100 * ends[1], color=color, linewidth=wide)
+    face = "white" if hollow else color
+    axes.plot(100 * value, y, mark, color=color, markersize=points, markerfacecolor=face, **look)
+
+
+def legend(figure: Figure, panels: Iterable[Axes], **look: Any) -> None:
+    """Draw one legend above a figure, with each label of its panels once."""
+    known = {label: mark for axes in panels for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(known.values(), known, loc="outside upper left", handletextpad=0.2, **look)
 
 
 def note(figure: Figure, text: str, points: int = 10) -> None:

@@ -192,12 +192,7 @@ def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple
 
 
 def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
-    """Return the segments of a seen caption and of its swapped one, the changed pairs marked.
-
-    Args:
-        row: of ``tables.SWAPPED``.
-        pairs: ``tables.PAIRS``.
-    """
+    """Return the segments of a seen caption and its swapped one, a row of ``tables.SWAPPED``, changed pairs marked."""
     nouns: dict[int, list[tuple[int, int]]] = {}
     for pair in _of_caption(pairs, row).itertuples():
         if any((pair.adjective_start, pair.noun) == (c["start"], c["noun"]) for c in row.changes):

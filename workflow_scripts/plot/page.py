@@ -74,9 +74,7 @@ def described(svg: bytes) -> tuple[str, str]:
 def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str, Any]]:
     """Return each SVG with its ``name``, ``alternative`` text, size, ``file`` to download, and ``source``.
 
-    Args:
-        files: in folder ``figures`` beside the page.
-        embed: let the page contain them.
+    ``files`` are in folder ``figures`` beside the page, which contains them if they are to ``embed``.
     """
     shown = []
     for file in files:

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_scripts.plot.drawing import empty, name_rows, note, size
+from workflow_scripts.plot.drawing import empty, legend, name_rows, note, size
 from workflow_scripts.plot.labels import MEASURE_NAMES, SPLIT_NAMES, pair_words
 from workflow_scripts.report.by_pair import ranked_pairs
 from workflow_scripts.report.comparisons import HELDOUT
@@ -52,8 +52,7 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
         line[0].set_title(f"{SPLIT_NAMES[split]} − seen")
     for axes, measure in zip(grid[-1], measures, strict=True):
         axes.set_xlabel(f"{MEASURE_NAMES[measure]}, points")
-    known = dict(zip(*reversed(grid[0][0].get_legend_handles_labels()), strict=True))
-    figure.legend(known.values(), known, loc="outside upper left", ncols=3, handletextpad=0.2)
+    legend(figure, [grid[0][0]], ncols=3)
     more = f"; {len(generators) - len(names)} more generators are in pairs.csv" if len(generators) > len(names) else ""
     note(
         figure,

@@ -18,7 +18,7 @@ from workflow_scripts.core.io import read_json
 from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.core.tables import TESTS
 from workflow_scripts.divergence.results import COLUMNS
-from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
+from workflow_scripts.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import MEASURE_NAMES, PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES
 from workflow_scripts.report.draw_pairs import draw_pairs
 from workflow_scripts.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
@@ -54,23 +54,16 @@ def _name_generators(panels: Sequence[Axes], served: Sequence[Place]) -> dict[Pl
     return {line: y for y, line in enumerate(lines) if line[1]}
 
 
-def _mark(axes: Axes, y: float, split: str, values: Sequence[float], face: str | None = None) -> None:
+def _mark(axes: Axes, y: float, split: str, values: Sequence[float], hollow: bool = False) -> None:
     """Draw the mark of a split with its interval; values: low, middle and high, fractions."""
-    low, middle, high = (100 * value for value in values)
-    color = SPLIT_COLORS[split]
-    axes.hlines(y, low, high, color=color, linewidth=2.5)
-    axes.plot(
-        middle, y, SPLIT_MARKS[split], color=color, markersize=8, markerfacecolor=face or color, clip_on=False,
-        label=SPLIT_NAMES[split],
-    )  # fmt: skip
+    look: dict[str, Any] = {"points": 8, "wide": 2.5, "clip_on": False, "label": SPLIT_NAMES[split]}
+    ends = values[0], values[2]
+    draw_interval(axes, y, values[1], ends, SPLIT_COLORS[split], SPLIT_MARKS[split], hollow=hollow, **look)
 
 
 def _explain(figure: Figure, axes: Axes, text: str) -> None:
     """Draw the legend of ``axes`` above a figure, and a note below."""
-    known = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        known.values(), known, loc="outside upper left", ncols=3, fontsize=LARGE, handletextpad=0.2, columnspacing=1
-    )
+    legend(figure, [axes], ncols=3, fontsize=LARGE, columnspacing=1)
     note(figure, text, LARGE)
 
 
@@ -120,10 +113,7 @@ def draw_scores(table: pd.DataFrame, reference: str | None) -> Figure:
 def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int) -> Figure:
     """Draw unseen and swapped against seen, for each generator, and the same beyond the reference's.
 
-    Args:
-        falls: as ``labels.against_seen`` returns them.
-        beyond: as ``labels.beyond_reference`` returns them.
-        measure: the score that both are of.
+    ``falls`` and ``beyond`` are as ``against_seen`` and ``beyond_reference`` return them, of one ``measure``.
     """
     if falls.empty:
         return empty("No generator serves seen and another split.")
@@ -137,7 +127,7 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
         for (generator, split), y in places.items():
             if (generator, split) in rows.index:
                 low, middle, high = rows.loc[(generator, split), ["low", "difference", "high"]]
-                _mark(axes, y, split, (low, middle, high), None if low > 0 or high < 0 else "white")
+                _mark(axes, y, split, (low, middle, high), not (low > 0 or high < 0))
         axes.axvline(0, color="#333333", linewidth=1)
         axes.set_title(title, fontsize=LARGE)
         axes.xaxis.set_major_locator(MaxNLocator(3))
@@ -165,12 +155,8 @@ def draw_health(healths: Sequence[Mapping[str, Any]]) -> Figure:
             sides = [health["images"][kind][side] for health in healths]
             for number, of in enumerate(sides):
                 y = len(names) + 0.7 * ((number + 0.5) / len(sides) - 0.5)
-                _mark(
-                    axes,
-                    y,
-                    split,
-                    [of["accuracy"] if of[end] is None else of[end] for end in ("low", "accuracy", "high")],
-                )
+                values = [of["accuracy"] if of[end] is None else of[end] for end in ("low", "accuracy", "high")]
+                _mark(axes, y, split, values)
             names.append(f"{kind} images")
     chance = np.mean([healths[0]["images"][kind][side]["chance"] for kind in kinds for side in HEALTH_SIDES])
     axes.axvline(100 * chance, color="#555555", linewidth=1.8, linestyle=":", label="chance")
@@ -226,8 +212,7 @@ def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
     for axes, words in zip(grid[-1], columns.values(), strict=True):
         axes.set_xlabel(words)
     figure.supylabel("points from seen", fontsize=10)
-    known = {label: mark for axes in grid[:, 0] for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(known.values(), known, loc="outside upper left", ncols=3, handletextpad=0.2)
+    legend(figure, grid[:, 0], ncols=3)
     note(
         figure,
         "difference of exact R-precision in percentage points, with its 95 % interval where that is longer\n"
@@ -273,16 +258,6 @@ def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Fig
     return figure
 
 
-def _draw_differences(axes: Axes, rows: pd.DataFrame, names: Sequence[str], colors: Sequence[str]) -> None:
-    """Draw a dot with its interval for each row, hollow if the interval contains 0."""
-    for y, (row, color) in enumerate(zip(rows.itertuples(), colors, strict=True)):
-        axes.hlines(y, 100 * row.low, 100 * row.high, color=color, linewidth=2)
-        face = color if row.low > 0 or row.high < 0 else "white"
-        axes.plot(100 * row.difference, y, "o", color=color, markersize=5.5, markerfacecolor=face)
-    axes.axvline(0, color="#333333", linewidth=1)
-    name_rows(axes, names)
-
-
 def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
     """Draw generators against each other, by split. comparisons: as ``labels.between_generators`` returns them."""
     if comparisons.empty:
@@ -295,8 +270,11 @@ def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
         len(groups), 1, sharex=True, squeeze=False, height_ratios=[len(part) + 0.2 for _, part in groups]
     )[:, 0]
     for axes, (split, part) in zip(all_axes, groups, strict=True):
-        names = [f"{row.a} − {row.b}" for row in part.itertuples()]
-        _draw_differences(axes, part, names, [SPLIT_COLORS[split]] * len(part))
+        for y, row in enumerate(part.itertuples()):
+            hollow = not (row.low > 0 or row.high < 0)
+            draw_interval(axes, y, row.difference, (row.low, row.high), SPLIT_COLORS[split], "o", hollow=hollow)
+        axes.axvline(0, color="#333333", linewidth=1)
+        name_rows(axes, [f"{row.a} − {row.b}" for row in part.itertuples()])
         axes.set_title(SPLIT_NAMES[split])
     all_axes[-1].set_xlabel("percentage points (line: 95 % interval)")
     note(

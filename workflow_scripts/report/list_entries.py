@@ -35,9 +35,7 @@ BLOCK = 1024
 def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, images: np.ndarray) -> list[str]:
     """Return for each entry the caption of another class, with another text, that is nearest to its image.
 
-    Args:
-        classes: the class of each image, by image_id.
-        images: (n, d) embeddings of the entries' images.
+    ``classes`` are by image_id, ``images`` (n, d) embeddings of the entries' images.
     """
     pool = entry_set.pool.drop_duplicates("text").reset_index(drop=True)
     texts = embed_texts(list(pool["text"]))

@@ -54,8 +54,7 @@ def score_lines(
 ) -> list[Line]:
     """Return a line a generator: its score in each of ``columns``, None if it has none. rows: by one judge.
 
-    Args:
-        kind: ``_fixed`` for the intervals for these pairs and judges.
+    ``kind`` is ``_fixed`` for the intervals for these pairs and judges.
     """
     lines = []
     for generator in rows["generator"].drop_duplicates():

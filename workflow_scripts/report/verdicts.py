@@ -68,13 +68,9 @@ def _of_seen(seen: Any, reference: Any, measure: str) -> str:
 
 
 def _verdict(rows: pd.DataFrame, seen: Any, reference: Any, measure: str) -> Verdict:
-    """Return the verdict of a generator other than the reference.
+    """Return the verdict of a generator by ``rows``, its falls beyond the reference's, with intervals.
 
-    Args:
-        rows: its falls beyond the reference's, with intervals.
-        seen: its row of ``table.csv`` on seen captions.
-        reference: that of the reference.
-        measure: the score that decides.
+    ``seen`` and ``reference`` are its row of ``table.csv`` on seen captions and the reference's; ``measure`` decides.
     """
     generator, inconclusive = seen.generator, partial(Verdict, seen.generator, "inconclusive")
     if rows.empty:
@@ -105,11 +101,7 @@ def verdicts(
 ) -> list[Verdict]:
     """Return a verdict for each generator of one composition that serves a held-out split.
 
-    Args:
-        table: rows of ``table.csv``.
-        comparisons: rows of ``comparisons.csv``.
-        reference: the generator against which falls are read; None if there is none.
-        healthy: whether the judge is fit to tell; None if that is not known.
+    ``table`` and ``comparisons`` are rows of these CSV files; ``healthy``: whether the judge is fit to tell, if known.
     """
     measure = deciding_measure(comparisons)
     falls = against_seen(of_measure(comparisons, measure))

@@ -13,7 +13,7 @@ from PIL import Image
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic, read_frame, write_text
-from workflow_scripts.plot.drawing import name_rows, note, save, size, style
+from workflow_scripts.plot.drawing import draw_interval, name_rows, note, save, size, style
 from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, text_table
 from workflow_scripts.specs.steps import DrawSpecs
 
@@ -36,11 +36,8 @@ def _draw_intervals(table: pd.DataFrame, labels: dict[str, str], height: float, 
                 continue
             at = y + (place - (len(labels) - 1) / 2) * spacing
             hollow = row["against"] and not is_certain(row)
-            axes.hlines(at, 100 * row["low"], 100 * row["high"], color=COLORS[series], linewidth=2)
-            axes.plot(
-                100 * row["value"], at, MARKERS[series], color=COLORS[series], markersize=5.5,
-                markerfacecolor="white" if hollow else COLORS[series], label=labels[series] if y == 0 else "",
-            )  # fmt: skip
+            look = {"hollow": hollow, "label": labels[series] if y == 0 else ""}
+            draw_interval(axes, at, row["value"], (row["low"], row["high"]), COLORS[series], MARKERS[series], **look)
     name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
     return figure, axes
 

@@ -111,11 +111,7 @@ def _without_article(text: str) -> str:
 def audit_swapped(
     swapped: pd.DataFrame, captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return the violations and counts of swapped captions.
-
-    Args:
-        captions: image_id, caption_id, split and text, of all images.
-    """
+    """Return the violations and counts of swapped captions; ``captions`` are those of all images, with their split."""
     captions = captions[captions["image_id"].isin(swapped["image_id"])]
     original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
     violations = []

@@ -63,8 +63,7 @@ def effective_pairs(counts: pd.Series) -> float:
 def half_width(prompts: int, images: int, pairs: float | None = None) -> float | None:
     """Return half the expected width of the 95 % interval; None if one pair or one image allows none.
 
-    Args:
-        pairs: effective number of held-out pairs; None if the split tests none.
+    ``pairs`` is the effective number of held-out pairs; None if the split tests none.
     """
     if images < 2 or pairs is not None and pairs <= 1:
         return None
@@ -93,12 +92,7 @@ def estimate(prompts: pd.DataFrame) -> dict[str, Any]:
 
 
 def faults(split: str, found: Mapping[str, Any], heldout: Mapping[str, Any]) -> list[str]:
-    """Return what hinders a split from measuring anything, each with the settings that help.
-
-    Args:
-        found: as ``estimate`` returns it.
-        heldout: content of heldout.json.
-    """
+    """Return what hinders a split from measuring anything (``estimate``), each with the settings that help."""
     more_pairs, more_images, more_even = ADVICE[heldout["source"]]
     if split == "test_seen":
         more_images = "raise split.test_seen or add captions"

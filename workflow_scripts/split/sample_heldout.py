@@ -78,11 +78,7 @@ def check_listed(
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
 
     A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
-    and the audit could not find it.
-
-    Args:
-        counts: as ``counts_of`` returns them.
-        nouns: None if any noun may be ranked.
+    and the audit could not find it. ``counts`` are of ``counts_of``; ``nouns`` is None if any noun may be ranked.
     """
     key = "config: split.heldout.pairs"
     ranked = set(pair_names(ranking))
@@ -130,11 +126,7 @@ def missing_pairs(
 
 
 def choose_pairs(step: SampleHeldout, ranking: pd.DataFrame, occurrences: pd.DataFrame | None) -> dict[str, Any]:
-    """Return the pairs and their source, for the summary, and what it adds for listed or published ones.
-
-    Args:
-        occurrences: columns of ``tables.PAIRS``; only listed pairs and a division need them.
-    """
+    """Return the pairs and their source, for the summary; only listed pairs and a division need ``occurrences``."""
     ranked = set(pair_names(ranking))
     if step.published:
         published = read_split(step.published).pairs

@@ -49,11 +49,7 @@ def misfits(config: Config) -> list[str]:
 
 
 def check_config(config: Config, here: bool = True) -> Findings:
-    """Return what all stages find.
-
-    Args:
-        here: whether steps run on this machine, in this environment.
-    """
+    """Return what all stages find; ``here``: steps run on this machine, in this environment."""
     findings = Findings(here=here)
     for stage in stages():
         stage.check(config, findings)
@@ -99,14 +95,9 @@ def runs_of(path: Path) -> Mapping[str, Config]:
 
 
 def report(path: Path, here: bool = True, strict: bool = True) -> None:
-    """Log the plan and the warnings of a config file.
+    """Log the plan and the warnings of a config file; raises UserError with a line for each error.
 
-    Args:
-        here: as in ``check_config``.
-        strict: raise errors; otherwise warn of them, because a part of the run may not need what is missing.
-
-    Raises:
-        UserError: has a line for each error.
+    If not ``strict``, errors are warnings, because a part of the run may not need what is missing.
     """
     errors: list[str] = []
     for name, config in runs_of(path).items():

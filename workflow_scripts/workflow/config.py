@@ -244,11 +244,7 @@ def _check_integers(values: dict[str, Any], where: str) -> None:
 
 
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
-    """Check a config and those of its runs.
-
-    Raises:
-        UserError: names ``where``, the first faulty key, what is allowed and the value.
-    """
+    """Check a config and those of its runs; UserError names ``where``, the first faulty key, and what is allowed."""
     _check_integers(values, where)
     try:
         config = Config.model_validate(values)

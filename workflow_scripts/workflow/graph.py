@@ -65,11 +65,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def jobs(config: Path, everything: bool = True) -> list[Job]:
-    """Return the jobs of a run with ``config``.
-
-    Args:
-        everything: all jobs, by stage and outputs; otherwise those that are not done, in the order of a run.
-    """
+    """Return all jobs of a run, by stage and outputs; without ``everything``, those not done, in the order of a run."""
     collector = _Collector()
     with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
         workflow = api.workflow(

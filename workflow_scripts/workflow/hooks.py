@@ -18,11 +18,7 @@ _touched: list[Any] = []
 
 
 def begin(workflow: Any, values: dict[str, Any]) -> None:
-    """Check what jobs need, unless ``make run`` has done so, and keep what they will replace.
-
-    Raises:
-        WorkflowError: has a line for each problem.
-    """
+    """Check what jobs need (WorkflowError), unless ``make run`` has done so, and keep what they will replace."""
     runs = {name: load_config(run) for name, run in run_values(values).items()}
     config = load_config(values)
     # A part of the run may not need what is missing.

@@ -66,11 +66,7 @@ def _packages(modules: Iterable[str], config: Config) -> list[str]:
 
 
 def skipped(outputs: Sequence[str], patterns: Sequence[str], results: str) -> set[str]:
-    """Return the outputs whose paths below ``results`` match a pattern.
-
-    Raises:
-        UserError: a pattern matches none.
-    """
+    """Return the outputs whose paths below ``results`` match a pattern; UserError if a pattern matches none."""
     matches: set[str] = set()
     for pattern in patterns:
         hits = {path for path in outputs if fnmatchcase(os.path.relpath(path, results), pattern)}
@@ -144,8 +140,7 @@ def _shown(outputs: set[str], folder: Path) -> dict[str, Any]:
 def dvc_file(config: Path) -> Path:
     """Return the place of a config's dvc.yaml: the root for the default run, beside the config for a preset.
 
-    Raises:
-        UserError: the config lies outside the checkout, or another config has that place.
+    UserError if the config lies outside the checkout, or another config has that place.
     """
     config = config.resolve()
     if not config.is_relative_to(ROOT):

@@ -46,8 +46,7 @@ forget = _read.cache_clear  # records have changed
 def strays(made: Iterable[tuple[str, Iterable[str]]]) -> dict[Path, str]:
     """Return the artifacts that are not a run's own, each with the reason; what is missing or has no record is not.
 
-    Args:
-        made: the command of each job, and its outputs.
+    ``made`` has the command of each job and its outputs.
     """
     forget()
     found, sources = {}, {}

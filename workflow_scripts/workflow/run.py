@@ -171,11 +171,7 @@ def look_ahead(config: Path, words: list[str]) -> list[str] | None:
 
 
 def print_results(folders: list[str]) -> None:
-    """Print the headline scores and verdicts of results folders, and name their pages, tables and Snakemake's log.
-
-    Raises:
-        UserError: a table has changed since its step wrote it.
-    """
+    """Print the headlines of results folders, whose tables must be as recorded; name pages, tables, Snakemake's log."""
     places: list[tuple[str, object]] = []
     for folder in folders:
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
