@@ -1,11 +1,15 @@
 """Fixtures that several stages' tests share."""
 
+import logging
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import settings
+
+from workflow_scripts.core.cli import log
 
 # A busy machine must not fail a test, nor one commit pass now and fail then.
 settings.register_profile("compclip", deadline=None, derandomize=True)
@@ -21,6 +25,19 @@ ROOT = Path(__file__).resolve().parents[1]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: beside them one process gets through all others."""
     items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
+@pytest.fixture
+def lines() -> Iterator[list[str]]:
+    """The lines of the log, debugging ones and tracebacks included."""
+    recorded: list[str] = []
+    handler, level = logging.Handler(), log.level
+    handler.emit = lambda record: recorded.append(logging.Formatter().format(record))
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    yield recorded
+    log.removeHandler(handler)
+    log.setLevel(level)
 
 
 @pytest.fixture(scope="session")

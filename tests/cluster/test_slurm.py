@@ -2,18 +2,17 @@
 
 import io
 import re
-import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.cluster.conftest import ClusterProject, Slurm
+from tests.loopback import Handler, serving
 
 GENERATORS = 3
 # Steps that are no submission of their own, since one job does them all: the nine of stage split, and all
@@ -56,7 +55,7 @@ def slow_captions(is_slow: Callable[[], bool]) -> Iterator[str]:
         archive.writestr("text_c10/001.Wren/Wren_0001_1.txt", "a red bird\nthis bird has a yellow bill\n")
     content = file.getvalue()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Slow(Handler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", str(len(content)))
@@ -69,17 +68,8 @@ def slow_captions(is_slow: Callable[[], bool]) -> Iterator[str]:
                     time.sleep(1)
                 self.wfile.write(content[sent:])
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/captions.zip"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Slow) as address:
+        yield f"{address}/captions.zip"
 
 
 def test_killed_for_its_time_comes_again_with_more(project: ClusterProject, slurm: Slurm) -> None:

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests import loopback
 
 # (status, body, headers); a body of None: the connection is cut.
 Said = tuple[int, Any, dict[str, str]]
@@ -63,7 +64,7 @@ class StubModel:
 def serving(state: StubModel) -> Iterator[StubModel]:
     lock = threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Model(loopback.Handler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with lock:
@@ -80,23 +81,8 @@ def serving(state: StubModel) -> Iterator[StubModel]:
             if content is None:
                 self.close_connection = True
                 return
-            raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
+            self.answer(status, content if isinstance(content, bytes) else json.dumps(content).encode(), headers)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.address = f"http://127.0.0.1:{server.server_port}/v1"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
+    with loopback.serving(Model) as address:
+        state.address = f"{address}/v1"
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()

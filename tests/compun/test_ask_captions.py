@@ -1,7 +1,6 @@
 """Texts come from the file or the model, each noun is asked for once, and the API key is never written."""
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -41,24 +40,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubModel]:
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     with serving(StubModel()) as state:
         yield state
-
-
-@pytest.fixture
-def lines() -> Iterator[list[str]]:
-    """The lines of the log, debugging ones and tracebacks included."""
-    recorded: list[str] = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            recorded.append(logging.Formatter().format(record))
-
-    handler, log = Keep(), ask_captions.log
-    level = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.DEBUG)
-    yield recorded
-    log.removeHandler(handler)
-    log.setLevel(level)
 
 
 class Run:

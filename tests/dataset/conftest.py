@@ -6,10 +6,8 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -17,9 +15,8 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
+from tests.loopback import Handler, serving
 from workflow_scripts.dataset.steps import LoadDataset
-
-T = TypeVar("T")
 
 
 def jpeg(seed: int = 0, size: tuple[int, int] = (40, 30)) -> bytes:
@@ -124,27 +121,19 @@ FORM = """<!DOCTYPE html><html><head><title>Google Drive - Virus scan warning</t
 </body></html>"""
 
 
-def serve(httpd: ThreadingHTTPServer, state: T) -> Iterator[T]:
-    """Yield ``state`` while the server runs."""
-    Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield state
-    httpd.shutdown()
-    httpd.server_close()
-
-
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     state = Site()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Drive(Handler):
         def do_GET(self) -> None:
             state.asked.append(self.path)
             parts = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             wanted = query.get("id", "")
             if parts.path == "/uc":
-                self.answer(303, {"Location": f"{state.address}/download?{parts.query}", "Content-Length": 0})
+                self.answer(303, headers={"Location": f"{state.address}/download?{parts.query}"})
             elif parts.path == "/download" and wanted not in state.drive:
                 self.page("<html><head><title>Google Drive - Quota exceeded</title></head><p>Too many users</p></html>")
             elif parts.path == "/download" and (query.get("confirm"), query.get("uuid")) != ("t", "5e-&1"):
@@ -158,16 +147,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             else:
                 self.send_error(404)
 
-        def answer(self, status: int, headers: dict[str, object], body: bytes = b"") -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, str(value))
-            self.end_headers()
-            self.wfile.write(body)
-
         def page(self, text: str) -> None:
-            content = text.encode()
-            self.answer(200, {"Content-Type": "text/html; charset=utf-8", "Content-Length": len(content)}, content)
+            self.answer(200, text.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
         def file(self, content: bytes, disposition: str | None = None) -> None:
             asked = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
@@ -177,12 +158,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
                 headers["Content-Range"] = f"bytes {begin}-{len(content) - 1}/{len(content)}"
             if disposition:
                 headers |= {"Content-Type": "application/octet-stream", "Content-Disposition": disposition}
-            self.answer(206 if begin else 200, headers, content[begin:][: state.cut])
+            self.answer(206 if begin else 200, content[begin:][: state.cut], headers)
             state.cut, self.close_connection = None, True
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{httpd.server_port}"
-    yield from serve(httpd, state)
+    with serving(Drive) as state.address:
+        yield state

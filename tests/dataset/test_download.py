@@ -1,20 +1,19 @@
 """Downloads survive broken connections, and are either complete and correct or absent."""
 
 import hashlib
-import logging
 import re
 import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 import trustme
 
-from tests.dataset.conftest import Site, serve
+from tests.dataset.conftest import Site
+from tests.loopback import Handler, serving
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset import download
 from workflow_scripts.dataset.download import direct, fetch, join
@@ -45,64 +44,39 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     state = Server()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Archive(Handler):
         def do_GET(self) -> None:
             state.asked.append(self.headers["Range"])
             if state.status != 200 and state.failing:
                 state.failing -= 1
                 self.send_error(state.status)
                 return
-            begin = 0
+            begin, size = 0, len(state.content)
             asked = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
             if asked and state.ranges and self.headers["If-Range"] in (None, state.etag):
                 begin = int(asked[1])
-            if asked and state.ranges and begin >= len(state.content):
-                self.send_response(416)
-                self.send_header("Content-Range", f"bytes */{len(state.content)}")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+            if asked and state.ranges and begin >= size:
+                self.answer(416, headers={"Content-Range": f"bytes */{size}"})
                 return
-            self.send_response(206 if begin else 200)
-            body = state.content[begin:]
-            if begin:
-                self.send_header("Content-Range", f"bytes {begin}-{len(state.content) - 1}/{len(state.content)}")
-            if state.length:
-                self.send_header("Content-Length", str(len(body)))
-            if state.etag:
-                self.send_header("ETag", state.etag)
-            self.end_headers()
-            if state.failing and state.status == 200:
-                state.failing -= 1
-                body = body[: state.cut]
-            self.wfile.write(body)
+            whole = f"bytes {begin}-{size - 1}/{size}" if begin else None
+            length = size - begin if state.length else None
+            cut = None
+            if state.failing:
+                state.failing, cut = state.failing - 1, state.cut
+            headers = {"Content-Range": whole, "Content-Length": length, "ETag": state.etag}
+            self.answer(206 if begin else 200, state.content[begin:][:cut], headers)
             self.close_connection = True
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = None
     if request.param == "https":
         authority = trustme.CA()
         state.authority = tmp_path_factory.mktemp("authority") / "authority.pem"
         authority.cert_pem.write_to_path(state.authority)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert("127.0.0.1").configure_cert(context)
-        httpd.socket = context.wrap_socket(httpd.socket, server_side=True)
-    state.address = f"{request.param}://127.0.0.1:{httpd.server_port}/data/birds%201.tgz"
-    yield from serve(httpd, state)
-
-
-@pytest.fixture
-def lines() -> Iterator[list[str]]:
-    """The lines of the log."""
-    found: list[str] = []
-    handler, level = logging.Handler(), download.log.level
-    handler.emit = lambda record: found.append(record.getMessage())
-    download.log.addHandler(handler)
-    download.log.setLevel(logging.DEBUG)
-    yield found
-    download.log.removeHandler(handler)
-    download.log.setLevel(level)
+    with serving(Archive, context) as address:
+        state.address = f"{address}/data/birds%201.tgz"
+        yield state
 
 
 def test_a_broken_download_is_resumed(tmp_path: Path, server: Server, lines: list[str]) -> None:

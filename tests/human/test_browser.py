@@ -4,10 +4,9 @@ import csv
 import html
 import io
 import json
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from tests.compun.made_up import make_place
 from tests.compun.test_people import make_study as make_compound_study
 from tests.human.conftest import HOSTILE, Study, make_study
+from tests.loopback import serving
 from workflow_scripts.human.answers import FIELDS, collect, fault
 from workflow_scripts.human.config import Notice
 from workflow_scripts.human.tasks import ALL_KINDS, KINDS
@@ -230,17 +230,12 @@ def test_on_a_web_server_the_answers_stay_in_the_browser(study: Study, open_page
         def log_message(self, *_: object) -> None:
             requests.append(self.requestline)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(study.folder / "pages")))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        page = open_page(f"http://127.0.0.1:{server.server_port}/match_01.html?worker=anna")
+    with serving(partial(Quiet, directory=str(study.folder / "pages"))) as address:
+        page = open_page(f"{address}/match_01.html?worker=anna")
         page.click("#begin")
         answer_by_key(page, len(study.page("match")), "y")
         assert page.is_visible("#others") and {record["worker"] for record in downloaded(page)} == {"anna"}
         assert len(requests) == 1
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

@@ -10,14 +10,13 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from PIL import Image
 
+from tests.loopback import Handler, serving
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.workflow.config import load_config
 from workflow_scripts.workflow.prefetch import needs
@@ -65,7 +64,7 @@ class Site:
 def site() -> Iterator[Site]:
     state = Site()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Hub(Handler):
         def do_GET(self) -> None:
             path = unquote(urlsplit(self.path).path)
             about = re.fullmatch(r"/api/models/([\w-]+/[\w.-]+)(?:/(?:revision|tree)/\w+)?", path)
@@ -84,31 +83,16 @@ def site() -> Iterator[Site]:
             elif path in state.files:
                 self.send(state.files[path])
             else:
-                self.send_response(404)
-                if file or about:
-                    known = (file or about)[1] in state.models
-                    self.send_header("X-Error-Code", "EntryNotFound" if known else "RepoNotFound")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                known = (file or about or [None, None])[1] in state.models
+                missing = ("EntryNotFound" if known else "RepoNotFound") if file or about else None
+                self.answer(404, headers={"X-Error-Code": missing})
 
         do_HEAD = do_GET
 
         def send(self, content: bytes, kind: str = "application/octet-stream") -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-            self.send_header("X-Repo-Commit", COMMIT)
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(content)
+            tag = f'"{hashlib.sha256(content).hexdigest()}"'
+            self.answer(200, content, {"Content-Type": kind, "ETag": tag, "X-Repo-Commit": COMMIT})
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{httpd.server_port}"
-    Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     state.files = {"/birds.tgz": b"photographs", "/captions.zip": b"captions", "/inception.pth": b"weights"}
     state.files["/compounds.zip"] = archive()
     state.models = {
@@ -120,9 +104,8 @@ def site() -> Iterator[Site]:
             "unet/diffusion_pytorch_model.safetensors": b"weights",
         },
     }
-    yield state
-    httpd.shutdown()
-    httpd.server_close()
+    with serving(Hub) as state.address:
+        yield state
 
 
 def prefetch(tmp_path: Path, site: Site, **more: str) -> subprocess.CompletedProcess[str]:
