@@ -63,10 +63,7 @@ def test_the_singular_goes_first() -> None:
     assert cuts("skyscraper", nouns) == []
 
 
-@given(
-    st.text("abs", min_size=0, max_size=9),
-    st.frozensets(st.text("abs", min_size=1, max_size=5)),
-)
+@given(st.text("abs", min_size=0, max_size=9), st.frozensets(st.text("abs", min_size=1, max_size=5)))
 def test_every_cut_and_no_other(word: str, nouns: frozenset[str]) -> None:
     known = nouns | {noun + "s" for noun in nouns}
     expected = {(a, word[len(a) :]) for a in known if word.startswith(a) and word[len(a) :] in known}

@@ -175,10 +175,7 @@ def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> 
             {"model": "RN50", "pretrained": "nothing"},
             r"pretrained: 'nothing' is neither a file nor a tag of RN50; its tags: openai",
         ),
-        (
-            {"gpus": 2, "device": "cpu"},
-            r"gpus: 2, but started as 1 processes; .* torchrun .*-node=2 -m -- workflow_",
-        ),
+        ({"gpus": 2, "device": "cpu"}, r"gpus: 2, but started as 1 processes; .* torchrun .*-node=2 -m -- workflow_"),
     ],
 )
 def test_settings_that_do_not_fit(train: Train, settings: dict, message: str) -> None:

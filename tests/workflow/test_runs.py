@@ -124,18 +124,9 @@ def test_what_stands_beside_runs_is_said_of_each() -> None:
         ({"a": {"pair": 2}}, "mine.yaml: runs.a: pair: unknown key"),
         ({"a": {"results": "r/b"}, "b": {}}, "mine.yaml: runs.b.results: r/b overlaps the folder of runs.a"),
         ({"a": {"results": "r"}}, "mine.yaml: runs.a.results: r overlaps the folder of all runs"),
-        (
-            {"a": {"results": "r/x"}, "b": {"results": "./r/x/"}},
-            "mine.yaml: runs.b.results: ./r/x/ overlaps",
-        ),
-        (
-            {"a": {"results": "x"}, "b": {"results": "x/y"}},
-            "mine.yaml: runs.b.results: x/y overlaps",
-        ),
-        (
-            {"a": {"results": "x/y"}, "b": {"results": "x"}},
-            "mine.yaml: runs.b.results: x overlaps",
-        ),
+        ({"a": {"results": "r/x"}, "b": {"results": "./r/x/"}}, "mine.yaml: runs.b.results: ./r/x/ overlaps"),
+        ({"a": {"results": "x"}, "b": {"results": "x/y"}}, "mine.yaml: runs.b.results: x/y overlaps"),
+        ({"a": {"results": "x/y"}, "b": {"results": "x"}}, "mine.yaml: runs.b.results: x overlaps"),
         ({"a": {"runs": {"b": {}}}}, "mine.yaml: runs.a: contains runs itself"),
         ({"a": "nowhere.yaml"}, "nowhere.yaml: no such config file"),
         ({"a": "presets"}, "presets: not readable as a config (Is a directory)"),

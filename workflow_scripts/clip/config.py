@@ -90,8 +90,7 @@ class Preprocessing(Section):
     )
     std: tuple[Positive, Positive, Positive] | None = Field(None, description="their standard deviation")
     resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
-        None,
-        description="shortest: crop what is left and right, or above and below; longest: pad; squash: stretch",
+        None, description="shortest: crop what is left and right, or above and below; longest: pad; squash: stretch"
     )
     interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if not known")
 

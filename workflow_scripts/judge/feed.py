@@ -37,11 +37,7 @@ def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, fil
     shape = (len(items), *preprocess.size, 3)
     log.info("reading %d images; their pixels take %.0f MB in %s", len(items), math.prod(shape) / 1e6, file.parent)
     # Not through a memory map, which on a full disk kills the process without an error.
-    with (
-        sealed(file) as pixels,
-        ThreadPoolExecutor(threads) as pool,
-        Progress(len(items), "images") as progress,
-    ):
+    with sealed(file) as pixels, ThreadPoolExecutor(threads) as pool, Progress(len(items), "images") as progress:
         starts = range(0, len(items), READ_AT_ONCE)
         for batch in pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts)):
             pixels.write(batch.tobytes())

@@ -11,8 +11,7 @@ def misfits(config: Any, findings: Findings) -> None:
     """Refuse to describe images without scenes."""
     if config.specs and config.specs.data is None and "scenes" not in tables(config):
         findings.error(
-            "specs.data",
-            f"null describes sketches, but dataset.source is {config.dataset.source}; name long captions",
+            "specs.data", f"null describes sketches, but dataset.source is {config.dataset.source}; name long captions"
         )
 
 
