@@ -68,13 +68,3 @@ def test_a_fault_elsewhere_does_not_show_an_address() -> None:
         with pytest.raises(UserError) as raised:
             load_config({"compun": {"captions": texts, **section}})
         assert KEY not in str(raised.value)
-
-
-def test_published_settings_are_the_defaults() -> None:
-    config = load_config({"compun": {"captions": {"file": "a.json"}, "descriptions": {"file": "b.json"}}}).compun
-    for texts in (config.captions, config.descriptions):
-        assert (texts.temperature, texts.top_p, texts.count) == (0.1, 1.0, 5)
-    assert config.compounds is None and config.examples == 7
-    with_own = load_config({"compun": {"compounds": {}, "models": [{"open_clip": "RN50", "pretrained": "openai"}]}})
-    assert with_own.compun.compounds.images == "compun"
-    assert with_own.compun.compounds.file == "lexicons/compounds/compun.csv"

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from pydantic import ValidationError
 
 from tests.dataset.conftest import Site, jpeg, site, tar, zipped
 from workflow_scripts.compun.compounds import key, read_list
-from workflow_scripts.compun.config import Compounds, CompunConfig
+from workflow_scripts.compun.config import Compounds
 from workflow_scripts.compun.load_compounds import (
     PUBLISHED,
     fingerprint,
@@ -268,10 +267,6 @@ def test_an_address(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch)
     assert open_images([f"{site.address}/none.zip", str(folder)], None, tmp_path / "cache") == (folder, None)
 
 
-def test_the_published_address_is_googles() -> None:
-    assert all(address.startswith("https://drive.google.com/file/d/") for address in PUBLISHED["compun"].addresses)
-
-
 def test_places_that_are_wrong(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     climbing = zipped(tmp_path / "c.zip", {"../goldfish.jpg": jpeg()})
@@ -389,14 +384,6 @@ def test_a_failed_step_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(UserError, match="holds no image of") as error:
         run(tmp_path / "a", pictures(tmp_path / "in", ["holiday.jpg"]))
     assert "\n" not in str(error.value) and not list((tmp_path / "a").rglob("*.*"))
-
-
-def test_the_config(tmp_path: Path) -> None:
-    assert (ROOT / Compounds().file) == COMPUN and Compounds().images in PUBLISHED
-    with pytest.raises(ValidationError, match="extra"):
-        CompunConfig(compound={})
-    with pytest.raises(ValidationError):
-        Compounds(images=[])
 
 
 def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from workflow_scripts.core import plugins, seeds
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.core.progress import Progress, track
 
 KEYS = st.lists(st.one_of(st.text(max_size=4), st.integers(0, 99)), max_size=3)
@@ -63,36 +61,6 @@ def test_progress_counts_and_speaks(caplog: pytest.LogCaptureFixture, monkeypatc
     assert bar.done == 4
     assert [record.getMessage().split(" (")[0] for record in caplog.records] == ["2 of 4 birds", "4 of 4 birds"]
     assert list(track(iter("abc"), None, "letters")) == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
-def test_a_picture_that_ends_too_early_is_broken(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"a.{suffix}"
-    pixels = np.random.default_rng(0).integers(0, 255, (120, 160, 3), dtype="uint8")
-    Image.fromarray(pixels).save(path)
-    assert image_size(path) == (160, 120)
-    whole = path.read_bytes()
-    for share in (0, 0.3, 0.9):
-        path.write_bytes(whole[: int(len(whole) * share)])
-        with pytest.raises(BrokenImage) as error:
-            image_size(path)
-        assert str(error.value) and str(tmp_path) not in str(error.value) and "\n" not in str(error.value)
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        image_size(path)
-
-
-def test_a_picture_of_a_few_pixels_is_one(tmp_path: Path) -> None:
-    for suffix in (".jpg", ".png"):
-        Image.new("RGB", (3, 20)).save(tmp_path / f"small{suffix}")
-        assert image_size(tmp_path / f"small{suffix}") == (3, 20)
-
-
-def test_a_picture_too_large_to_be_one_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Image.new("L", (200, 200)).save(tmp_path / "a.png")
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
-    with pytest.raises(BrokenImage):
-        image_size(tmp_path / "a.png")
 
 
 def test_fingerprints_follow_content_not_times(tmp_path: Path) -> None:

@@ -1,9 +1,5 @@
 """What the step accepts, skips by name, and refuses; its artifacts are complete or absent."""
 
-import json
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.dataset.conftest import jpeg, load_step
 from workflow_scripts.core import tables
-from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.step import parse
@@ -173,13 +168,6 @@ def test_equal_work_gives_equal_bytes(tmp_path: Path) -> None:
     assert all((places[0] / f).read_bytes() == (places[1] / f).read_bytes() for f in files[0])
 
 
-def test_captions_without_images(tmp_path: Path) -> None:
-    place = run(tmp_path, "image_id,caption\na,a red bird\n")
-    assert read_table(place / "images.parquet", tables.IMAGES)["path"].isna().all()
-    assert list((place / "images").iterdir()) == []
-    assert read_json(place / "dataset.json")["images_without_file"]["count"] == 0
-
-
 def test_a_failure_keeps_the_previous_artifacts(tmp_path: Path) -> None:
     place = run(tmp_path, "image_id,caption\na,a red bird\n", {"a.jpg": jpeg()})
     before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
@@ -200,33 +188,6 @@ def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: in
     # Classes differ by at most one image, unless a class has no more.
     for name, size in whole.items():
         assert taken.get(name, 0) >= min(size, taken.max() - 1)
-
-
-def command(step: LoadDataset, most: int | None = None) -> subprocess.CompletedProcess:
-    """Run a step as a user does; no file may grow past ``most`` bytes."""
-
-    def limit_files() -> None:
-        if most is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
-    options = {key: json.dumps(v) if isinstance(v, dict) else v for key, v in step.model_dump(mode="json").items() if v}
-    return subprocess.run(
-        [sys.executable, "-B", "-m", "workflow_scripts.dataset.load_dataset",
-         *(word for key, value in options.items() for word in (f"--{key}", str(value)))],
-        cwd=ROOT, capture_output=True, text=True, preexec_fn=limit_files, check=False,
-    )  # fmt: skip
-
-
-def test_a_full_disk_leaves_nothing_and_a_second_run_succeeds(tmp_path: Path) -> None:
-    rows = "".join(f"{n * 7919 % 9973},a bird {n * 31337 % 9973}\n" for n in range(9000))
-    (tmp_path / "t.csv").write_text("image_id,caption\n" + rows)
-    step = load_step(tmp_path, "table", file=str(tmp_path / "t.csv"))
-    done = command(step, most=20_000)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("error: ") and "free some disk space" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
-    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / "t.csv"]
-    assert command(step).returncode == 0
 
 
 @pytest.mark.parametrize(

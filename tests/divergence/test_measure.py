@@ -178,13 +178,6 @@ def test_structures_are_weighed_over_both_files(tmp_path: Path, capsys: pytest.C
     assert kept["compounds"] == 1 and kept["compound_divergence"] == 0
 
 
-@pytest.mark.parametrize("option", ["--keep", "--shuffles"])
-@pytest.mark.parametrize("value", ["0", "-1", "x", "1.5"])
-def test_numbers_from_one(two: list[str | Path], option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UserError, match=f"{option}: .*(greater than or equal to 1|integer).*, got '{value}'"):
-        command(capsys, *two, f"{option}={value}")
-
-
 def test_a_fault_is_one_line(tmp_path: Path) -> None:
     good = write(tmp_path / "a.jsonl", [("ab", ["ab"])])
     bad = write(tmp_path / "b.jsonl", [("ab", ["ab"]), ("ab", [{"name": "G", "atoms": [], "edges": []}])])

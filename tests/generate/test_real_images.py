@@ -1,14 +1,14 @@
 """Photographs are the prompts' own images, and shuffled ones never are."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 
 import pandas as pd
 import pytest
 
+from tests.clip.test_imports import loaded
 from tests.generate.conftest import Place, make_prompts
+from workflow_scripts.core import plugins
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.generate.generate_images import summarise
 from workflow_scripts.generate.generators.shuffled import partners
@@ -83,13 +83,8 @@ def test_the_summary_lists_few_names() -> None:
 
 
 def test_no_source_and_no_kind_imports_torch_before_it_is_used() -> None:
-    code = """
-import sys
-from workflow_scripts.core import plugins
-import workflow_scripts.dataset.load_dataset, workflow_scripts.generate.generate_images
-for package in ("workflow_scripts.dataset.sources", "workflow_scripts.generate.generators"):
-    for name in plugins.available(package):
-        plugins.load(package, name)
-print({"torch", "open_clip", "diffusers", "transformers"} & sys.modules.keys())
-"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+    names = ["dataset.load_dataset", "generate.generate_images"]
+    for package in ("dataset.sources", "generate.generators"):
+        names += [f"{package}.{name}" for name in plugins.available(f"workflow_scripts.{package}")]
+    modules = loaded("\n".join(f"import workflow_scripts.{name}" for name in names))
+    assert not {"torch", "open_clip", "diffusers", "transformers"} & modules

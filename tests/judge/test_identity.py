@@ -6,15 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.test_code import forget
 from tests.judge.conftest import Train, squares_step
 from workflow_scripts.clip.embed import encoding_code
 from workflow_scripts.core import code
 from workflow_scripts.judge import train_judge, training
-
-
-def forget() -> None:
-    for cached in (code.code_hash, code.reached, code._definition, code._parse):
-        cached.cache_clear()
 
 
 @pytest.fixture(scope="module")

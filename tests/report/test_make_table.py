@@ -12,32 +12,12 @@ from tests.made_up import write_fid
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
-from workflow_scripts.report import comparisons as differences
 from workflow_scripts.report import make_table, readable, verdicts
 from workflow_scripts.report.readable import percent
 from workflow_scripts.report.rows import of_measure
 from workflow_scripts.report.steps import MakeTable
 from workflow_scripts.report.table import COLUMNS, as_csv
 from workflow_scripts.stats.r_precision import expected_top1
-
-ENDS = (
-    "{0}, {0}_low, {0}_high, {0}_fixed_low, {0}_fixed_high, {0}_se_pairs, {0}_se_images, {0}_se_judges, "
-    "{0}_se_residual, "
-)
-DESIGN_COLUMNS = (
-    "dataset, composition, generator, split, prompts, n, images, pairs, "
-    + ENDS.format("exact")
-    + "exact_normalized, exact_normalized_low, exact_normalized_high, adjective_n, "
-    + ENDS.format("adjective")
-    + "adjective_chance, adjective_corrected, adjective_normalized, adjective_normalized_low, "
-    "adjective_normalized_high, sampled_mean, sampled_std, balanced, balanced_low, balanced_high, "
-    "blind_control, inverted_softmax, hubness, judges, judge, judge_seed, judge_hash, candidates, class_rule, "
-    "distractors, seed, atom_divergence, compound_divergence, subgraph_divergence"
-)
-DIFFERENCE_COLUMNS = (
-    "dataset, composition, measure, kind, a, b, split, difference, low, high, fixed_low, fixed_high, p, family, "
-    "p_holm, n"
-)
 
 
 def entries(seed: int, ids: list[str], captions: int, beaten: float, pair: bool = False) -> pd.DataFrame:
@@ -162,11 +142,6 @@ def run(results: Path, **more: list[str]) -> dict[str, pd.DataFrame]:
     more = {"judges": ["0"], "reference": "good_one"} | more
     make_table.main(MakeTable(**given, oracle=["bad"], chunks=10, bootstrap=400, **outputs, **more))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
-
-
-def test_columns_are_those_of_the_design() -> None:
-    assert DESIGN_COLUMNS.split(", ") == COLUMNS
-    assert DIFFERENCE_COLUMNS.split(", ") == differences.COLUMNS
 
 
 def test_an_unhealthy_judge_is_reported(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -438,11 +413,6 @@ def test_same_scores_give_the_same_bytes(results: Path, done: Path) -> None:
     run(results)
     for name in ("table.csv", "comparisons.csv", "table.md", "table.tex", "metrics.json"):
         assert (results / name).read_bytes() == (done / name).read_bytes()
-
-
-def test_percent() -> None:
-    assert percent(0.61234, 0.5891, 0.634) == "61.2 [58.9, 63.4]"
-    assert percent(0.5) == "50.0" and percent(None) == "–"
 
 
 def test_tables_say_whose_split_it_is(results: Path) -> None:

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused, run
-from workflow_scripts.core.step import parse
 from workflow_scripts.specs import intrinsic
 from workflow_scripts.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions, summarize
-from workflow_scripts.specs.steps import Intrinsic
 
 NONE = np.nan
 
@@ -257,16 +255,6 @@ def test_captions_with_one_increment_are_not_measured(tmp_path: Path, monkeypatc
     # The error comes before any judge is read.
     message = refused(lambda: run(intrinsic, tmp_path, data=path, judge="none"))
     assert message == f"{path}: none of 4 captions {said}"
-
-
-@pytest.mark.parametrize(
-    ("option", "number", "said"), [("bootstrap", "99", "100"), ("batch", "0", "1"), ("threads", "-1", "1")]
-)
-def test_numbers_that_are_too_small(option: str, number: str, said: str) -> None:
-    words = ["--data", "d", "--judge", "j", "--output", "o", f"--{option}", number]
-    assert f"--{option}: Input should be greater than or equal to {said}" in refused(
-        lambda: parse(Intrinsic, words, "intrinsic")
-    )
 
 
 def test_no_judge(tmp_path: Path) -> None:

@@ -188,13 +188,6 @@ def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "deep" / "out.csv").read_bytes() == first
 
 
-def test_the_same_scores_in_any_batch(folder: Path, tmp_path: Path) -> None:
-    rows = [["image", "text"], *([f"{n % 4}.png", TEXTS[n % 3]] for n in range(12))]
-    pairs = write(folder / "batches.csv", rows)
-    found = [[float(row["specs"]) for row in run(folder, pairs, tmp_path / "c", batch)] for batch in (1, 3, 32)]
-    assert found[1] == pytest.approx(found[0], abs=2e-6) and found[2] == pytest.approx(found[0], abs=2e-6)
-
-
 def options_of(folder: Path, pairs: Path, cache: Path) -> list[str]:
     options = ["--judge", folder / "judge", "--pairs", pairs, "--cache", cache, "--batch", "4", "--device", "cpu"]
     return [str(option) for option in options]
@@ -264,18 +257,6 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a judge's folder; make one with workflow_scripts.specs.stretch"):
         run(tmp_path, pairs, tmp_path / "cache")
     assert not (tmp_path / "p.specs.csv").exists()
-
-
-def test_a_failure_keeps_the_previous_output(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = write(folder / "kept.csv", [["image", "text"], ["0.png", "a bird"]])
-    run(folder, pairs, tmp_path / "c")
-    before = (folder / "kept.specs.csv").read_bytes()
-    monkeypatch.setattr(step.np, "isnan", lambda *_: 1 / 0)
-    scored = step.Scored(*np.zeros((2, 1)), ["ok"])
-    with pytest.raises(ZeroDivisionError):
-        step.write_scores(["image", "text"], [["a", "b"]], scored, folder / "kept.specs.csv")
-    assert (folder / "kept.specs.csv").read_bytes() == before
-    assert not [path for path in folder.iterdir() if path.name.startswith(".kept")]
 
 
 def test_a_text_longer_than_the_default_limit_of_csv(tmp_path: Path) -> None:

@@ -484,10 +484,3 @@ def test_a_warm_up_longer_than_the_training(
         caplog.clear()
         train_specs.main(settings(places, tmp_path / f"w{warmup}", training={"warmup": warmup}))
         assert (said in caplog.text) == warned
-
-
-def test_the_published_settings() -> None:
-    published = Training()
-    assert (published.weights, published.margin, published.epochs) == ((1.0, 8.0, 0.8), 0.0, 6)
-    assert (published.batch, published.accumulation, published.lr, published.weight_decay) == (100, 4, 1e-5, 1e-2)
-    assert (published.warmup, published.precision, published.keep) == (40, "auto", 20)

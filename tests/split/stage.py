@@ -1,6 +1,5 @@
 """Runs the stage's steps in one process, all artifacts in one folder."""
 
-import hashlib
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -68,8 +67,3 @@ def run_all(folder: Path, **division: Any) -> Path:
     run("accept_split", folder)
     run("export", folder)
     return folder
-
-
-def digests(folder: Path) -> dict[str, str]:
-    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
-    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}

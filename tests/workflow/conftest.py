@@ -1,6 +1,5 @@
 """A copy of the project to run in: tests never touch the results or locks of the checkout."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 import yaml
 from filelock import FileLock
 
+from benchmarks.digests import digests
 from workflow_scripts.core.code import ROOT
 
 # The whole chain, small: one composition, three generators, a trained judge.
@@ -84,18 +84,8 @@ class Project:
         return {rule: int(count) for rule, count in rows if rule not in ("total", "all")}
 
     def artifacts(self, results: str) -> dict[str, str]:
-        """Return the hash of each artifact by its path in ``results``.
-
-        Logs contain times, presets are other runs, hidden files belong to the tools.
-        """
-        folder = self.root / results
-        return {
-            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-            and path.relative_to(folder).parts[0] not in ("logs", "presets")
-            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        }
+        """Return the hash of each artifact by its path in ``results``."""
+        return dict(digests(self.root / results))
 
 
 @pytest.fixture(scope="session")

@@ -47,19 +47,12 @@ def nouns(project: Project) -> Path:
     return run(project, "nouns")
 
 
-def planned(project: Project, config: str, target: str = "nouns/compun.html") -> set[str]:
-    printed = project.snakemake(config, "--dry-run", "--quiet", "rules", "--", target).stdout
-    if "Nothing to be done" in printed:
-        return set()
-    return {line.split()[0] for line in printed.splitlines() if len(line.split()) == 2}
-
-
 def changed(project: Project, old: str, new: str) -> set[str]:
     """Return the rules that run if ``old`` in the config becomes ``new``."""
     text = (project.root / "nouns.yaml").read_text()
     assert old in text
     (project.root / "changed.yaml").write_text(text.replace(old, new))
-    return planned(project, "changed.yaml")
+    return set(project.planned("changed.yaml", "nouns/compun.html"))
 
 
 def test_it_runs_to_the_page(nouns: Path) -> None:
@@ -96,7 +89,7 @@ def test_the_same_bytes_from_nothing(project: Project, nouns: Path) -> None:
 
 
 def test_one_setting_reruns_what_depends_on_it(project: Project, nouns: Path) -> None:
-    assert planned(project, "nouns.yaml") == set()
+    assert project.planned("nouns.yaml", "nouns/compun.html") == {}
     drawing = {"draw_compounds", "load_compounds", "ask_captions"}
     rules = changed(project, "bootstrap: 200", "bootstrap: 300")
     assert {"analyze_choices", "draw_compun", "make_compun_page"} <= rules
@@ -168,7 +161,7 @@ def test_compounds_models_and_people_of_the_user(project: Project, nouns: Path) 
     ]
     (project.root / "answers.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (project.root / "own.yaml").write_text(config.replace("workers: 1", "workers: 1, answers: [answers.jsonl]"))
-    assert not {"classify", "sample_compun_tasks"} & planned(project, "own.yaml", "own/compun.html")
+    assert not {"classify", "sample_compun_tasks"} & project.planned("own.yaml", "own/compun.html").keys()
     project.snakemake("own.yaml", "--", "own/compun.html")
     beside = pd.read_csv(project.root / "own/mine/compun/analysis/beside.csv")
     people = beside[(beside["model"] == "people") & (beside["whose"] == "ours")]

@@ -52,34 +52,31 @@ def coco(path: Path) -> Any:
     return read_coco(path.parent, "val", 5)
 
 
+def answers(path: Path) -> Any:
+    return collect([path], {"t": "match"})
+
+
+# Good rows and entries.
+ANSWER = {"task_id": "t", "worker": "w", "answer": "yes", "seconds": 3, "revision": 0}
+SITE = {"WorkerId": "w", "WorkTimeInSeconds": 3, "Input.task_id": "t", "Answer.taskAnswers": '[{"choice": "yes"}]'}
+CHOICES = [{"from_name": "choice", "value": {"choices": ["yes"]}}]
+LABEL_STUDIO = {"annotations": [{"result": CHOICES, "completed_by": 3}], "data": {"task_id": "t"}}
+SCORE = {"generator": "g", "split": "test_seen", "image_id": "a", "caption_id": 0, "score": 0.5, "draw": 1}
+SAMPLE = {"id": 1, "atoms": ["a"], "compounds": [{"name": "b", "atoms": [0], "edges": []}]}
+LONG = {"image": "a.png", "text": "b", "conversations": [{"from": "gpt", "value": "x"}]}
+COCO = {"images": [{"id": 1, "file_name": "x"}], "annotations": [{"image_id": 1, "caption": "y"}]}
+CHANGE = {"noun": "n", "original_adj": "o", "new_adj": "m"}
+SWAPPED = {"text": "b", "swapped_text": "c", "changes_made": CHANGE}
+SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pairs": ["red_wing"]}
 # By name: the endings of its files, what it calls, and the fields of a good row or entry.
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
     "captions": (TABLES, lambda p: check_captions(read_captions(p)[0], "x"), {"image_id": "a", "caption": "red"}),
     "numbered captions": (TABLES, read_captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": (TABLES, files_of_manifest, {"image_id": "a", "caption_id": 1, "path": "x.png", "draw": 0}),
-    "answers": (
-        (".jsonl", ".json", ".csv"),
-        lambda p: collect([p], {"t": "match"}),
-        {"task_id": "t", "worker": "w", "answer": "yes", "seconds": 3, "revision": 0},
-    ),
-    "site": (
-        (".csv",),
-        lambda p: collect([p], {"t": "match"}),
-        {"WorkerId": "w", "WorkTimeInSeconds": 3, "Input.task_id": "t", "Answer.taskAnswers": '[{"choice": "yes"}]'},
-    ),
-    "label studio": (
-        (".json",),
-        lambda p: collect([p], {"t": "match"}),
-        {
-            "annotations": [{"result": [{"from_name": "choice", "value": {"choices": ["yes"]}}], "completed_by": 3}],
-            "data": {"task_id": "t"},
-        },
-    ),
-    "other scores": (
-        TABLES,
-        other_scores,
-        {"generator": "g", "split": "test_seen", "image_id": "a", "caption_id": 0, "score": 0.5, "draw": 1},
-    ),
+    "answers": ((".jsonl", ".json", ".csv"), answers, ANSWER),
+    "site": ((".csv",), answers, SITE),
+    "label studio": ((".json",), answers, LABEL_STUDIO),
+    "other scores": (TABLES, other_scores, SCORE),
     "compounds": ((*TABLES, ".txt"), read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
     "texts": ((".json", ".csv"), lambda p: texts.read_given(p, ["a b"], texts.KINDS["captions"], 1), {"a b": ["c"]}),
     "classes": ((".txt",), read_classes, {}),
@@ -89,41 +86,13 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "renames": ((".yaml",), read_renames, {"a": "b"}),
     "lexicon": ((".yaml",), load_lexicon, {"red": ["scarlet"]}),
     "config": ((".yaml",), read_config, {"seed": 3, "dataset": {"limit": 3}, "runs": {"a": {"seed": 1}}}),
-    "samples": (
-        (".jsonl",),
-        read_samples,
-        {"id": 1, "atoms": ["a"], "compounds": [{"name": "b", "atoms": [0], "edges": []}]},
-    ),
-    "long captions": (
-        (".json", ".parquet", ".tar"),
-        lambda p: list(check_images(read_entries(p), p.parent)),
-        {"image": "a.png", "text": "b", "conversations": [{"from": "gpt", "value": "x"}]},
-    ),
+    "samples": ((".jsonl",), read_samples, SAMPLE),
+    "long captions": ((".json", ".parquet", ".tar"), lambda p: list(check_images(read_entries(p), p.parent)), LONG),
     "pairs to score": ((".csv",), read_pairs, {"image": "a.png", "text": "b"}),
-    "coco": (
-        (".json",),
-        coco,
-        {"images": [{"id": 1, "file_name": "x"}], "annotations": [{"image_id": 1, "caption": "y"}]},
-    ),
+    "coco": ((".json",), coco, COCO),
     "archive": ((".zip", ".tgz"), contents, {}),
-    "published data": (
-        (".pkl",),
-        published.read_data,
-        {
-            "a": {
-                0: {
-                    "text": "b",
-                    "swapped_text": "c",
-                    "changes_made": {"noun": "n", "original_adj": "o", "new_adj": "m"},
-                }
-            }
-        },
-    ),
-    "published split": (
-        (".pkl",),
-        published.read_split,
-        {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pairs": ["red_wing"]},
-    ),
+    "published data": ((".pkl",), published.read_data, {"a": {0: SWAPPED}}),
+    "published split": ((".pkl",), published.read_split, SPLIT),
     "predictions": ((".pkl",), published.read_predictions, {}),
 }
 
@@ -144,27 +113,11 @@ def variants(value: Any) -> Iterator[Any]:
 
 def files(suffix: str, good: dict[str, Any]) -> Iterator[bytes]:
     header = ",".join(good).encode()
-    yield from (
-        b"",
-        b"\0",
-        b"\n\n",
-        bytes(range(256)) * 9,
-        b"\xff\xfe" + "a,b".encode("utf-16-le"),
-        "é".encode("latin-1"),
-    )
+    yield from (b"", b"\0", b"\n\n", bytes(range(256)) * 9, b"\xff\xfea\0,\0b\0", "é".encode("latin-1"))
     yield from (header, header + b"\n", header + b"\r\n" + b"x," * 40, header.replace(b",", b";"), header + b'\n"')
     yield from (header + b"\n" + b"x" * (1 << 20), b"[" * 999, b"{" * 999, b"[{}]", b"{}", b"null", b"3", b'"')
-    yield from (
-        b'{"a": 1, "a": 2}',
-        b"a: 1\na: 2",
-        b"? [1]\n: 2",
-        b"<<: 3",
-        b"&a [*a]",
-        b"compositions: &a [*a]",
-        b"a: &a {b: *a}",
-        b"!!python/object:os.system x",
-        b"2: 1e400",
-    )
+    yield from (b'{"a": 1, "a": 2}', b"a: 1\na: 2", b"? [1]\n: 2", b"<<: 3", b"&a [*a]", b"compositions: &a [*a]")
+    yield from (b"a: &a {b: *a}", b"!!python/object:os.system x", b"2: 1e400")
     for row in variants(good):
         rows = [good, row, good]
         if suffix == ".parquet":

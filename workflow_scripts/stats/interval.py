@@ -5,7 +5,6 @@ unchanged weights. Intervals are percentiles of the resampled means; a fraction 
 """
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -84,23 +83,6 @@ def share(
 
     ends = stats.binomtest(trials if weighted[0] else 0, trials).proportion_ci(LEVEL, method="exact")
     return Estimate(float(weighted[0]), float(ends.low), float(ends.high))
-
-
-def paired_differences(
-    images: np.ndarray, values: np.ndarray, resamples: int, generator: np.random.Generator
-) -> dict[tuple[int, int], Estimate]:
-    """Return mean(column i) - mean(column j) for all i < j of ``values``, (n, k) with n >= 1.
-
-    The rows are the same entries, and all columns are resampled together.
-    """
-    sums = sums_by_image(images, *values.T, np.ones(len(images)))
-    draws = resampled_sums(sums, resamples, generator)
-    means = np.ascontiguousarray((draws[:, :-1] / draws[:, -1:]).T)
-    whole = values.mean(axis=0)
-    return {
-        (i, j): _estimate(float(whole[i] - whole[j]), means[i] - means[j], len(sums))
-        for i, j in combinations(range(values.shape[1]), 2)
-    }
 
 
 def unpaired_difference(
