@@ -7,8 +7,6 @@ runs as it is, reads every file, and only encodes nothing. Each step is a proces
 the figures.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

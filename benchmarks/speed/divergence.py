@@ -6,8 +6,6 @@ on a few samples. ``plain_seconds`` and ``own_seconds`` show the cost by doublin
 is what ``divide`` makes of the samples that the plain side divides, restarts and exchanges included.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

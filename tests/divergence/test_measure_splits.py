@@ -1,7 +1,5 @@
 """The measurement of the splits: samples by hand, the swapped texts, the whole step on a small world."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

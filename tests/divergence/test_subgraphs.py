@@ -1,7 +1,5 @@
 """Compounds of trees: against the definition, checked node set by node set, and against the general weights."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The step: rows, counts, bad input, and results that do not depend on batches, processes or the cache."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

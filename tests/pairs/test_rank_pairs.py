@@ -1,7 +1,5 @@
 """Selection and ranking, worked by hand."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

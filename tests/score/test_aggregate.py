@@ -1,7 +1,5 @@
 """Aggregates of published predictions: by hand, against the released formula, and against our own scores."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

@@ -1,7 +1,5 @@
 """Each distinct image and caption is encoded once, and a warm cache gives what a cold one does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

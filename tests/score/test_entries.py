@@ -1,7 +1,5 @@
 """Which captions may be whose distractors, against the definitions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

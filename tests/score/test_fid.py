@@ -1,7 +1,5 @@
 """The Fréchet distance against the textbook's formula, and the step with a small network in Inception's place."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 from pathlib import Path

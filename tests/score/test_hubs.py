@@ -1,7 +1,5 @@
 """Hubness and the inverted softmax, against a count and against the definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Judges that read every pair, none, or only seen ones; synonyms and accuracies worked by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

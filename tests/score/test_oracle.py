@@ -1,7 +1,5 @@
 """The oracle's shares by hand, the facts of swapped captions, and the step on drawn scenes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The whole step on a tiny data set with a judge that can read, against a naive count from the tables."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A generator's images embedded in shards: no score depends on how many there are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

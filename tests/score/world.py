@@ -1,7 +1,5 @@
 """A tiny data set on disk, and a judge that reads the caption that an image file consists of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar

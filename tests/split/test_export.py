@@ -1,7 +1,5 @@
 """The published formats and the train list."""
 
-from __future__ import annotations
-
 import csv
 import json
 import pickle

@@ -1,7 +1,5 @@
 """What generators are asked to draw."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The division of the images."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given, settings

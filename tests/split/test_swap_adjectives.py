@@ -1,7 +1,5 @@
 """The swapped captions."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """What `make run` shows: a line a stage, the time left, and the errors last, each with its log."""
 
-from __future__ import annotations
-
 import logging
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Arrays in temporary files, for what may exceed memory."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import sys

@@ -8,8 +8,6 @@ P(G'|G). A compound's name determines its structure, so P(G'|G) = samples(G') / 
 between two nested compounds there is one of every size in between; so those one node larger suffice.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -266,7 +264,7 @@ class Subgraphs:
                 else:
                     children[parents[v]].append(f"{forest.relation_names[relations[v]]}:{name}")
 
-    def weigh(self, samples: Bags, keep: int, more: Bags) -> Weighing:
+    def weigh(self, samples: Bags, keep: int, more: Bags) -> "Weighing":
         """Determine P(G'|G) and the ``keep`` heaviest compounds from ``samples``.
 
         Args:

@@ -1,7 +1,5 @@
 """Score a published pickle of predictions: plain, or with its annotations checked and balanced."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

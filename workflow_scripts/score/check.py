@@ -1,7 +1,5 @@
 """Check the network of the Fréchet distance, and the number of candidates as far as it is known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from workflow_scripts.core.checks import Findings

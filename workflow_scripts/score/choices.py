@@ -1,7 +1,5 @@
 """Adjective accuracy: how often a judge ranks a prompt above its variants, which differ in one adjective alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Embed one shard of a generator's images; other steps encode few images, or captions that they need at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

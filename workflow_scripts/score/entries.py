@@ -4,8 +4,6 @@ A score covers one set of entries and one pool. The name of a set is also that o
 ``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a second pool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The Fréchet distances that ``score_fid`` wrote, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

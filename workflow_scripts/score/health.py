@@ -1,7 +1,5 @@
 """The health of a composition's judges, and what follows for the scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

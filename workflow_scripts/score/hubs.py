@@ -1,7 +1,5 @@
 """Hubs: captions that are near to many images, and so are ranked first where they are wrong."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ A judge that has learned from the same captions as the generators may know a see
 a perfect generator falls too, and falls cannot be told from the judge's bias.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 It knows what was drawn, and shows the ceiling that the captions set, since distractors may be true of an image too.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Measure the Fréchet inception distance of a generator's images from the real images of each split."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Score a generator's images by a trained judge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

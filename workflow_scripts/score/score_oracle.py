@@ -1,7 +1,5 @@
 """Score a generator's drawn scenes by the oracle."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """From judged entries to a table of scores and its summary, for the trained judge and for the oracle."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

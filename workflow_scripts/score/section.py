@@ -1,7 +1,5 @@
 """What the page shows of the judges of one composition: what they were trained on, and their health."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

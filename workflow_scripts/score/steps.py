@@ -1,7 +1,5 @@
 """The steps of stage score: their inputs, outputs and settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

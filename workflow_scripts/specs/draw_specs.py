@@ -36,8 +36,8 @@ def _draw_intervals(table: pd.DataFrame, labels: dict[str, str], height: float, 
                 continue
             at = y + (place - (len(labels) - 1) / 2) * spacing
             hollow = row["against"] and not is_certain(row)
-            look = {"hollow": hollow, "label": labels[series] if y == 0 else ""}
-            draw_interval(axes, at, row["value"], (row["low"], row["high"]), COLORS[series], MARKERS[series], **look)
+            ends, label = (row["low"], row["high"]), labels[series] if y == 0 else ""
+            draw_interval(axes, at, row["value"], ends, COLORS[series], MARKERS[series], hollow=hollow, label=label)
     name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
     return figure, axes
 

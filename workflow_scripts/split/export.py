@@ -1,7 +1,5 @@
 """Write the splits in the published formats, and the train list for people who train generators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """List the images that every generator is asked to make: a caption, and the file that its image goes to."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -8,8 +8,6 @@ An image in which a held-out pair was not extracted, but is stated by the order 
 split is published.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any

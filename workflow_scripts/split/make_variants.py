@@ -3,8 +3,6 @@
 A judge that reads the pair ranks a prompt above its variants, which differ from it in one adjective alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

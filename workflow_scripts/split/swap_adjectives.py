@@ -5,8 +5,6 @@ dominate are avoided if a caption offers another candidate. Or take published sw
 reports what is wrong with them.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
