@@ -87,7 +87,7 @@ def test_prompts_without_variants(relation: str, pair: str, reason: str) -> None
 def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> None:
     data = world(seed, images=20)
     heldout = pair_names(data.ranking).tolist()[5:9]
-    swapped, _ = swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "color")
+    swapped, _ = swap_adjectives([(data.captions, data.pairs)], heldout, COLORS, NOUNS, seed, "d", "color")
     named = data.pairs.assign(pair=pair_names(data.pairs))
     seen = named[named["relation"] == "adjacent"].drop_duplicates(["image_id", "caption_id"]).assign(split="test_seen")
     columns = ["split", "image_id", "caption_id", "pair"]
