@@ -62,7 +62,7 @@ def test_a_killed_training_resumes(train: Train, monkeypatch: pytest.MonkeyPatch
     whole = train("whole", cache="one", epochs=3)
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
 
-    def dies(message: str, *arguments: Any) -> None:
+    def dies(message: str, *arguments: Any, **_: Any) -> None:
         if "epoch 3" in message % arguments:
             raise KeyboardInterrupt
 
