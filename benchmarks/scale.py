@@ -1,5 +1,5 @@
-"""Time and memory of the steps by size, and how they grow: many captions through pairs, split, divergence and
-audit, many images through score and table.
+"""Time and memory of the steps by size, and how they grow: the default run with more and more images, and with it
+every step; many captions through pairs, split, divergence and audit; many images through score and table.
 
 The captions are distinct: drawn in the sketches' grammar and, given an archive of real ones, every other image's are
 two real captions of a bird, joined. The images' embeddings are made up and put in the cache, so that the step itself
@@ -43,6 +43,7 @@ from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
 from workflow_scripts.dataset.sources.cub import read_captions
 from workflow_scripts.text.lexicon import COMPOUNDS
 from workflow_scripts.workflow.config import Config
+from workflow_scripts.workflow.resources import measured
 
 EACH = 10  # captions of an image
 CLASSES = 200
@@ -310,8 +311,35 @@ def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any
     yield {"step": "make_table", **about, **measure("report.make_table", place, **table, **outputs, **more)}
 
 
-# Of each part, what grows, and sizes: captions; draws of each caption of a pool; images of a pool, drawn twice.
+# the default run
+
+
+def read_benchmarks(results: Path) -> Iterator[dict[str, Any]]:
+    """Yield what each rule of a run took: its jobs' seconds and CPU seconds together, and the largest memory in MB."""
+    for rule, jobs in measured(results).groupby("rule", sort=False):
+        seconds, processor = (round(float(jobs[name].sum()), 1) for name in ("seconds", "busy"))
+        memory = round(jobs["rss"].max() * (1 << 20) / 1e6)
+        yield {"step": rule, "seconds": seconds, "processor": processor, "memory": memory}
+
+
+def run_steps(images: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """Measure all steps of the default run with so many images."""
+    changed = [
+        f"results={folder / 'results'}",
+        f"cache={folder / 'cache'}",
+        f"dataset={{sketch: {{images: {images}}}}}",
+    ]
+    command = ["snakemake", "--cores", "all", "--quiet", "rules", "--configfile", str(ROOT / "config.yaml")]
+    if subprocess.run([*command, "--config", *changed], cwd=ROOT).returncode:
+        raise UserError(f"the run with {images} images failed; see its error above")
+    for row in read_benchmarks(folder / "results"):
+        yield row | {"images": images}
+
+
+# Of each part, what grows, and sizes: images of the default run; captions; draws of each caption of a pool; images of
+# a pool, drawn twice.
 PARTS: dict[str, tuple[str, list[int]]] = {
+    "run": ("images", [1000, 3000, 9000]),
     "captions": ("captions", [75_000, 300_000, 1_200_000]),
     "draws": ("images", [7, 28, 112]),
     "pools": ("images", [150, 600, 2400]),
@@ -321,7 +349,9 @@ POOL, TWICE = 300, 2
 
 def run_part(part: str, size: int, real: Path | None, folder: Path) -> list[dict[str, Any]]:
     """The rows of one size; ``folder`` is empty, and emptied after."""
-    if part == "captions":
+    if part == "run":
+        steps = run_steps(size, folder)
+    elif part == "captions":
         steps = caption_steps(size, real, folder)
     else:
         steps = image_steps(POOL, size, folder) if part == "draws" else image_steps(size, TWICE, folder)
@@ -346,7 +376,7 @@ class Scale(Step):
     """Measure time and memory of the steps by size, and how they grow."""
 
     parts: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(PARTS)}; default: all")
-    sizes: list[int] = Field([], description="sizes of one part: captions, draws, images of a split")
+    sizes: list[int] = Field([], description="sizes of one part: captions, draws, images")
     real: Path | None = Field(None, description="Reed's captions of CUB, cub_captions.zip")
     folder: Path | None = Field(None, description="folder with 10 GB of space; default: the system's temporary one")
     out: Path = Field(Path("results/scale.json"), description="file of the figures")
