@@ -1,7 +1,9 @@
 """What the scale test measures with: its captions, its images, its exponents."""
 
+import re
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -84,3 +86,25 @@ def test_a_step_is_measured_and_its_failure_reported(tmp_path: Path) -> None:
     assert figures["memory"] > 20 and 0 < figures["processor"] < 60 and figures["seconds"] > 0
     with pytest.raises(UserError, match="pairs.rank_pairs failed"):
         scale.measure("pairs.rank_pairs", tmp_path / "nowhere", adjectives=lexicon, nouns=None)
+
+
+def test_every_step_of_the_default_run_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = [re.split(r"(?m)^ *rule ", file.read_text())[1:] for file in (ROOT / "rules").glob("*.smk")]
+    of_step = [rule for of_file in rules for rule in of_file if "**step(" in rule]
+    assert len(of_step) > 30 and all("benchmark:" in rule for rule in of_step)
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        assert "dataset={sketch: {images: 70}}" in command
+        for number in (1, 2):  # jobs of a rule
+            file = tmp_path / f"results/logs/pairs/{number}/rank_pairs.benchmark.tsv"
+            file.parent.mkdir(parents=True)
+            values = {"rule_name": "rank_pairs", "s": number, "cpu_time": 2 * number, "max_rss": 100 * number}
+            pd.DataFrame([values | {"threads": 1, "resources": "{}"}]).to_csv(file, sep="\t", index=False)
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(scale.subprocess, "run", run)
+    expected = {"step": "rank_pairs", "images": 70, "seconds": 3.0, "processor": 6.0, "memory": 210}
+    assert scale.run_part("run", 70, None, tmp_path) == [expected]
+    monkeypatch.setattr(scale.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1))
+    with pytest.raises(UserError, match="70 images failed"):
+        scale.run_part("run", 70, None, tmp_path)

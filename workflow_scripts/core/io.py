@@ -250,10 +250,13 @@ def _groups_with(file: pq.ParquetFile, images: Collection[str]) -> list[int]:
 
 
 def read_blocks(images: Sequence[str], tables: Mapping[Path, Schema]) -> Iterator[list[pd.DataFrame]]:
-    """Yield the rows of some of ``images`` in each table, and so on: to join tables that are larger than memory."""
+    """Yield each table's rows of some of ``images``, then of the next, and so on: for tables larger than memory.
+
+    Only the columns of the schemas are read.
+    """
     for start in range(0, max(1, len(images)), IMAGES_PER_BLOCK):
         block = images[start : start + IMAGES_PER_BLOCK]
-        yield [read_table(path, schema, images=block) for path, schema in tables.items()]
+        yield [read_table(path, schema, [*schema.columns], block) for path, schema in tables.items()]
 
 
 def read_images(path: Path) -> pd.Series:

@@ -1,30 +1,39 @@
 """Select adjectives and nouns, and rank their pairs by frequency."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.io import read_blocks, read_images, write_table
 from workflow_scripts.core.tables import PAIRS, RANKING
 from workflow_scripts.pairs.config import Selection
 from workflow_scripts.pairs.steps import RankPairs
 from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
-
-def _counts(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Count each value of ``by``: most frequent first, ties by name."""
-    counts = pairs.groupby(by, observed=True).size().rename("count").reset_index()
-    return counts.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
+NAMED = ["adjective", "noun"]
 
 
-def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, selection: Selection) -> pd.DataFrame:
+def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Add the counts of each value of ``by``: most frequent first, ties by name."""
+    added = counts.groupby(by)[["count", "images"]].sum().reset_index()
+    return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
+
+
+def rank(
+    blocks: Iterable[pd.DataFrame], adjectives: Lexicon, nouns: Lexicon | None, selection: Selection
+) -> pd.DataFrame:
     """Return the ranking of a composition, most frequent pair first; raises UserError if no pair is left.
 
-    ``pairs`` has image_id, adjective, noun and relation of all occurrences; disputed ones do not count.
+    Each of ``blocks`` has image_id, adjective, noun and relation of all occurrences in some images; disputed ones do
+    not count.
     """
-    pairs = pairs[pairs["relation"] != "disputed"]
-    frequent = _counts(pairs, ["adjective"])["adjective"].head(selection.adjectives)
+    sure = (block[block["relation"] != "disputed"] for block in blocks)
+    counts = [block.groupby(NAMED)["image_id"].agg(count="size", images="nunique") for block in sure]
+    pairs = pd.concat(counts).reset_index()
+    frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)
     chosen = sorted(set(frequent) & set(adjectives.words))
     if not chosen:
         raise UserError(
@@ -34,9 +43,8 @@ def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, select
     pairs = pairs[pairs["adjective"].isin(chosen)]
     if nouns is not None:
         pairs = pairs[pairs["noun"].isin(nouns.words)]
-    selected = set(_counts(pairs, ["adjective", "noun"])["noun"].head(selection.pairs))
-    pairs = pairs[pairs["noun"].isin(selected)]
-    ranking = _counts(pairs, ["adjective", "noun"])
+    ranking = _ranked(pairs, NAMED)
+    ranking = ranking[ranking["noun"].isin(ranking["noun"].head(selection.pairs))]
     ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
     if ranking.empty:
         where = f" with a noun of lexicon {nouns.name}" if nouns else ""
@@ -44,16 +52,15 @@ def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, select
             f"pairs: no pair of an adjective of lexicon {adjectives.name}{where} occurs {selection.min_count} times;"
             " lower pairs.selection.min_count or choose other lexicons"
         )
-    images = pairs.groupby(["adjective", "noun"], observed=True)["image_id"].nunique().rename("images").reset_index()
-    ranking = ranking.merge(images, on=["adjective", "noun"], how="left", validate="one_to_one")
     ranking["rank"] = range(1, len(ranking) + 1)
     ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
     return ranking
 
 
 def main(step: RankPairs) -> None:
+    schema = PAIRS.select(["image_id", *NAMED, "relation"])
     ranking = rank(
-        read_table(step.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"]),
+        (pairs for (pairs,) in read_blocks(read_images(step.pairs), {step.pairs: schema})),
         load_lexicon(step.adjectives),
         load_lexicon(step.nouns) if step.nouns else None,
         step.selection,

@@ -18,7 +18,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, read_heldout, split_pair
-from workflow_scripts.core.io import atomic, read_table, spreadsheet_safe, write_json, write_table
+from workflow_scripts.core.io import atomic, read_blocks, read_table, spreadsheet_safe, write_json, write_table
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.published import PublishedSplit, read_split
 from workflow_scripts.core.seeds import rng
@@ -270,7 +270,10 @@ def divided_splits(
 def main(step: MakeSplits) -> None:
     captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
     images, heldout = captions["image_id"].unique(), read_heldout(step.heldout)
-    pairs = read_table(step.pairs, PAIRS, columns=["image_id", "adjective", "noun", "relation"])
+    schema = PAIRS.select(["image_id", "adjective", "noun", "relation"])
+    # Once an image: the division does not depend on how often.
+    blocks = read_blocks(images, {step.pairs: schema})
+    pairs = pd.concat([block.drop_duplicates() for (block,) in blocks], ignore_index=True)
     ranking = read_table(step.ranking, RANKING)
     contested: list[dict[str, Any]] = []
     if not step.published:
