@@ -25,9 +25,8 @@ def first_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
 
     A disputed occurrence is likely no pair at all, so it is not prompted for.
     """
-    rows = pairs[pairs["relation"] != "disputed"]
+    rows = pairs[(pairs["relation"] != "disputed") & pair_names(pairs).isin(list(wanted))]
     rows = rows.assign(pair=pair_names(rows))
-    rows = rows[rows["pair"].isin(list(wanted))]
     rows = rows.sort_values([*CAPTION_KEY, "adjective_start", "noun_start", "pair"])
     return rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
 
