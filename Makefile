@@ -100,7 +100,7 @@ seeds: .venv/run
 intervals: .venv/run
 	python -m benchmarks.intervals
 
-# Time and memory by size: results/scale.json, docs/scale.md. An hour and 10 GB of disk; REAL=…/cub_captions.zip adds
+# Time and memory by size: results/scale.json, docs/scale.md. Two hours and 10 GB of disk; REAL=…/cub_captions.zip adds
 # real captions.
 scale: .venv/run
 	python -m benchmarks.scale $(if $(REAL),--real '$(REAL)')
