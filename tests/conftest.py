@@ -3,6 +3,7 @@
 import logging
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,18 @@ ROOT = Path(__file__).resolve().parents[1]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: beside them one process gets through all others."""
     items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
+@pytest.fixture(autouse=True)
+def quiet_again() -> Iterator[None]:
+    """A step that a test runs in this process starts its own log."""
+    yield
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+        with suppress(OSError):
+            handler.close()
+    log.propagate, log.level = True, logging.NOTSET
+    logging.raiseExceptions = True
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The results of stage compun: by hand, against plain loops, and from the command."""
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -213,7 +212,6 @@ def test_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_list_without_kinds_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    logging.getLogger("compclip").propagate = True
     analysis = analyze_place(make_place(tmp_path, kinds=False, pictures=False), tmp_path / "out")
     assert "no compound has a kind" in caplog.text and "ALBEF was not loaded" in caplog.text
     assert len(pd.read_csv(analysis / "kinds.csv")) == 0

@@ -1,7 +1,6 @@
 """Which image a model chooses: against a plain loop, by hand, and with real small models of every kind."""
 
 import json
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -236,7 +235,6 @@ def test_models_of_every_kind(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         {"transformers": str(tiny_blip(tmp_path / "blip")), "name": "BLIP"},
         {"transformers": str(tiny_align(tmp_path / "ALIGN"))}, {"judge": str(tmp_path / "none"), "name": "lost"},
     ]  # fmt: skip
-    logging.getLogger("compclip").propagate = True
     out = run(paths, models)
     assert any("2 of 6 models were not asked" in line and "--forcerun classify" in line for line in caplog.messages)
     choices, ranks, about, _ = results(out)

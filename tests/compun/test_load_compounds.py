@@ -112,7 +112,6 @@ def test_a_struck_item_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixt
     compounds, _, summary = loaded(tmp_path / "b", file, folder)
     assert (list(compounds["compound"]), summary["compounds"]) == (["goldfish"], 1)
     assert sorted(path.name for path in (tmp_path / "b" / "out").iterdir()) == sorted(triple("goldfish"))
-    logging.getLogger("compclip").propagate = True
     warn(summary)
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
         "warning: without constituents: 1 (goldfish)",
@@ -301,8 +300,6 @@ def test_an_image_missing_and_one_broken(tmp_path: Path, caplog: pytest.LogCaptu
     }
     assert summary["images_broken"]["count"] == 1
     assert summary["two_spellings"]["names"] == ["snow ball, snowball"]
-    logger = logging.getLogger("compclip")
-    logger.propagate = True
     warn(summary)
     said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
     assert sum("snow ball_n2.jpg" in line and "not a readable image" in line for line in said) == 1

@@ -100,7 +100,6 @@ def test_the_step(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch:
     (tmp_path / "list.txt").write_text("goldfish\nlab coat\n")
     (tmp_path / "words.txt").write_text("# nouns\nGold\nfish\n")
     step = SplitClosed(file=tmp_path / "list.txt", words=tmp_path / "words.txt", output=tmp_path / "out.csv")
-    monkeypatch.setattr(logging.getLogger("compclip"), "propagate", True)
     with caplog.at_level(logging.INFO):
         split_closed.main(step)
     assert "2 compounds; 1 splits proposed, 0 not found" in caplog.text

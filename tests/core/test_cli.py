@@ -1,9 +1,7 @@
 """Errors are one line on the screen and a traceback in the log."""
 
 import errno
-import logging
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,17 +9,6 @@ import pytest
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
-
-
-@pytest.fixture(autouse=True)
-def quiet_again():
-    yield
-    for handler in list(cli.log.handlers):
-        cli.log.removeHandler(handler)
-        with suppress(OSError):
-            handler.close()
-    cli.log.propagate = True
-    logging.raiseExceptions = True
 
 
 def run(step, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -52,7 +52,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
     yield run
     cli.log.handlers.clear()
-    cli.log.propagate = True
     logging.raiseExceptions = True
 
 

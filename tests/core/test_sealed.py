@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from workflow_scripts.core import sealed as module
-from workflow_scripts.core.cli import log
 from workflow_scripts.core.sealed import is_whole, sealed
 
 
@@ -14,7 +13,6 @@ from workflow_scripts.core.sealed import is_whole, sealed
 def test_every_flipped_bit_is_found(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(log, "propagate", True)
     monkeypatch.setattr(module, "BYTES_PER_READ", 100)
     path, draw = tmp_path / "sealed.bin", random.Random(0)
     assert not is_whole(path, "made again") and not caplog.text

@@ -52,7 +52,6 @@ def test_every_generator_says_what_it_serves(kind: str) -> None:
 def test_progress_counts_and_speaks(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     from workflow_scripts.core import progress
 
-    monkeypatch.setattr(progress.log, "propagate", True)
     now = iter(range(0, 1000, 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
     with caplog.at_level(logging.INFO), Progress(4, "birds", every=15) as bar:

@@ -94,7 +94,6 @@ def test_exchanges_that_lose_are_not_kept(seed: int) -> None:
 
 
 def test_a_limit_out_of_reach_is_said(run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: Any) -> None:
-    monkeypatch.setattr(step.log, "propagate", True)
     found = json.loads(run(compound_divergence="max", atom_divergence=0.0, train=3, test=2))
     assert found["atom_divergence"] > 0 and found["within_limit"] is False
     assert "no division with an atom divergence of at most 0.0 was found" in caplog.text
@@ -200,7 +199,6 @@ def test_a_limit_of_0_is_kept_but_for_rounding(run: Run, tmp_path: Path, caplog:
 
 def test_the_expected_time_is_said_before(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the first sample is placed; quadratic in the samples, so hours for a million."""
-    monkeypatch.setattr(step.log, "propagate", True)
     monkeypatch.setattr(step, "greedy", lambda *_: pytest.fail("placed"))
     samples = from_bags(*adjective_noun_bags(60, adjectives=6, nouns=6))
     caplog.set_level("INFO")
@@ -216,7 +214,6 @@ def test_the_expected_time_is_said_before(caplog: pytest.LogCaptureFixture, monk
 @pytest.mark.slow
 def test_the_expected_time_is_right(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a factor of 2 on an idle core; of 3 here, because other programs may use the caches."""
-    monkeypatch.setattr(step.log, "propagate", True)
     caplog.set_level("INFO")
     divide(from_bags(*adjective_noun_bags(50)), 30, 10, 0.02, 1.0, 0, 1, 10)
     samples = from_bags(*adjective_noun_bags(20_000))

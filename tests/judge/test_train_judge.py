@@ -85,8 +85,6 @@ def test_weights_and_biases_follows_and_changes_nothing(
         return SimpleNamespace(log=sent.append if fails != "log" else None)
 
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init if fails != "init" else None))
-    monkeypatch.setattr(log, "handlers", [caplog.handler])
-    monkeypatch.setattr(log, "propagate", False)
     caplog.set_level(logging.INFO, log.name)
     without = contents(train("without", cache="one"))
     monkeypatch.setenv("WANDB_API_KEY", "x")
@@ -130,7 +128,6 @@ def test_damaged_files_of_a_killed_training(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(checkpoint.Checkpoint, "keep", killed)
         train("cut", epochs=3)
-    monkeypatch.setattr(log, "propagate", True)
     for damaged, resumed in ((["checkpoint.pt"], "epoch 1"), (["checkpoint.pt", "checkpoint_previous.pt"], None)):
         shutil.copytree(tmp_path / "cache", tmp_path / str(resumed))
         files = [path for path in (tmp_path / str(resumed)).rglob("*.*") if path.name in damaged or ".bin" in path.name]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tests.pairs.conftest import LEXICONS, MODEL
 from workflow_scripts.core.cache import Cache
-from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
@@ -77,7 +76,6 @@ def test_no_captions_give_no_pairs(tmp_path):
 
 
 def test_another_language_is_kept_counted_and_warned_of(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(log, "propagate", True)
     texts = ["ein kleiner Vogel mit rotem Kopf", "der Schnabel ist lang", "黄色い鳥", "птица с красной головой"]
     with caplog.at_level(logging.WARNING, logger="compclip"):
         _, summary = run(tmp_path, captions(texts))

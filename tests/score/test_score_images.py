@@ -11,7 +11,6 @@ import pytest
 from tests.score.world import FakeJudge, build, make_step
 from workflow_scripts.clip.embed import similarities
 from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
-from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
@@ -248,7 +247,6 @@ def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
 def test_captions_that_are_cut_are_counted(
     tmp_path: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(log, "propagate", True)
     results = build(tmp_path)
     assert run(results, "good")[1]["truncated_captions"] == 0
     judge.tokenizer = WordTokenizer([*SPECIAL, "red"], 6)  # of seven words, or eight

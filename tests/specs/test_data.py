@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.sealed import sealed
 from workflow_scripts.specs import chunks, cut_captions, data, sources
@@ -159,7 +158,6 @@ def test_all_orders_are_equally_likely(tmp_path):
 
 
 def test_skipped_examples_are_named_and_counted(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(log, "propagate", True)
     names = pictures(tmp_path)
     (tmp_path / names[1]).write_bytes(png(1)[:40])
     (tmp_path / names[2]).write_text("no image")
@@ -257,7 +255,6 @@ def test_an_index_without_its_times_is_made_again(tmp_path, monkeypatch):
 
 def test_a_damaged_index_is_made_again(tmp_path, monkeypatch, caplog):
     source, images = write_json(tmp_path, TEXTS)
-    monkeypatch.setattr(log, "propagate", True)
 
     def contents():
         examples = open_examples(source, images, MODEL, tmp_path / "cache", 1)

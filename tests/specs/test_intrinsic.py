@@ -230,7 +230,6 @@ def test_missing_images_are_named(
 ) -> None:
     path = write_table(tmp_path)
     (tmp_path / "b.png").unlink()
-    monkeypatch.setattr(intrinsic.log, "propagate", True)
     found, _ = run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch)
     assert found["left_out"] == {"images missing": {"count": 1, "names": ["b.png"]}}
     assert found["judges"][0]["pos"]["n"] == 2

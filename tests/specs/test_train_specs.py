@@ -27,7 +27,6 @@ from workflow_scripts.clip.device import settle
 from workflow_scripts.clip.model import Judge, assemble, construct, load_judge
 from workflow_scripts.clip.pixels import Preprocess
 from workflow_scripts.clip.tokens import find_cut, get_tokenizer, tokenize
-from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
@@ -245,7 +244,6 @@ def test_a_killed_training_ends_with_the_same_bytes(
     with pytest.raises(KeyboardInterrupt):
         run("cut")
     monkeypatch.setattr(training, "specs_loss", real)
-    monkeypatch.setattr(log, "propagate", True)
     with caplog.at_level("INFO", "compclip"):
         cut, again = run("cut")
     assert "resumed after step 1" in caplog.text
@@ -478,7 +476,6 @@ def test_the_judge_it_starts_from_is_not_overwritten(places: Path) -> None:
 def test_a_warm_up_longer_than_the_training(
     places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(train_specs.log, "propagate", True)
     said = "warm-up ends after the last of 4 steps, at 50 % of lr; lower specs.training.warmup (now 8)"
     for warmup, warned in ((8, True), (4, False), (0.25, False)):
         caplog.clear()
