@@ -151,7 +151,9 @@ def test_a_fault_of_yaml_has_its_place_and_no_jargon(tmp_path: Path) -> None:
 
 
 def test_help_lists_every_target() -> None:
-    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    shown = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.splitlines()
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     targets = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split()
     assert {line.split()[1] for line in shown} == set(targets) and all(len(line) < 140 for line in shown)
