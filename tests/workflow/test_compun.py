@@ -76,7 +76,7 @@ def test_it_runs_to_the_page(nouns: Path) -> None:
     assert len(re.findall(r'src="figures/[^"]+\.svg"', page)) == 4 and "no maintained library offers it" in page
     # Twelve compounds with their images, and what was drawn.
     assert len(re.findall(r'src="sketch/[^"]+\.png"', page)) == 36
-    assert "those 6 that are written as one word" in " ".join(page.split())
+    assert "the 6 written as one word are unknown words" in " ".join(page.split())
     assert (nouns / "compun.md").read_text().count("\n| ") == 1 + 2 * 8 + 1
     assert not list(nouns.glob("sketch/captions.parquet")), "nothing of the other stages is made"
 
