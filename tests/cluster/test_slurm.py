@@ -33,16 +33,18 @@ def test_a_failed_job_shows_its_own_error(project: ClusterProject, slurm: Slurm)
 
 
 def test_killed_for_memory_comes_again_with_more(project: ClusterProject, slurm: Slurm) -> None:
-    # The parser and two Snakemakes take some 1,000 MiB: of 700 Slurm kills it.
+    # Two Snakemakes and the step's first imports take more than 400 MiB for seconds: of 250 Slurm kills it.
     first = slurm.last() + 1
     config = project.config("memory.yaml", "memory", ".cache_memory")
-    asks = ("--set-resources", "extract_pairs:mem_mb=700*attempt")
+    asks = ("--set-resources", "extract_pairs:mem_mb=250+2750*(attempt-1)")
     shown = project.submit("slurm", config, "memory/sketch/pairs.parquet", *asks)
     jobs = [slurm.details(job) for job in range(first, slurm.last() + 1)]
     parser = [job for job in jobs if "extract_pairs" in job["Comment"]]
-    assert [job["MinMemoryNode"] for job in parser] == ["700M", "1400M"]
+    assert [job["MinMemoryNode"] for job in parser] == ["250M", "3000M"]
     assert [job["JobState"] for job in parser] == ["FAILED", "COMPLETED"]
-    assert "exceeded memory limit" in shown
+    log = project.root / "results" / "logs" / "slurm" / "rule_extract_pairs" / f"{parser[0]['JobId']}.log"
+    assert str(log) in shown
+    assert "exceeded memory limit" in log.read_text()
     assert "Trying to restart job" in shown
     assert len(pd.read_parquet(project.root / "memory" / "sketch" / "pairs.parquet")) > 0
 
