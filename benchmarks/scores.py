@@ -66,7 +66,7 @@ def ending(results: Path) -> str:
     headlines = HEADLINES.findall((results / "table.md").read_text(encoding="utf-8"))
     if not headlines:
         raise UserError(f"{results / 'table.md'}: no headlines; make the table again with this version")
-    return _code([line for line in headlines[0].splitlines() if line.startswith("- ")])
+    return textwrap.indent(headlines[0][headlines[0].index("\n- ") + 1 :].rstrip(), "    ")
 
 
 def _code(lines: list[str]) -> str:

@@ -27,14 +27,14 @@ def test_picture_shows_what_the_judges_read_right(results: Path, tmp_path: Path)
 
 def test_verdicts_are_those_before_the_table(tmp_path: Path) -> None:
     words = "composes: " + "word " * 20
-    headlines = HEADLINES.format("| a |\n\n- color: composes: faithful.")
+    headlines = HEADLINES.format("a\n\n- color: composes: faithful,\n  mine.")
     (tmp_path / "table.md").write_text(
         f"{headlines}## tiny, color\n\n- faithful: {words}\n- x: y\n\n| a |\n\n- faithful: note\n"
     )
     lines = scores.verdicts(tmp_path).splitlines()
     assert " ".join(line.strip() for line in lines) == f"faithful: {words}".strip()
     assert len(lines) == 2 and all(line.startswith("    ") and len(line) < 80 for line in lines)
-    assert scores.ending(tmp_path) == "    - color: composes: faithful."
+    assert scores.ending(tmp_path) == "    - color: composes: faithful,\n      mine."
 
 
 def test_table_has_means_over_judges(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The tables to read, Markdown and LaTeX, what the screen shows of them, and what a reader must know of them."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,8 +28,9 @@ JUDGE_HAS_SEEN = {
     "half": "has seen train and the half of the test images that is not judged",
     "all": "has seen all images, the judged ones too",
 }
-# Generators in the table on the screen, which then has at most 12 lines.
-MOST_GENERATORS = 10
+# What the screen shows fits into 80 columns; its table has at most 12 lines.
+SCREEN, MOST_GENERATORS = 80, 9
+SHORT = {"exact": "R-precision", "adjective": "adj. accuracy"}
 MEASURED = (
     "R-precision: how often a judge ranks the caption of a generated image first among the candidates; adjective"
     " accuracy: how often it ranks it above its copies with other adjectives. Seen captions have pairs of the training"
@@ -37,7 +39,7 @@ MEASURED = (
 # Rows of table.csv by generator and split.
 Main = dict[str, dict[str, Row]]
 # Marks in table.md what the screen shows.
-HEADLINES = "<!-- headlines -->\n{}\n<!-- /headlines -->\n"
+HEADLINES = "<!-- headlines -->\n```text\n{}\n```\n<!-- /headlines -->\n"
 LATEX = {
     "\\": r"\textbackslash{}",
     "_": r"\_",
@@ -218,30 +220,36 @@ def main_scores(scores: Sequence[Scored], rows: Sequence[Row]) -> Main:
     return main
 
 
+def shortened(name: str, ends: int) -> str:
+    """Return a name without its middle if that is shorter than the mark in its place and ``ends`` letters beside it."""
+    return name if len(name) <= 2 * ends else f"{name[:ends]}…{name[1 - ends :]}"
+
+
 def headlines(dataset: str, compositions: Mapping[str, tuple[Main, Sequence[Verdict]]]) -> str:
     """Return what the screen shows: a table with a row a generator, both scores by split, and the verdicts.
 
     compositions: ``main_scores`` and the verdicts of each.
     """
     names = list(dict.fromkeys(name for main, _ in compositions.values() for name in main))
-    table = pd.DataFrame(index=names[:MOST_GENERATORS])
+    cells: dict[str, list[str]] = {"\ngenerator": [shortened(name, 7) for name in names[:MOST_GENERATORS]]}
     for composition, (main, _) in compositions.items():
-        for measure, words in MEASURE_NAMES.items():
-            table[f"{composition}: {words}"] = [
-                " ".join(f"{percent(main.get(name, {}).get(split, {}).get(measure)):>5}" for split in TESTS)
-                for name in table.index
+        for measure, words in SHORT.items():
+            cells[f"{composition}\n{words}"] = [
+                " ".join(f"{percent(main.get(name, {}).get(split, {}).get(measure)):>4}" for split in TESTS)
+                for name in names[:MOST_GENERATORS]
             ]
-    about = f"{dataset}, in percent: seen, unseen, swapped captions"
+    aligned = ["left", *["right"] * (len(cells) - 1)]
+    table = pd.DataFrame(cells).to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True)
+    about = f"{dataset}, in percent, on seen, unseen and swapped captions"
     if len(names) > MOST_GENERATORS:
-        about += f"; {len(names) - MOST_GENERATORS} more generators below"
+        about += f"; {len(names) - MOST_GENERATORS} more generators in table.md"
     lines = []
     for composition, (_, verdicts) in compositions.items():
         kinds = dict.fromkeys(verdict.word for verdict in verdicts)
         by_word = [f"{word}: {', '.join(v.generator for v in verdicts if v.word == word)}" for word in kinds]
-        lines.append(f"- {composition}: {'; '.join(by_word) or 'no verdict'}.")
-    aligned = ["left", *["right"] * len(table.columns)]
-    shown = table.reset_index(names="generator").to_markdown(index=False, colalign=aligned, disable_numparse=True)
-    return HEADLINES.format("\n\n".join([f"{about}:", shown, "\n".join(lines)]))
+        line = f"- {composition}: {'; '.join(by_word) or 'no verdict'}."
+        lines.append(textwrap.fill(line, SCREEN, subsequent_indent="  ", break_on_hyphens=False))
+    return HEADLINES.format("\n\n".join([textwrap.fill(f"{about}:", SCREEN), table, "\n".join(lines)]))
 
 
 def latex_table(title: str, main: Main, about: str) -> str:
@@ -253,7 +261,9 @@ def latex_table(title: str, main: Main, about: str) -> str:
 
     def cell(row: Row | None, measure: str) -> str:
         value, _, ends = exact(row, measure).partition(" ")
-        return latex_text(value) if not ends else rf"\shortstack{{{value}\\{{\scriptsize {ends}}}}}"
+        # Stacked on the value's line, which is the name's.
+        stacked = rf"\begin{{tabular}}[t]{{@{{}}c@{{}}}}{value}\\{{\scriptsize {ends}}}\end{{tabular}}"
+        return stacked if ends else latex_text(value)
 
     lines = [
         " & ".join([latex_text(name), *(cell(of.get(split), m) for m in MEASURE_NAMES for split in TESTS)])
@@ -263,9 +273,10 @@ def latex_table(title: str, main: Main, about: str) -> str:
     heads = " & ".join(rf"\multicolumn{{3}}{{c}}{{{words}}}" for words in MEASURE_NAMES.values())
     label = "tab:" + re.sub("[^a-z0-9]+", "-", title.lower())
     return "\n".join([
-        r"\begin{table}", r"\centering", rf"\caption{{{latex_text(caption)}}}", rf"\label{{{label}}}",
+        r"\begin{table}", r"\centering", r"\setlength{\tabcolsep}{4pt}",
+        rf"\caption{{{latex_text(caption)}}}", rf"\label{{{label}}}", r"\par\smallskip",
         r"\begin{tabular}{lcccccc}", r"\toprule", rf" & {heads} \\", r"\cmidrule(lr){2-4}\cmidrule(lr){5-7}",
-        rf"generator & {splits} & {splits} \\", r"\midrule", *(rf"{line} \\" for line in lines), r"\bottomrule",
+        rf"generator & {splits} & {splits} \\", r"\midrule", *(rf"{line} \\[2pt]" for line in lines), r"\bottomrule",
         r"\end{tabular}", r"\end{table}", "",
     ])  # fmt: skip
 

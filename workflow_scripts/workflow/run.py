@@ -35,7 +35,7 @@ from workflow_scripts.workflow.screen import PLUGINS
 STATE = ROOT / ".snakemake"
 LOCK = STATE / "compclip.lock"
 # What the screen shows of table.md.
-HEADLINES = re.compile("<!-- headlines -->\n(.*?)<!-- /headlines -->\n", re.DOTALL)
+HEADLINES = re.compile("<!-- headlines -->\n```text\n(.*?)```\n<!-- /headlines -->\n", re.DOTALL)
 MOST_LINES = 12
 # Options of Snakemake with which steps run on other machines or in other environments.
 ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
