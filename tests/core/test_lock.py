@@ -11,13 +11,14 @@ import pytest
 from filelock import FileLock
 
 from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.lock import Held, locked
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.lock import locked
 
 HOLDER = """
 import sys, time
 from pathlib import Path
 from workflow_scripts.core.lock import locked
-with locked(Path(sys.argv[1]), "config a.yaml"):
+with locked(Path(sys.argv[1]), print, "config a.yaml"):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))
 """
@@ -51,19 +52,23 @@ def python(code: str, *arguments: object, **more: object) -> subprocess.Popen[st
     )  # fmt: skip
 
 
+def refuse(holder: str) -> None:
+    raise UserError(holder)
+
+
 def test_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
     path = tmp_path / "run.lock"
     with python(HOLDER, path, 60) as holder:
         assert holder.stdout.readline() == "held\n"
         with (
-            pytest.raises(Held, match=rf"^process {holder.pid} on \S+, since [-\d]+ [:\d]+, config a\.yaml$"),
-            locked(path),
+            pytest.raises(UserError, match=rf"^process {holder.pid} on \S+, since [-\d]+ [:\d]+, config a\.yaml$"),
+            locked(path, refuse),
         ):
             raise AssertionError("held twice")
         holder.send_signal(signal.SIGKILL)
     # Its file is there still, and nobody holds it.
     assert path.exists()
-    with locked(path):
+    with locked(path, refuse):
         pass
     assert not path.exists()
 
@@ -73,7 +78,7 @@ def test_who_waits_gets_it(tmp_path: Path) -> None:
     said: list[str] = []
     with python(HOLDER, path, 1) as holder:
         assert holder.stdout.readline() == "held\n"
-        with locked(path, wait=said.append):
+        with locked(path, said.append):
             assert holder.wait(timeout=10) == 0
     assert len(said) == 1 and said[0].startswith(f"process {holder.pid} on ")
     assert list(tmp_path.iterdir()) == []
@@ -86,7 +91,7 @@ def test_a_holder_that_leaves_while_it_is_asked(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "run.lock"
     with FileLock(path), monkeypatch.context() as patch:
         patch.setattr(Path, "read_text", gone)
-        with pytest.raises(Held, match="^a process that has just started$"), locked(path):
+        with pytest.raises(UserError, match="^a process that has just started$"), locked(path, refuse):
             raise AssertionError("held twice")
 
 
@@ -98,7 +103,7 @@ import sys
 from pathlib import Path
 from workflow_scripts.core import lock
 for _ in range(10):
-    with lock.locked(Path({str(path)!r}), wait=lambda holder: None):
+    with lock.locked(Path({str(path)!r}), lambda holder: None):
         value = int(Path({str(shared)!r}).read_text())
         Path({str(shared)!r}).write_text(str(value + 1))
 """

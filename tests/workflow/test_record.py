@@ -71,8 +71,8 @@ def test_a_run_that_is_not_complete_is_refused(run: Repository) -> None:
 
 
 def test_a_run_that_is_at_work_is_refused(run: Repository) -> None:
-    with locked(run.root / ".snakemake" / "compclip.lock", "config config.yaml"):
-        assert "a run is active in this checkout (process " in refused(run)
+    with locked(run.root / ".snakemake" / "compclip.lock", print, "config config.yaml"):
+        assert "another run is active in this checkout (process " in refused(run)
     lock = run.root / ".snakemake" / "locks" / "0.output.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text("results/table.csv\n")

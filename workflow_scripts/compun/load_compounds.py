@@ -16,6 +16,7 @@ from workflow_scripts.compun.config import Compounds
 from workflow_scripts.compun.steps import LoadCompounds
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.digests import sha256
 from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
@@ -25,7 +26,7 @@ from workflow_scripts.core.progress import track
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents, unpack
-from workflow_scripts.dataset.download import is_remote, local_path, sha256_of
+from workflow_scripts.dataset.download import is_remote, local_path
 from workflow_scripts.dataset.origins import Obtained, Published, candidates, obtain
 from workflow_scripts.dataset.source import named
 
@@ -252,7 +253,7 @@ def remove_broken(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, lis
 def same_bytes(images: pd.DataFrame, folder: Path) -> list[str]:
     """Return compounds with images of equal bytes, as ``snow ball: compound, n1``."""
     present = images[images["path"].notna()]
-    digest = {path: sha256_of(folder / path) for path in present["path"].unique()}
+    digest = {path: sha256(folder / path) for path in present["path"].unique()}
     present = present.assign(digest=present["path"].map(digest))
     equal = present[present.duplicated(["compound", "digest"], keep=False)]
     return [f"{name}: {', '.join(rows['role'])}" for name, rows in equal.groupby("compound", sort=False)]

@@ -77,7 +77,7 @@ def _alone(log_file: Path | None) -> AbstractContextManager[object]:
     def wait(holder: str) -> None:
         log.warning("%s, is still running this step, possibly from a killed run; waiting until it ends", holder)
 
-    return locked(log_file.with_name(f".{log_file.name}.lock"), wait=wait)
+    return locked(log_file.with_name(f".{log_file.name}.lock"), wait)
 
 
 def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:

@@ -19,7 +19,6 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_json
 
 FOLDER = ".digests"
-BYTES_PER_READ = 1 << 20
 # Files that a thread hashes at a time: a folder may contain 100,000 small images.
 FILES_PER_TASK = 64
 # Reading waits on network file systems; more threads would slow down small files.
@@ -68,14 +67,11 @@ def record_file(path: Path) -> Path:
 
 def sha256(file: str | Path) -> str:
     """Return the digest of a file, of a link's target if it is not a file; "" if it does not exist."""
-    digest = hashlib.sha256()
     try:
         with open(file, "rb", buffering=0) as stream:
-            while piece := stream.read(BYTES_PER_READ):
-                digest.update(piece)
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except (FileNotFoundError, IsADirectoryError):
         return f"link to {os.readlink(file)}" if os.path.islink(file) else ""
-    return digest.hexdigest()
 
 
 def _files(folder: str, below: str = "") -> Iterator[str]:

@@ -3,7 +3,6 @@
 Left to themselves, these libraries wait and try again for minutes where there is no internet.
 """
 
-import hashlib
 import re
 import textwrap
 import urllib.error
@@ -15,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.digests import sha256
 from workflow_scripts.core.errors import UserError
 
 PATIENCE = 1.5  # seconds that a server may take to answer; with the start of Python an error takes less than three
@@ -107,8 +107,7 @@ def check_blob(file: Path) -> None:
 
 @cache
 def _sha256(file: Path, mtime: int) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return sha256(file)
 
 
 def check_hub_file(model: str, names: Sequence[str]) -> None:

@@ -10,15 +10,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 
-class Held(Exception):
-    """Another process holds the lock; the message says which."""
-
-
 @contextmanager
-def locked(path: Path, about: str = "", wait: Callable[[str], object] | None = None) -> Iterator[None]:
+def locked(path: Path, held: Callable[[str], object], about: str = "") -> Iterator[None]:
     """Hold the lock of ``path``; ``about`` is what others are told about this process.
 
-    If another process holds it, call ``wait`` with the holder and wait; raise Held if ``wait`` is None.
+    If another process holds it, call ``held`` with the holder and, unless that raises, wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, poll_interval=0.5)
@@ -28,10 +24,7 @@ def locked(path: Path, about: str = "", wait: Callable[[str], object] | None = N
         holder = ""
         with suppress(OSError):  # the holder has just removed it
             holder = path.read_text(encoding="utf-8", errors="replace")
-        holder = holder or "a process that has just started"
-        if wait is None:
-            raise Held(holder) from None
-        wait(holder)
+        held(holder or "a process that has just started")
         lock.acquire()
     try:
         now = time.strftime("%Y-%m-%d %H:%M:%S")

@@ -20,6 +20,7 @@ from filelock import FileLock
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.digests import record, record_file
+from workflow_scripts.core.digests import sha256 as sha256_of
 from workflow_scripts.core.disk import check_space, size_text
 from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
@@ -109,11 +110,6 @@ def fetch(
             record_file(target).unlink(missing_ok=True)
             raise UserError(f"{error}; the download was removed") from None
     return target
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_sha256(path: Path, expected: str | None, name: str, remedy: str) -> None:

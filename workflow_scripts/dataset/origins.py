@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.core.cli import log
+from workflow_scripts.core.digests import sha256
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import write_text
-from workflow_scripts.dataset.download import download_place, fetch, is_remote, join, local_path, sha256_of
+from workflow_scripts.dataset.download import download_place, fetch, is_remote, join, local_path
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def obtain(places: Sequence[Candidate], cache: Path, pause: float = 1.0) -> Obta
             if is_remote(place.address) and len(failures) < len(places):
                 log.warning("%s; trying the next address", error)
             continue
-        return Obtained(path, (expected or sha256_of(path)).lower(), place.checked, kept or records.get(place))
+        return Obtained(path, (expected or sha256(path)).lower(), place.checked, kept or records.get(place))
     raise UserError("; ".join(failures))
 
 

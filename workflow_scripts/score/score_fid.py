@@ -19,6 +19,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.digests import sha256
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.pictures import BrokenImage, read_rgb
@@ -26,7 +27,7 @@ from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import IMAGES, MANIFEST, PROMPTS, SPLIT
-from workflow_scripts.dataset.download import fetch, sha256_of
+from workflow_scripts.dataset.download import fetch
 from workflow_scripts.score.steps import ScoreFid
 from workflow_scripts.stats import balance
 
@@ -82,7 +83,7 @@ def load_inception(weights: str, cache: Path, threads: int, device: str) -> Extr
     from torchmetrics.image.fid import NoTrainInceptionV3
 
     path = fetch(weights, cache)
-    digest = sha256_of(path)
+    digest = sha256(path)
     # torch's convention: the name ends with the first digits of the file's sha256.
     named = re.search(r"-([0-9a-f]{8,64})\.\w+$", urlsplit(weights).path)
     if named and not digest.startswith(named[1]):

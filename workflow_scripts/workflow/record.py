@@ -17,13 +17,12 @@ from pydantic import Field
 from workflow_scripts.core import cli
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.lock import Held, locked
 from workflow_scripts.core.step import Step
 from workflow_scripts.workflow import origin
 from workflow_scripts.workflow.config import read_config
 from workflow_scripts.workflow.graph import Job, jobs
 from workflow_scripts.workflow.make_dvc import dvc_file, dvc_text
-from workflow_scripts.workflow.run import LOCK, STATE
+from workflow_scripts.workflow.run import STATE, alone
 
 # Jobs that an error names.
 MAX_NAMED = 3
@@ -88,17 +87,14 @@ def check_stages(config: Path) -> Path:
 
 def main(step: Record) -> None:
     read_config(step.config)
-    try:
-        with locked(LOCK, "recording a run"):
-            planned = jobs(step.config)
-            with snakemake_lock([output for job in planned for output in job.outputs]):
-                check_complete(step.config, planned)
-                file = check_stages(step.config)
-                # A new link would have a new time, and Snakemake compares large files by time.
-                command = [sys.executable, "-m", "dvc", "commit", "--force", "--no-relink", os.path.relpath(file, ROOT)]
-                done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    except Held as holder:
-        raise UserError(f"a run is active in this checkout ({holder}); wait until it ends") from None
+    with alone("recording a run"):
+        planned = jobs(step.config)
+        with snakemake_lock([output for job in planned for output in job.outputs]):
+            check_complete(step.config, planned)
+            file = check_stages(step.config)
+            # A new link would have a new time, and Snakemake compares large files by time.
+            command = [sys.executable, "-m", "dvc", "commit", "--force", "--no-relink", os.path.relpath(file, ROOT)]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         lines = done.stderr.splitlines()
         errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -23,7 +24,7 @@ from pydantic_settings import CliPositionalArg
 from workflow_scripts.core import cli, digests
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.lock import Held, locked
+from workflow_scripts.core.lock import locked
 from workflow_scripts.core.step import Step
 from workflow_scripts.workflow import origin
 from workflow_scripts.workflow.check import check_writable, report
@@ -48,6 +49,15 @@ class Run(Step):
     cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
     unlock: bool = Field(False, description="remove the lock that a killed run left behind")
     snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
+
+
+def alone(about: str) -> AbstractContextManager[None]:
+    """Hold the lock of the checkout; UserError if another run, record or check holds it."""
+
+    def refuse(holder: str) -> None:
+        raise UserError(f"another run is active in this checkout ({holder}); wait until it ends")
+
+    return locked(LOCK, refuse, about)
 
 
 def works_in(process: psutil.Process, folder: Path) -> bool | None:
@@ -206,29 +216,26 @@ def run_snakemake(command: list[str]) -> None:
 def main(step: Run) -> None:
     config = read_config(step.config)
     runs = [load_config(values) for values in run_values(read_values(step.config)).values()]
-    try:
-        with locked(LOCK, f"config {step.config}"):
-            if step.unlock:
-                if (process := running_snakemake()) is not None:
-                    raise UserError(f"Snakemake is running in this checkout ({process}); wait until it ends")
-                unlock = ["snakemake", "--unlock", "--configfile", str(step.config)]
-                sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
-            check_writable(STATE)
-            check_lock()
-            report(
-                step.config,
-                here=not ELSEWHERE.search(" ".join(step.snakemake)),
-                strict=all(word.startswith("-") for word in step.snakemake),
-            )
-            recover([Path(each.results) for each in (config, *runs)])
-            words = look_ahead(step.config, step.snakemake)
-            if words is None:
-                cli.log.info("Nothing to do: all results are up to date.")
-            else:
-                # Targets first: --configfile would take a file name behind it as another config.
-                run_snakemake(["snakemake", *words, "--cores", str(step.cores), "--configfile", str(step.config)])
-    except Held as holder:
-        raise UserError(f"another run is active in this checkout ({holder}); wait until it ends") from None
+    with alone(f"config {step.config}"):
+        if step.unlock:
+            if (process := running_snakemake()) is not None:
+                raise UserError(f"Snakemake is running in this checkout ({process}); wait until it ends")
+            unlock = ["snakemake", "--unlock", "--configfile", str(step.config)]
+            sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
+        check_writable(STATE)
+        check_lock()
+        report(
+            step.config,
+            here=not ELSEWHERE.search(" ".join(step.snakemake)),
+            strict=all(word.startswith("-") for word in step.snakemake),
+        )
+        recover([Path(each.results) for each in (config, *runs)])
+        words = look_ahead(step.config, step.snakemake)
+        if words is None:
+            cli.log.info("Nothing to do: all results are up to date.")
+        else:
+            # Targets first: --configfile would take a file name behind it as another config.
+            run_snakemake(["snakemake", *words, "--cores", str(step.cores), "--configfile", str(step.config)])
     print_results([config.results, *(run.results for run in runs)])
 
 

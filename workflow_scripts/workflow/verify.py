@@ -14,13 +14,12 @@ from workflow_scripts.core import cli, digests
 from workflow_scripts.core.cache import damaged
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.lock import Held, locked
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.step import PACKAGE, Step
 from workflow_scripts.workflow import origin
 from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
 from workflow_scripts.workflow.graph import jobs
-from workflow_scripts.workflow.run import LOCK
+from workflow_scripts.workflow.run import alone
 
 # Artifacts that the error names.
 MAX_NAMED = 10
@@ -117,11 +116,8 @@ def record(config: Path) -> None:
 
 def main(step: Verify) -> None:
     read_config(step.config)
-    try:
-        with locked(LOCK, f"verifying config {step.config}"):
-            (record if step.record else verify)(step.config)
-    except Held as holder:
-        raise UserError(f"a run is active in this checkout ({holder}); wait until it ends") from None
+    with alone(f"verifying config {step.config}"):
+        (record if step.record else verify)(step.config)
 
 
 if __name__ == "__main__":
