@@ -158,7 +158,7 @@ def test_captions_alone_need_no_judge_and_what_is_stored_is_said() -> None:
     values = {"judge": {"model": "RN50", "pretrained": "openai"}, "score": {"fid": {}}}
     alone = {"source": "table", "table": {"file": "s3://bucket/captions.csv"}}
     for without in ({"dataset": alone}, {"generate": {"generators": []}}):
-        assert [need.key for need in needs(load_config({**values, **without}))] == ["pairs.model"]
+        assert [key for key, _ in needs(load_config({**values, **without}))] == ["pairs.model"]
 
 
 def test_what_lies_on_object_storage_is_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,6 @@ import importlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +20,7 @@ from workflow_scripts.core.code import PACKAGE, ROOT, module_file
 from workflow_scripts.core.disk import size_text
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
-from workflow_scripts.workflow.config import Config, load_config, read_config, read_values, run_values
+from workflow_scripts.workflow.config import Config, runs_of
 
 # Keys without which no part of a run works.
 NEEDED = ("results: ", "cache: ")
@@ -85,13 +84,6 @@ def _check_disk(config: Config, findings: Findings) -> None:
     findings.plan.append(("disk", f"{needs}; {size_text(free)} free"))
     if needed > free:
         findings.error("disk", f"the run needs {needs}, but {size_text(free)} are free; free some disk space")
-
-
-def runs_of(path: Path) -> Mapping[str, Config]:
-    """Return the checked configs of a config file: of its runs by name, or the only one by ""."""
-    config = read_config(path)
-    runs = {name: load_config(values) for name, values in run_values(read_values(path)).items()}
-    return runs or {"": config}
 
 
 def report(path: Path, here: bool = True, strict: bool = True) -> None:

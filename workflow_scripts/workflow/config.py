@@ -291,6 +291,12 @@ def read_config(path: Path) -> Config:
     return load_config(read_values(path), where=str(path))
 
 
+def runs_of(path: Path) -> dict[str, Config]:
+    """Return the checked configs of a config file: of its runs by name, or the only one by ""."""
+    config = read_config(path)
+    return {name: load_config(values) for name, values in run_values(read_values(path)).items()} or {"": config}
+
+
 def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
     """Return ``top`` laid over ``base``, key by key, as Snakemake does with several config files."""
     merged = dict(base)

@@ -47,7 +47,8 @@ class _Collector(logging.Handler):
         self.jobs: list[Job] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, "event", None) == LogEvent.JOB_INFO and (about := _fields(record))["rule_name"] != "all":
+        about: dict[str, Any] = record.__dict__
+        if about.get("event") == LogEvent.JOB_INFO and about["rule_name"] != "all":
             self.jobs.append(
                 Job(
                     rule=about["rule_name"],
@@ -58,10 +59,6 @@ class _Collector(logging.Handler):
                     reason=about["reason"],
                 )
             )
-
-
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return record.__dict__
 
 
 def jobs(config: Path, everything: bool = True) -> list[Job]:

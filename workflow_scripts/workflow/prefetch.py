@@ -8,11 +8,9 @@ HF_HUB_OFFLINE=1 the same command checks, without internet, that everything is t
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -25,11 +23,11 @@ from workflow_scripts.core.step import Step
 from workflow_scripts.dataset.check import is_scored
 from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.dataset.download import fetch
-from workflow_scripts.dataset.origins import obtain
+from workflow_scripts.dataset.origins import Candidate, obtain
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.judge.config import Training
 from workflow_scripts.text.language import installed_name
-from workflow_scripts.workflow.config import Config, load_config, read_config, read_values, run_values
+from workflow_scripts.workflow.config import Config, runs_of
 
 
 class Prefetch(Step):
@@ -38,12 +36,8 @@ class Prefetch(Step):
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
 
 
-@dataclass(frozen=True)
-class Need:
-    """Something that a run needs: the config's key, and what fetches it and returns its place, or raises UserError."""
-
-    key: str
-    get: Callable[[], Path | str]
+# Something that a run needs: the config's key, and what fetches it and returns its place, or raises UserError.
+Need = tuple[str, Callable[[], Path | str]]
 
 
 def needs(config: Config) -> Iterator[Need]:
@@ -52,9 +46,9 @@ def needs(config: Config) -> Iterator[Need]:
     source = plugins.load(SOURCES, config.dataset.source)
     settings = getattr(config.dataset, config.dataset.source)
     for name, places in source.places(settings).items() if hasattr(source, "places") else ():
-        yield Need(f"dataset.{config.dataset.source}.{name}", partial(_obtain, places, cache))
+        yield f"dataset.{config.dataset.source}.{name}", partial(_obtain, places, cache)
     warn_stored(f"dataset.{config.dataset.source}", settings)
-    yield Need("pairs.model", lambda: installed_name(config.pairs.model, "pairs.model"))
+    yield "pairs.model", lambda: installed_name(config.pairs.model, "pairs.model")
     if is_scored(config):
         yield from of_scores(config, cache)
     if config.specs:
@@ -62,7 +56,7 @@ def needs(config: Config) -> Iterator[Need]:
     yield from of_compun(config, cache)
 
 
-def _obtain(places: Any, cache: Path) -> Path:
+def _obtain(places: Sequence[Candidate], cache: Path) -> Path:
     return obtain(places, cache).path
 
 
@@ -81,9 +75,9 @@ def of_scores(config: Config, cache: Path) -> Iterator[Need]:
         chosen = kind.Settings.model_validate(generator.options)
         warn_stored(f"generate.generators: {generator.name}", chosen)
         if hasattr(kind, "prefetch"):
-            yield Need(f"generate.generators: {generator.name}", partial(kind.prefetch, chosen))
+            yield f"generate.generators: {generator.name}", partial(kind.prefetch, chosen)
     if config.score.fid:
-        yield Need("score.fid.weights", partial(fetch, config.score.fid.weights, cache))
+        yield "score.fid.weights", partial(fetch, config.score.fid.weights, cache)
 
 
 def of_judge(key: str, config: Training) -> Iterator[Need]:
@@ -109,8 +103,8 @@ def of_judge(key: str, config: Training) -> Iterator[Need]:
         return ", ".join(dict.fromkeys(named)) or "none"
 
     if not config.random:
-        yield Need(f"{key}.pretrained" if config.pretrained else f"{key}.model", weights)
-    yield Need(f"{key}.model: its text tower", text_tower)
+        yield f"{key}.pretrained" if config.pretrained else f"{key}.model", weights
+    yield f"{key}.model: its text tower", text_tower
 
 
 def of_compun(config: Config, cache: Path) -> Iterator[Need]:
@@ -119,7 +113,7 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
         return
     wanted = config.compun.compounds
     if wanted:
-        yield Need("compun.compounds.images", lambda: open_images(wanted.images, wanted.sha256, cache)[0])
+        yield "compun.compounds.images", lambda: open_images(wanted.images, wanted.sha256, cache)[0]
     for model in config.compun.models:
         if model.open_clip:
             yield from of_judge(f"compun.models: {model.title}", model.judge_config())
@@ -130,7 +124,7 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
 
                 return fetch_transformers(model)[0]
 
-            yield Need(f"compun.models: {model.title}", folder)
+            yield f"compun.models: {model.title}", folder
     for kind in ("captions", "descriptions"):
         texts = getattr(config.compun, kind)
         if texts and texts.address:
@@ -139,19 +133,17 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
 
 def main(step: Prefetch) -> None:
     hub.PATIENCE = 20  # here the Hub should answer, perhaps slowly
-    config = read_config(step.config)
-    runs = [load_config(values, f"runs.{name}") for name, values in run_values(read_values(step.config)).items()]
     missing, present = [], set()
-    for need in (need for run in runs or [config] for need in needs(run)):
+    for key, get in (need for config in runs_of(step.config).values() for need in needs(config)):
         try:
-            place = need.get()
+            place = get()
         except UserError as error:
-            log.error("%s: %s", need.key, error)
-            missing.append(need.key)
+            log.error("%s: %s", key, error)
+            missing.append(key)
             continue
-        if place != "none" and (need.key, place) not in present:
-            log.info("%s: %s", need.key, place)
-            present.add((need.key, place))
+        if place != "none" and (key, place) not in present:
+            log.info("%s: %s", key, place)
+            present.add((key, place))
     if missing:
         raise UserError(f"{step.config}: {len(missing)} missing: {', '.join(dict.fromkeys(missing))}")
     log.info("%s: complete (%d)", step.config, len(present))

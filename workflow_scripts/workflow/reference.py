@@ -5,7 +5,7 @@ import importlib
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -59,11 +59,6 @@ class Reference(Step):
     """Write schemas/config.schema.json, docs/config.md, docs/commands.md and docs/artifacts.md from the code."""
 
 
-def schema_text() -> str:
-    """Return the JSON schema of the config."""
-    return json.dumps(Config.model_json_schema(), indent=2) + "\n"
-
-
 def _type(kind: Any) -> str:
     """Return a type in words: ``number``, ``a list of text``, the values of a Literal."""
     origin, inner = get_origin(kind), get_args(kind)
@@ -86,15 +81,15 @@ def _type(kind: Any) -> str:
     )
 
 
-def _bounds(field: FieldInfo) -> str:
-    """Return the range of a field."""
+def _allowed(field: FieldInfo) -> str:
+    """Return the type and the range of a field."""
     limits = [
         f"{sign} {getattr(mark, name)}"
         for mark in field.metadata
         for name, sign in BOUNDS.items()
         if hasattr(mark, name)
     ]
-    return ", ".join(limits)
+    return ", ".join(filter(None, [_type(field.annotation), *limits]))
 
 
 def _default(field: FieldInfo) -> str:
@@ -125,20 +120,14 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def _rows(model: type[BaseModel]) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        words = [_type(field.annotation), _bounds(field)]
-        allowed = ", ".join(word for word in words if word)
-        yield _row(f"`{name}`", _default(field), allowed, field.description or "")
-
-
 def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
     """Yield the lines of a section's table and of the sections inside it."""
     yield f"\n{'#' * level} {title}\n"
     if model.__doc__ and level > 1:
         yield " ".join(model.__doc__.split()) + "\n"
     yield "| key | default | allowed | meaning |\n|---|---|---|---|"
-    yield from _rows(model)
+    for name, field in model.model_fields.items():
+        yield _row(f"`{name}`", _default(field), _allowed(field), field.description or "")
     for name, field in model.model_fields.items():
         for section in _sections(field.annotation):
             inner = name if model is Config else f"{title.strip('`')}.{name}"
@@ -171,8 +160,7 @@ def _options(declared: type[Step]) -> Iterator[str]:
         if name in Step.model_fields:
             continue
         role, key = mark_of(field, Role), mark_of(field, Key)
-        kind = ", ".join(filter(None, [_type(field.annotation), _bounds(field)]))
-        takes = f"{role.name} {kind}".replace("any value", "path") if role else kind
+        takes = f"{role.name} {_allowed(field)}".replace("any value", "path") if role else _allowed(field)
         option = f"`--{(field.alias or name).replace('_', '-')}`"
         yield _row(option, _default(field), takes, f"`{key.path}`" if key else "", _prose(field.description or ""))
 
@@ -260,7 +248,12 @@ def artifacts_text() -> str:
     return "\n".join([*lines, "\n## Columns of the tables", *_schemas()]) + "\n"
 
 
-WRITTEN = {SCHEMA: schema_text, PAGE: page_text, COMMANDS: commands_text, ARTIFACTS: artifacts_text}
+WRITTEN: dict[Path, Callable[[], str]] = {
+    SCHEMA: lambda: json.dumps(Config.model_json_schema(), indent=2) + "\n",
+    PAGE: page_text,
+    COMMANDS: commands_text,
+    ARTIFACTS: artifacts_text,
+}
 
 
 def main(_: Reference) -> None:

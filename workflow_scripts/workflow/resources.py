@@ -27,6 +27,12 @@ SMALL_MEMORY, SMALL_TIME = 2000, 30
 COLUMNS = ["rule_name", "s", "max_rss", "cpu_time", "threads", "resources"]
 
 
+HEADER = {
+    "rule": "rule", "jobs": "jobs", "seconds": "longest s", "minutes": "requested min", "rss": "largest MiB",
+    "mem_mb": "requested MB", "cpu": "busy", "threads": "of threads", "note": "note",
+}  # fmt: skip
+
+
 class Resources(Step):
     """Compare what rules request from a scheduler with what their jobs used in a run."""
 
@@ -103,20 +109,9 @@ def profile(table: pd.DataFrame) -> str:
 
 def text(table: pd.DataFrame) -> str:
     """Return the table in Markdown."""
-    shown = pd.DataFrame(
-        {
-            "rule": table["rule"],
-            "jobs": table["jobs"],
-            "longest s": table["seconds"].map("{:.0f}".format),
-            "requested min": table["minutes"],
-            "largest MiB": table["rss"].map("{:.0f}".format),
-            "requested MB": table["mem_mb"],
-            "busy": table["cpu"].map("{:.0%}".format),
-            "of threads": table["threads"],
-            "note": table["note"],
-        }
-    )
-    return shown.to_markdown(index=False, disable_numparse=True)
+    formats = {"seconds": "{:.0f}", "rss": "{:.0f}", "cpu": "{:.0%}"}
+    shown = table.assign(**{name: table[name].map(form.format) for name, form in formats.items()})
+    return shown[[*HEADER]].rename(columns=HEADER).to_markdown(index=False, disable_numparse=True)
 
 
 def main(step: Resources) -> None:

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Collection
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from workflow_scripts.core.lock import locked
 from workflow_scripts.core.step import Step
 from workflow_scripts.workflow import origin
 from workflow_scripts.workflow.check import check_writable, report
-from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
+from workflow_scripts.workflow.config import read_config, runs_of
 from workflow_scripts.workflow.graph import Job, jobs
 from workflow_scripts.workflow.kept import recover
 from workflow_scripts.workflow.screen import PLUGINS
@@ -106,34 +105,6 @@ def check_lock() -> None:
         )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What Snakemake would do, and what it would not notice."""
-
-    pending: bool  # whether Snakemake has jobs to run
-    missing: list[Path]  # artifacts that a step recorded and nothing that follows asks for
-    strays: dict[Path, str]  # artifacts of another config, code or input, with the reason
-    unknown: list[Path]
-
-    @property
-    def again(self) -> list[Path]:
-        return [*self.missing, *self.strays]
-
-
-def plan(planned: list[Job], left: list[Job]) -> Plan:
-    """Return the plan of a run with some jobs, of which Snakemake would run those that are left."""
-    waiting = {output for job in left for output in job.outputs}
-    done = [(job.command, [path for path in job.outputs if path not in waiting]) for job in planned]
-    outputs = [Path(path) for _, paths in done for path in paths]
-    found = origin.strays(done)
-    return Plan(
-        pending=bool(waiting),
-        missing=[path for path in outputs if digests.record_file(path).is_file() and not os.path.lexists(path)],
-        strays={path: reason for path, reason in found.items() if reason != origin.UNKNOWN},
-        unknown=[path for path, reason in found.items() if reason == origin.UNKNOWN],
-    )
-
-
 def needed(planned: list[Job], targets: list[str]) -> list[Job]:
     """Return the jobs that make ``targets``, files or rules, and their inputs; without targets, all jobs."""
     wanted = {path for job in planned if job.rule in targets for path in job.outputs} | set(targets)
@@ -161,18 +132,25 @@ def look_ahead(config: Path, words: list[str]) -> list[str] | None:
         planned, left = jobs(config), jobs(config, everything=False)
     except Exception:  # of any class: Snakemake itself reports what it finds
         return words
-    ahead = plan(needed(planned, [*takewhile(lambda word: not word.startswith("-"), words)]), left)
-    if ahead.missing:
-        cli.log.warning("%s; made again", counted(ahead.missing, "missing"))
-    if ahead.strays:
-        reason = next(iter(ahead.strays.values()))
-        cli.log.warning("%s (%s); made again", counted(ahead.strays, "not of this run"), reason)
-    if ahead.unknown:
+    asked = needed(planned, [*takewhile(lambda word: not word.startswith("-"), words)])
+    waiting = {output for job in left for output in job.outputs}
+    done = [(job.command, [path for path in job.outputs if path not in waiting]) for job in asked]
+    outputs = [Path(path) for _, paths in done for path in paths]
+    # A step recorded them, and nothing that follows asks for them.
+    missing = [path for path in outputs if digests.record_file(path).is_file() and not os.path.lexists(path)]
+    found = origin.strays(done)
+    strays = {path: reason for path, reason in found.items() if reason != origin.UNKNOWN}
+    if missing:
+        cli.log.warning("%s; made again", counted(missing, "missing"))
+    if strays:
+        reason = next(iter(strays.values()))
+        cli.log.warning("%s (%s); made again", counted(strays, "not of this run"), reason)
+    if unknown := [path for path in found if path not in strays]:
         hint = "recorded by an older version or made by hand; see `make verify`"
-        cli.log.warning("warning: %s (%s)", counted(ahead.unknown, origin.UNKNOWN), hint)
-    if not ahead.again:
-        return words if words or ahead.pending else None
-    again = list(map(str, ahead.again))
+        cli.log.warning("warning: %s (%s)", counted(unknown, origin.UNKNOWN), hint)
+    again = [str(path) for path in (*missing, *strays)]
+    if not again:
+        return words if words or waiting else None
     for flag in ("--forcerun", "-R"):
         if flag in words:  # of two, Snakemake would take the last
             place = words.index(flag) + 1
@@ -215,7 +193,7 @@ def run_snakemake(command: list[str]) -> None:
 
 def main(step: Run) -> None:
     config = read_config(step.config)
-    runs = [load_config(values) for values in run_values(read_values(step.config)).values()]
+    runs = runs_of(step.config)
     with alone(f"config {step.config}"):
         if step.unlock:
             if (process := running_snakemake()) is not None:
@@ -229,14 +207,14 @@ def main(step: Run) -> None:
             here=not ELSEWHERE.search(" ".join(step.snakemake)),
             strict=all(word.startswith("-") for word in step.snakemake),
         )
-        recover([Path(each.results) for each in (config, *runs)])
+        recover([Path(each.results) for each in (config, *runs.values())])
         words = look_ahead(step.config, step.snakemake)
         if words is None:
             cli.log.info("Nothing to do: all results are up to date.")
         else:
             # Targets first: --configfile would take a file name behind it as another config.
             run_snakemake(["snakemake", *words, "--cores", str(step.cores), "--configfile", str(step.config)])
-    print_results([config.results, *(run.results for run in runs)])
+    print_results([config.results, *(run.results for name, run in runs.items() if name)])
 
 
 if __name__ == "__main__":

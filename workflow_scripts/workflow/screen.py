@@ -277,21 +277,22 @@ def last_written(log: Path) -> int:
         return 0
 
 
+def content(log: Path) -> str:
+    """Return the text of a log, "" if it cannot be read."""
+    with suppress(OSError):
+        return log.read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
 def last_line(job: Running) -> str:
     """Return what a job logged last."""
-    if last_written(job.log) == job.written:  # by an earlier run
-        return ""
-    with suppress(OSError):
-        return next(reversed(LOGGED.findall(job.log.read_text(encoding="utf-8", errors="replace"))), "")
-    return ""
+    by_this_run = last_written(job.log) != job.written
+    return next(reversed(LOGGED.findall(content(job.log))), "") if by_this_run else ""
 
 
 def logged_error(log: Path) -> str | None:
     """Return the error in a step's log, "" if the user interrupted the step, None if there is none."""
-    try:
-        match = ERROR.search(log.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return None
+    match = ERROR.search(content(log))
     return match and (match[1] or "")
 
 

@@ -17,7 +17,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.step import PACKAGE, Step
 from workflow_scripts.workflow import origin
-from workflow_scripts.workflow.config import load_config, read_config, read_values, run_values
+from workflow_scripts.workflow.config import read_config, runs_of
 from workflow_scripts.workflow.graph import jobs
 from workflow_scripts.workflow.run import alone
 
@@ -53,8 +53,7 @@ def differences(path: Path) -> tuple[int, list[str]]:
 
 def check_caches(config: Path) -> None:
     """Log the caches with damaged values, which no step uses."""
-    configs = (read_config(config), *map(load_config, run_values(read_values(config)).values()))
-    for folder in {Path(each.cache) for each in configs}:
+    for folder in {Path(each.cache) for each in runs_of(config).values()}:
         for file in sorted(folder.rglob("*.sqlite")):
             if count := damaged(file):
                 cli.log.warning("%s: damaged values: %d; they are computed again when needed", file, count)
