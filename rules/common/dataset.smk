@@ -23,12 +23,10 @@ def source_table_names():
     return getattr(plugins.load(SOURCES, CONFIG.dataset.source), "TABLES", ())
 
 
-@cache
 def source_contents():
     """A fingerprint of the user's files that the source reads."""
-    source = plugins.load(SOURCES, CONFIG.dataset.source)
     settings = getattr(CONFIG.dataset, CONFIG.dataset.source)
-    return source.fingerprint(settings, CONFIG.cache) if hasattr(source, "fingerprint") else ""
+    return contents_of(*settings.reads()) if hasattr(settings, "reads") else ""
 
 
 def source_contents_read(wildcards):

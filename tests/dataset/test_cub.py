@@ -108,12 +108,12 @@ def test_no_photograph_gets_the_captions_of_two(ids: set[tuple[str, ...]], known
 
 
 def test_the_public_addresses() -> None:
-    captions, photographs = cub.places(cub.Settings()).values()
+    captions, photographs = cub.Settings().places().values()
     assert [p.address.split("/")[2] for p in photographs] == ["data.caltech.edu", "s3.amazonaws.com"]
     assert {p.checked for p in photographs} == {"published"}
     # The second name is used only below a root.
     assert [p.address for p in captions if p.checked == "recorded"] == [cub.PUBLISHED[cub.CAPTIONS].addresses[0]]
-    assert list(cub.places(cub.Settings(images=None))) == ["captions"]
+    assert list(cub.Settings(images=None).places()) == ["captions"]
 
 
 def test_errors(cub_archives: Path, tmp_path: Path) -> None:

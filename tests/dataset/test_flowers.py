@@ -141,7 +141,7 @@ def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypa
     site.drive["0B"] = (files / "cvpr2016_flowers.tar.gz").read_bytes()
     known = {name: Published((f"{site.address}/{name}",)) for name in ("102flowers.tgz", "imagelabels.mat")}
     known["cvpr2016_flowers.tar.gz"] = Published((f"{site.address}/uc?id=0B",))
-    monkeypatch.setattr(flowers, "PUBLISHED", known)
+    monkeypatch.setattr(flowers.Settings, "published", known)
     (folder := tmp_path / "images").mkdir()
     for _ in range(2):
         loaded = flowers.load(flowers.Settings(), seed=0, limit=None, folder=folder, cache=tmp_path / "cache")
@@ -151,7 +151,7 @@ def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypa
 
 
 def test_the_public_addresses() -> None:
-    places = flowers.places(flowers.Settings())
+    places = flowers.Settings().places()
     assert [p.address.split("/")[2] for p in places["images"]] == ["www.robots.ox.ac.uk", "thor.robots.ox.ac.uk"]
     assert all(p.checked == "published" for key in ("images", "labels") for p in places[key])
     assert [p.checked for p in places["captions"]] == ["recorded"]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.dataset.conftest import BIRDS, jpeg
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.dataset.source import Loaded
 from workflow_scripts.dataset.sources import published
 
@@ -65,7 +66,7 @@ def test_classes_of_a_file(tmp_path: Path) -> None:
 def test_the_files_are_in_the_fingerprint(tmp_path: Path) -> None:
     load(tmp_path)
     settings = published.Settings(data=str(tmp_path / "data.pkl"))
-    before = published.fingerprint(settings)
-    assert before == published.fingerprint(settings)
+    before = fingerprint(*settings.reads())
+    assert before == fingerprint(*settings.reads())
     load(tmp_path, {BIRDS[0]: {0: {"text": "z"}}})
-    assert before != published.fingerprint(settings)
+    assert before != fingerprint(*settings.reads())

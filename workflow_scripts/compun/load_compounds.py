@@ -24,10 +24,9 @@ from workflow_scripts.core.io import atomic_folder, safe_id, write_json, write_t
 from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
-from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents, unpack
 from workflow_scripts.dataset.download import is_remote, local_path
-from workflow_scripts.dataset.origins import Obtained, Published, candidates, obtain
+from workflow_scripts.dataset.origins import Obtained, Published, candidates, obtain, unchecked
 from workflow_scripts.dataset.source import named
 
 # The benchmark's images (its repository is sonalkum/Compun); no checksum is published.
@@ -300,7 +299,7 @@ def load(
 
 def fingerprint(origin: Compounds, cache: Path | None = None) -> str:
     """Return a fingerprint of the list and of local images."""
-    images = origins.fingerprint(candidates(origin.images, None, None, PUBLISHED), cache=cache)
+    images = fingerprint_of(*unchecked(candidates(origin.images, None, None, PUBLISHED)), cache=cache)
     return fingerprint_of(origin.file, cache=cache) + images
 
 

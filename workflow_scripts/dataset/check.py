@@ -41,10 +41,10 @@ def check(config: Any, findings: Findings) -> None:
         captions = images * settings.captions
         about.append(f"{images:,} images, {captions:,} captions, drawn")
         findings.bytes += round(images * SKETCH * (settings.size / 96) ** 2) + captions * CAPTION
-    elif hasattr(source, "places"):
+    elif hasattr(settings, "places"):
         about += [
             text
-            for field, places in source.places(settings).items()
+            for field, places in settings.places().items()
             if (text := _archive(f"{key}.{field}", places, Path(config.cache), findings))
         ]
     else:

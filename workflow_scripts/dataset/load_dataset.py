@@ -9,7 +9,7 @@ import pandas as pd
 from workflow_scripts.core import cli, plugins, tables
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.fingerprint import check_unchanged
+from workflow_scripts.core.fingerprint import check_unchanged, fingerprint
 from workflow_scripts.core.io import atomic_folder, safe_id, write_frame, write_json, write_table
 from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.core.progress import track
@@ -163,7 +163,7 @@ def main(step: LoadDataset) -> None:
         given = {"processes": step.processes} if getattr(source, "PARALLEL", False) else {}
         loaded = source.load(settings, seed=step.seed, limit=choice.limit, folder=folder, cache=step.cache, **given)
         if step.contents is not None:
-            check_unchanged(step.contents, source.fingerprint(settings, step.cache), where)
+            check_unchanged(step.contents, fingerprint(*settings.reads(), cache=step.cache), where)
         captions, empty = check_captions(loaded.captions, where)
         check_alike(captions, folder, where)
         images, report = check_images(captions, loaded.images, folder, where)

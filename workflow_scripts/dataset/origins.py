@@ -5,7 +5,7 @@ recorded beside it in the cache (``NAME.sha256``, as ``sha256sum`` writes it), a
 must match it. A local file without a sha256 in the config is not checked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.digests import sha256
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import write_text
 from workflow_scripts.dataset.download import download_place, fetch, is_remote, join, local_path
 
@@ -100,10 +99,9 @@ def obtain(places: Sequence[Candidate], cache: Path, pause: float = 1.0) -> Obta
     raise UserError("; ".join(failures))
 
 
-def fingerprint(*places: Sequence[Candidate], cache: Path | None = None) -> str:
-    """Return a text that changes when a local file without a sha256 in the config changes."""
-    local = (_local(p) for group in places for p in group if p.checked == "unchecked")
-    return fingerprint_of(*local, cache=cache)
+def unchecked(places: Iterable[Candidate]) -> list[Path | None]:
+    """Return the local files without a sha256 in the config."""
+    return [_local(place) for place in places if place.checked == "unchecked"]
 
 
 def _is_here(place: Candidate, cache: Path) -> bool:

@@ -6,6 +6,7 @@ Each photograph has a file of ten captions, one a line; a caption's id is its li
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 from pydantic import Field
@@ -15,7 +16,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.archive import contents, unpack
 from workflow_scripts.dataset.names import SHA256
-from workflow_scripts.dataset.origins import Candidate, Published, candidates
+from workflow_scripts.dataset.origins import Candidate, Published, candidates, unchecked
 from workflow_scripts.dataset.source import spread
 
 SHARED = "https://drive.google.com/file/d"  # where Reed et al. share the captions
@@ -29,13 +30,19 @@ class Files(Section):
     images_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
     captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
 
-    def places(self, published: Mapping[str, Published]) -> dict[str, list[Candidate]]:
+    published: ClassVar[Mapping[str, Published]] = {}
+
+    def places(self) -> dict[str, list[Candidate]]:
         """Return where each file may be; without ``images`` if only captions are taken."""
         return {
-            key: candidates(getattr(self, key), self.root, getattr(self, f"{key}_sha256"), published)
+            key: candidates(getattr(self, key), self.root, getattr(self, f"{key}_sha256"), self.published)
             for key in ("captions", "labels", "images")
             if getattr(self, key, None) is not None
         }
+
+    def reads(self) -> list[Path | None]:
+        """Return the local files without a sha256 in the config."""
+        return unchecked(place for places in self.places().values() for place in places)
 
 
 def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> tuple[pd.DataFrame, list[str]]:

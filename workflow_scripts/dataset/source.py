@@ -3,9 +3,8 @@
 ``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
 (None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``; one
 that sets ``PARALLEL`` also takes ``processes``.
-One that reads the user's files may have ``fingerprint(settings, cache) -> str``, a text that changes when they do
-(``core.fingerprint``, whose index is in ``cache``); one that downloads may have ``places(settings)``, by which all
-files can be fetched before a run. ``preview(settings) -> str | None`` reads the first rows of a local ``file`` before a
+``Settings.reads()`` names the user's files, of which the run is made again when they change; ``Settings.places()`` what
+can be downloaded before a run. ``preview(settings) -> str | None`` reads the first rows of a local ``file`` before a
 run: it returns a warning, or raises UserError.
 """
 

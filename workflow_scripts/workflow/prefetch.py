@@ -21,7 +21,6 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
 from workflow_scripts.dataset.check import is_scored
-from workflow_scripts.dataset.config import SOURCES
 from workflow_scripts.dataset.download import fetch
 from workflow_scripts.dataset.origins import Candidate, obtain
 from workflow_scripts.generate.config import KINDS
@@ -43,9 +42,8 @@ Need = tuple[str, Callable[[], Path | str]]
 def needs(config: Config) -> Iterator[Need]:
     """Yield what a run of ``config`` downloads, and the spaCy pipeline, which it expects to be installed."""
     cache = Path(config.cache)
-    source = plugins.load(SOURCES, config.dataset.source)
     settings = getattr(config.dataset, config.dataset.source)
-    for name, places in source.places(settings).items() if hasattr(source, "places") else ():
+    for name, places in settings.places().items() if hasattr(settings, "places") else ():
         yield f"dataset.{config.dataset.source}.{name}", partial(_obtain, places, cache)
     warn_stored(f"dataset.{config.dataset.source}", settings)
     yield "pairs.model", lambda: installed_name(config.pairs.model, "pairs.model")

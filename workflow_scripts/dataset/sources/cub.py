@@ -17,10 +17,9 @@ from pydantic import Field
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.names import Names, NamesOrNone
-from workflow_scripts.dataset.origins import Candidate, Published, obtain
+from workflow_scripts.dataset.origins import Published, obtain
 from workflow_scripts.dataset.reed import PLACE, SHARED, Files, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
@@ -47,22 +46,15 @@ _NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
 class Settings(Files):
     """Where the two archives are; by default, at their public addresses."""
 
+    published = PUBLISHED
+
     images: NamesOrNone = Field(PHOTOGRAPHS, description=f"{PLACE}; null: only captions")
     captions: Names = Field([CAPTIONS, "cub_captions.zip"], description=PLACE)
 
 
-def places(settings: Settings) -> dict[str, list[Candidate]]:
-    return settings.places(PUBLISHED)
-
-
-def fingerprint(settings: Settings, cache: Path | None = None) -> str:
-    """Return a text that changes when a local archive without a sha256 changes."""
-    return origins.fingerprint(*places(settings).values(), cache=cache)
-
-
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the captions of all classes, and copy the photographs that the archive contains to ``folder``."""
-    sources = places(settings)
+    sources = settings.places()
     archive = obtain(sources["captions"], cache)
     captions, undecodable = read_captions(archive.path)
     archive.read_well()

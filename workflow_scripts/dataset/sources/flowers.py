@@ -19,10 +19,9 @@ from scipy.io.matlab import MatReadError
 
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset import origins
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.names import SHA256, Names, NamesOrNone
-from workflow_scripts.dataset.origins import Candidate, Published, obtain
+from workflow_scripts.dataset.origins import Published, obtain
 from workflow_scripts.dataset.reed import PLACE, SHARED, Files, check_single, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
@@ -52,24 +51,17 @@ _IMAGE = re.compile(r"(?:^|.*/)jpg/(image_\d+)\.jpg")
 class Settings(Files):
     """Where the three files are; by default, at their public addresses."""
 
+    published = PUBLISHED
+
     images: NamesOrNone = Field(PHOTOGRAPHS, description=f"{PLACE}; null: only captions")
     labels: Names = Field(LABELS, description=PLACE)
     captions: Names = Field(CAPTIONS, description=PLACE)
     labels_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
 
 
-def places(settings: Settings) -> dict[str, list[Candidate]]:
-    return settings.places(PUBLISHED)
-
-
-def fingerprint(settings: Settings, cache: Path | None = None) -> str:
-    """Return a text that changes when a local file without a sha256 changes."""
-    return origins.fingerprint(*places(settings).values(), cache=cache)
-
-
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the captions of all images with a label, and copy their photographs to ``folder``."""
-    files = {key: obtain(candidates, cache) for key, candidates in places(settings).items()}
+    files = {key: obtain(candidates, cache) for key, candidates in settings.places().items()}
     captions, undecodable = read_captions(files["captions"].path)
     log.info("%s: %d captions of %d images", files["captions"].path.name, len(captions), captions["image_id"].nunique())
     labels = read_labels(files["labels"].path)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from workflow_scripts.core.documents import no_such
+from workflow_scripts.core.documents import decode, no_such
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.published import read_data
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.source import Loaded, named
@@ -29,11 +28,8 @@ class Settings(Section):
         "number", description="number: before the dot of the image id; a file of image id, tab, class; null: none"
     )
 
-
-def fingerprint(settings: Settings, cache: Path | None = None) -> str:
-    """Return a text that changes when the files or the images change."""
-    classes = None if settings.classes == "number" else settings.classes
-    return fingerprint_of(settings.data, settings.images, classes, cache=cache)
+    def reads(self) -> list[str | None]:
+        return [self.data, self.images, None if self.classes == "number" else self.classes]
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
@@ -71,11 +67,9 @@ def class_of(image: str, path: str) -> str:
 def read_classes(path: Path) -> dict[str, str]:
     """Read lines ``image_id<tab>class``; raises UserError for other lines, and for an image of two classes."""
     try:
-        lines = path.read_bytes().decode("utf-8-sig").splitlines()
+        lines = decode(path).splitlines()
     except FileNotFoundError as error:
         raise UserError(f"{no_such(path)}; or set dataset.published.classes to number or null") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     classes: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():

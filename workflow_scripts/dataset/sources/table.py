@@ -18,7 +18,6 @@ from workflow_scripts.core import limits
 from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES
 from workflow_scripts.core.progress import track
@@ -35,10 +34,8 @@ class Settings(Section):
     file: str = Field(min_length=1, description="CSV, TSV, JSON, JSON lines or Parquet with image_id and caption")
     images: str | None = Field(None, min_length=1, description="folder of the images; null for only captions")
 
-
-def fingerprint(settings: Settings, cache: Path | None = None) -> str:
-    """Return a text that changes when the table or the images change."""
-    return fingerprint_of(settings.file, settings.images, cache=cache)
+    def reads(self) -> list[str | None]:
+        return [self.file, self.images]
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
