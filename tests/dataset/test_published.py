@@ -8,7 +8,6 @@ import pytest
 
 from tests.dataset.conftest import BIRDS, jpeg
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.dataset.source import Loaded
 from workflow_scripts.dataset.sources import published
 
@@ -63,10 +62,6 @@ def test_classes_of_a_file(tmp_path: Path) -> None:
             load(tmp_path, flowers, classes=str(file))
 
 
-def test_the_files_are_in_the_fingerprint(tmp_path: Path) -> None:
-    load(tmp_path)
-    settings = published.Settings(data=str(tmp_path / "data.pkl"))
-    before = fingerprint(*settings.reads())
-    assert before == fingerprint(*settings.reads())
-    load(tmp_path, {BIRDS[0]: {0: {"text": "z"}}})
-    assert before != fingerprint(*settings.reads())
+def test_the_files_are_the_users() -> None:
+    assert published.Settings(data="data.pkl").reads() == ["data.pkl", None, None]
+    assert published.Settings(data="data.pkl", images="i", classes="c").reads() == ["data.pkl", "i", "c"]
