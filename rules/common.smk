@@ -1,27 +1,16 @@
-# The Python of the rules: here the checked config, paths, resources and object storage; common/ has a file for each stage.
-import json
-import os
-import sys
+# The Python of the rules: here paths, resources and object storage; common/ has a file for each stage.
 from functools import cache
 
-# Waiting threads of torch otherwise spin, which makes a step ten times as slow on shared cores.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-sys.path.insert(0, workflow.basedir)
+
+include: "common/config.smk"
+
 
 from workflow_scripts.core import plugins
-from workflow_scripts.core.code import code_hash
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.step import command, declaration, identity, settings
-from workflow_scripts.workflow import hooks
+from workflow_scripts.core.step import declaration, settings
 from workflow_scripts.workflow.check import misfits
-from workflow_scripts.workflow.config import snakemake_config
 from workflow_scripts.workflow.storage import check_store, follow_constraints
 
-try:
-    CONFIG = snakemake_config(config, workflow.configfiles if workflow.is_main_process else [])
-except UserError as error:
-    raise WorkflowError(str(error))
 if faults := misfits(CONFIG):
     raise WorkflowError("\n".join(faults))
 
@@ -37,11 +26,6 @@ pathvars:
     dataset=f"{RESULTS}/{DATASET}",
     name=DATASET,
     logs=LOGS,
-
-
-if CONFIG.container:
-
-    containerized: CONFIG.container
 
 
 wildcard_constraints:

@@ -13,8 +13,8 @@ rule measure_splits:
         swapped="<dataset>/{composition}/swapped.parquet",
         prompts="<dataset>/{composition}/prompts.parquet",
         adjectives=read_lexicons,
-        nouns=noun_lexicon,
-        compounds=compound_lexicon,
+        nouns=NOUN_LEXICON,
+        compounds=COMPOUND_LEXICON,
     output:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",

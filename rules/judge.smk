@@ -13,7 +13,7 @@ if CONFIG.judge.hard_negatives:
             ranking="<dataset>/{composition}/ranking.parquet",
             splits="<dataset>/{composition}/splits.parquet",
             adjectives=adjective_lexicons,
-            nouns=noun_lexicon,
+            nouns=NOUN_LEXICON,
         output:
             negatives="<dataset>/{composition}/negatives.parquet",
         log:

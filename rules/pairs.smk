@@ -9,8 +9,8 @@ if CONFIG.pairs.shards > 1:
         input:
             captions="<dataset>/captions.parquet",
             adjectives=read_lexicons,
-            nouns=noun_lexicon,
-            compounds=compound_lexicon,
+            nouns=NOUN_LEXICON,
+            compounds=COMPOUND_LEXICON,
         output:
             found=directory("<dataset>/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}"),
         log:
@@ -44,8 +44,8 @@ rule extract_pairs:
     input:
         captions="<dataset>/captions.parquet",
         adjectives=read_lexicons,
-        nouns=noun_lexicon,
-        compounds=compound_lexicon,
+        nouns=NOUN_LEXICON,
+        compounds=COMPOUND_LEXICON,
         extracted=caption_shards,
     output:
         pairs="<dataset>/pairs.parquet",
@@ -83,7 +83,7 @@ rule rank_pairs:
     input:
         pairs=pairs_table,
         adjectives=adjective_lexicons,
-        nouns=noun_lexicon,
+        nouns=NOUN_LEXICON,
     output:
         ranking="<dataset>/{composition}/ranking.parquet",
     log:

@@ -1,22 +1,12 @@
 # runs: several runs in one, each with its own config and results folder.
 # Needs what the runs need. Gives what they give, and one table of all their scores.
-import os
-import sys
 from contextlib import contextmanager
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-sys.path.insert(0, workflow.basedir)
 
-from workflow_scripts.core.code import code_hash
-from workflow_scripts.workflow.config import run_values, snakemake_config
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import command, identity
-from workflow_scripts.workflow import hooks
+include: "common/config.smk"
 
-try:
-    CONFIG = snakemake_config(config, workflow.configfiles if workflow.is_main_process else [])
-except UserError as error:
-    raise WorkflowError(str(error))
+
+from workflow_scripts.workflow.config import run_values
 
 VALUES = run_values(config)
 TABLES = ["table.csv", "comparisons.csv", "pairs.csv", "table.md", "table.tex"]
@@ -26,11 +16,6 @@ TABLES = ["table.csv", "comparisons.csv", "pairs.csv", "table.md", "table.tex"]
 pathvars:
     results=CONFIG.results,
     logs=f"{CONFIG.results}/logs",
-
-
-if CONFIG.container:
-
-    containerized: CONFIG.container
 
 
 @contextmanager

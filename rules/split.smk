@@ -34,7 +34,7 @@ rule sample_heldout:
         pairs=branch(by_divergence() or CONFIG.split.heldout.pairs, then=pairs_table),
         division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
         adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=adjective_lexicons),
-        nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=noun_lexicon),
+        nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=NOUN_LEXICON),
     output:
         heldout="<dataset>/{composition}/heldout.json",
     log:
@@ -65,8 +65,8 @@ rule make_splits:
         heldout="<dataset>/{composition}/heldout.json",
         division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
         adjectives=adjective_lexicons,
-        nouns=noun_lexicon,
-        compounds=compound_lexicon,
+        nouns=NOUN_LEXICON,
+        compounds=COMPOUND_LEXICON,
     output:
         splits="<dataset>/{composition}/splits.parquet",
         csv="<dataset>/{composition}/splits.csv",
@@ -93,8 +93,8 @@ rule swap_adjectives:
         heldout="<dataset>/{composition}/heldout.json",
         splits="<dataset>/{composition}/splits.parquet",
         adjectives=adjective_lexicons,
-        nouns=noun_lexicon,
-        compounds=compound_lexicon,
+        nouns=NOUN_LEXICON,
+        compounds=COMPOUND_LEXICON,
     output:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
@@ -171,7 +171,7 @@ rule make_variants:
         swapped="<dataset>/{composition}/swapped.parquet",
         prompts="<dataset>/{composition}/prompts.parquet",
         adjectives=adjective_lexicons,
-        nouns=noun_lexicon,
+        nouns=NOUN_LEXICON,
     output:
         variants="<dataset>/{composition}/variants.parquet",
     log:
@@ -196,8 +196,8 @@ rule audit:
         splits="<dataset>/{composition}/splits.parquet",
         swapped="<dataset>/{composition}/swapped.parquet",
         adjectives=adjective_lexicons,
-        nouns=noun_lexicon,
-        compounds=compound_lexicon,
+        nouns=NOUN_LEXICON,
+        compounds=COMPOUND_LEXICON,
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
         unused="<dataset>/{composition}/splits.json",
     output:

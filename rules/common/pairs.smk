@@ -30,11 +30,6 @@ def caption_shards(wildcards):
     return [str(folder / shard) for shard in shards_of(CONFIG.pairs)]
 
 
-def noun_lexicon(wildcards):
-    """The noun lexicon, or nothing where any noun goes."""
-    return of_project(f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml") if CONFIG.pairs.nouns else []
-
-
-def compound_lexicon(wildcards):
-    """The compound nouns that are one noun each, whatever the noun lexicon."""
-    return of_project("lexicons/compounds/common.yaml")
+# The noun lexicon, or nothing where any noun goes; the compound nouns that are one noun each.
+NOUN_LEXICON = of_project(f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml") if CONFIG.pairs.nouns else []
+COMPOUND_LEXICON = of_project("lexicons/compounds/common.yaml")

@@ -33,13 +33,12 @@ def start_logging(log_file: Path | None = None) -> None:
         handler.close()
     screen = logging.StreamHandler()
     clear = CLEAR if sys.stderr.isatty() else ""
+    hint = ""
     if UNDER_RUN in os.environ:
-        screen.setLevel(logging.WARNING)
-        screen.addFilter(lambda record: not hasattr(record, "ends"))
-        screen.setFormatter(logging.Formatter(f"{clear}%(message)s{f' (log: {log_file})' if log_file else ''}"))
-    else:
-        screen.setLevel(logging.INFO)
-        screen.setFormatter(logging.Formatter(f"{clear}%(message)s"))
+        screen.addFilter(lambda record: record.levelno >= logging.WARNING and not hasattr(record, "ends"))
+        hint = f" (log: {log_file})" if log_file else ""
+    screen.setLevel(logging.INFO)
+    screen.setFormatter(logging.Formatter(f"{clear}%(message)s{hint}"))
     log.addHandler(screen)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
@@ -53,19 +52,16 @@ def start_logging(log_file: Path | None = None) -> None:
 
 def one_line(error: BaseException) -> str:
     """Return an error's message with escapes for what a terminal would not show."""
-    # Several errors of a config are a line each.
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in _message(error))
-
-
-def _message(error: BaseException) -> str:
     if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "out of memory; close other programs or use smaller batches in the config"
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+        text = str(error)
+    elif isinstance(error, MemoryError):
+        text = "out of memory; close other programs or use smaller batches in the config"
+    elif isinstance(error, OSError):
+        text = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
+    else:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    # Several errors of a config are a line each.
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def _alone(log_file: Path | None) -> AbstractContextManager[object]:

@@ -93,18 +93,13 @@ def text(*, nullable: bool = False, isin: tuple[str, ...] | None = None) -> Colu
     return Column("str", nullable, isin)
 
 
-def _count() -> Column:
-    return Column("int64", low=0)
-
-
-def _share() -> Column:
-    return Column("float64", low=0, high=1)
-
+_COUNT = Column("int64", low=0)
+_FRACTION = Column("float64", low=0, high=1)
 
 # class_id is null where the images have no classes: each image is then its own class.
 CAPTIONS = schema(
     unique=["image_id", "caption_id"],
-    image_id=text(), caption_id=_count(), class_id=text(nullable=True), text=text(),
+    image_id=text(), caption_id=_COUNT, class_id=text(nullable=True), text=text(),
 )  # fmt: skip
 
 # path is relative to the results folder; null, with width and height, where there is no readable image.
@@ -119,15 +114,15 @@ IMAGES = schema(
 # Offsets count characters of the caption's text; end is exclusive.
 # disputed: found by the parse but contradicted by the surface; held out, never ranked or swapped.
 PAIRS = schema(
-    image_id=text(), caption_id=_count(), adjective=text(), noun=text(),
-    adjective_start=_count(), adjective_end=_count(), noun_start=_count(), noun_end=_count(),
+    image_id=text(), caption_id=_COUNT, adjective=text(), noun=text(),
+    adjective_start=_COUNT, adjective_end=_COUNT, noun_start=_COUNT, noun_end=_COUNT,
     relation=text(isin=RELATIONS),
 )  # fmt: skip
 
 # rank counts from 1; percentile is 100 * (rank - 0.5) / pairs.
 RANKING = schema(
     unique=["adjective", "noun"],
-    adjective=text(), noun=text(), count=_count(), images=_count(), rank=_count(),
+    adjective=text(), noun=text(), count=_COUNT, images=_COUNT, rank=_COUNT,
     percentile=Column("float64", low=0, high=100),
 )  # fmt: skip
 
@@ -142,7 +137,7 @@ DIVISION = schema(unique=["image_id"], image_id=text(), side=text(isin=SIDES))
 # A pair, here and below, is written adjective_noun, as in the published files.
 SWAPPED = schema(
     unique=["image_id", "caption_id"],
-    image_id=text(), caption_id=_count(), text=text(), swapped_text=text(),
+    image_id=text(), caption_id=_COUNT, text=text(), swapped_text=text(),
     changes=Column("object"), pair=text(),
 )  # fmt: skip
 
@@ -151,7 +146,7 @@ SWAPPED = schema(
 # file_name is unique over data sets and compositions: <dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].
 PROMPTS = schema(
     unique=["image_id", "caption_id", "draw", "split"],
-    image_id=text(), caption_id=_count(), draw=_count(), split=text(isin=TESTS), text=text(),
+    image_id=text(), caption_id=_COUNT, draw=_COUNT, split=text(isin=TESTS), text=text(),
     pair=text(nullable=True), file_name=Column("str", unique=True),
 )  # fmt: skip
 
@@ -159,17 +154,17 @@ PROMPTS = schema(
 # caption.
 VARIANTS = schema(
     unique=["split", "image_id", "caption_id", "adjective"],
-    split=text(isin=TESTS), image_id=text(), caption_id=_count(), adjective=text(), text=text(),
+    split=text(isin=TESTS), image_id=text(), caption_id=_COUNT, adjective=text(), text=text(),
     changes=Column("object"),
 )  # fmt: skip
 
 # A copy of a caption with one adjective replaced; a caption has several, or none.
-NEGATIVES = schema(image_id=text(), caption_id=_count(), text=text())
+NEGATIVES = schema(image_id=text(), caption_id=_COUNT, text=text())
 
 # path is relative to the results folder, null unless the status is ok.
 MANIFEST = schema(
     unique=["image_id", "caption_id", "draw", "split"],
-    image_id=text(), caption_id=_count(), split=text(isin=TESTS), draw=_count(),
+    image_id=text(), caption_id=_COUNT, split=text(isin=TESTS), draw=_COUNT,
     path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable")),
 )  # fmt: skip
 
@@ -180,9 +175,9 @@ EMBEDDINGS = schema(unique=["path"], path=text(), embedding=Column("object"), ju
 # is ranked first, ties at random; null if there is no other.
 SCORES = schema(
     unique=["image_id", "caption_id", "draw"],
-    image_id=text(), caption_id=_count(), draw=_count(), pair=text(nullable=True),
-    similarity=Column("float64"), p_beaten=_share(), p_tied=_share(), expected_top1=_share(),
-    hit=Column("bool"), weight=_share(), adjectives=_count(),
+    image_id=text(), caption_id=_COUNT, draw=_COUNT, pair=text(nullable=True),
+    similarity=Column("float64"), p_beaten=_FRACTION, p_tied=_FRACTION, expected_top1=_FRACTION,
+    hit=Column("bool"), weight=_FRACTION, adjectives=_COUNT,
     adjective_first=Column("float64", nullable=True, low=0, high=1),
 )  # fmt: skip
 
@@ -191,10 +186,10 @@ SCORES = schema(
 DIVERGENCE = schema(
     unique=["definition", "split", "texts"],
     definition=text(isin=DEFINITIONS), split=text(isin=TESTS), texts=text(isin=("captions", "prompts")),
-    train=_count(), test=_count(), atoms=_count(), compounds=_count(),
-    atom_divergence=_share(), compound_divergence=_share(),
-    random_atom_mean=_share(), random_atom_std=_share(),
-    random_compound_mean=_share(), random_compound_std=_share(), shuffles=_count(),
+    train=_COUNT, test=_COUNT, atoms=_COUNT, compounds=_COUNT,
+    atom_divergence=_FRACTION, compound_divergence=_FRACTION,
+    random_atom_mean=_FRACTION, random_atom_std=_FRACTION,
+    random_compound_mean=_FRACTION, random_compound_std=_FRACTION, shuffles=_COUNT,
 )  # fmt: skip
 
 # Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step
@@ -202,7 +197,7 @@ DIVERGENCE = schema(
 EXAMPLES = schema(image=text(), text=text())
 STEPS = schema(
     unique=["image", "caption_id", "step"],
-    image=text(), caption_id=_count(), step=_count(), text=text(), negative=text(nullable=True),
+    image=text(), caption_id=_COUNT, step=_COUNT, text=text(), negative=text(nullable=True),
 )  # fmt: skip
 
 # first, second: the nouns of a compound; n1, n2: the nouns that the distractors show; null where unknown.
@@ -232,5 +227,5 @@ CHOICES = schema(
 # with the same similarity.
 RETRIEVAL = schema(
     unique=["compound", "model", "prompt"],
-    compound=text(), model=text(), prompt=text(), images=_count(), above=_count(), tied=_count(),
+    compound=text(), model=text(), prompt=text(), images=_COUNT, above=_COUNT, tied=_COUNT,
 )  # fmt: skip

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from workflow_scripts.core import limits
 from workflow_scripts.core.documents import no_such
@@ -65,16 +65,10 @@ def _tar_entries(path: Path) -> Iterator[Entry]:
             except tarfile.FilterError as error:
                 raise UserError(f"{path}: {name!r} is a device or a link to outside; do not trust it") from error
             if info.isfile():
-                yield name, info.size, partial(_extract, archive, info)
+                yield name, info.size, partial(cast(Callable[..., IO[bytes]], archive.extractfile), info)
         # The compressed stream ends after the tar, with its checksum.
         while archive.fileobj is not None and archive.fileobj.read(1 << 20):
             pass
-
-
-def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
-    stream = archive.extractfile(info)
-    assert stream is not None, info.name  # a regular file
-    return stream
 
 
 def _checked(path: Path, entries: Iterable[Entry]) -> Iterator[Entry]:

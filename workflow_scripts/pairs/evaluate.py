@@ -133,15 +133,13 @@ def main(step: Evaluate) -> None:
     labels = read_labels(step.labels)
     adjectives, nouns = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.nouns)
     extracted = evaluate(Extractor(step.parsing.model, adjectives, nouns), read_texts(step.captions, labels))
-    report = {"all": compare(labels, extracted, adjectives, nouns)}
-    words = {word for lexicon in adjectives for word in lexicon.words}
-    lines: list[str] = []
-    for part in sorted({label["part"] for label in labels}):
-        places = [i for i, label in enumerate(labels) if label["part"] == part]
+    report, lines = {}, list[str]()
+    for part in ("all", *sorted({label["part"] for label in labels})):
+        places = [i for i, label in enumerate(labels) if part in ("all", label["part"])]
         part_labels, part_pairs = [labels[i] for i in places], [extracted[i] for i in places]
         report[part] = compare(part_labels, part_pairs, adjectives, nouns)
         if part == step.errors:
-            lines = errors(part_labels, part_pairs, words, nouns)
+            lines = errors(part_labels, part_pairs, {word for each in adjectives for word in each.words}, nouns)
     print(json.dumps(report, indent=2), *lines, sep="\n")
 
 

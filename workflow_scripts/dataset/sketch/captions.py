@@ -93,20 +93,24 @@ def _cumulative(options: tuple[tuple, ...]) -> list[float]:
     return list(accumulate(option[-1] for option in options))
 
 
-def _choice(dice: Dice, options: tuple[tuple, ...]) -> tuple:
+def choice(dice: Dice, options: tuple[tuple, ...]) -> tuple:
+    """Draw one of ``options``, whose last values are their weights."""
     return dice.weighted(options, _cumulative(options))
+
+
+def synonym(dice: Dice, value: str) -> str:
+    return choice(dice, SYNONYMS.get(value, ((value, 1),)))[0]
 
 
 def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
     return [
-        [(_choice(dice, SYNONYMS.get(value, ((value, 1),)))[0], tuple((part, kind, value) for part in mention.parts))]
-        for kind, value in mention.values
+        [(synonym(dice, value), tuple((part, kind, value) for part in mention.parts))] for kind, value in mention.values
     ]
 
 
 def _nouns(mention: Mention, dice: Dice) -> tuple[list[Word], bool]:
     """Return the nouns of a mention joined by ``and``, and whether the first is a plural, without an article."""
-    chosen = [_choice(dice, NOUNS[part]) for part in mention.parts]
+    chosen = [choice(dice, NOUNS[part]) for part in mention.parts]
     return _words(" and ".join(noun for noun, _, _ in chosen)), chosen[0][1]
 
 

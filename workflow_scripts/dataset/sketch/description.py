@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from workflow_scripts.dataset.sketch.captions import NOUNS, SYNONYMS
+from workflow_scripts.dataset.sketch.captions import NOUNS, choice, synonym
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, KINDS, Dice, Scene
 
 # The first sentence of every description.
@@ -87,19 +87,13 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
     others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
     wrong = dice.weighted(list(others), list(accumulate(others.values())))
     form = dice.pick(TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE)
-    options = NOUNS[part]
-    noun, plural, _ = dice.weighted(options, list(accumulate(weight for *_, weight in options)))
-    words = {value: _word(value, dice) for value in (*values.values(), wrong)}
+    noun, plural, _ = choice(dice, NOUNS[part])
+    words = {value: synonym(dice, value) for value in (*values.values(), wrong)}
     right, false = (
         _fill(form, {k: words[v] for k, v in stated.items()}, noun, plural)
         for stated in (values, {**values, kind: wrong})
     )
     return Sentence(right, false, part, kind, values[kind], wrong)
-
-
-def _word(value: str, dice: Dice) -> str:
-    options = SYNONYMS.get(value, ((value, 1),))
-    return dice.weighted(options, list(accumulate(weight for _, weight in options)))[0]
 
 
 def _fill(form: str, words: Mapping[str, str], noun: str, plural: bool) -> str:

@@ -1,0 +1,22 @@
+# The checked config, of one run or of several.
+import os
+import sys
+
+# Waiting threads of torch otherwise spin, which makes a step ten times as slow on shared cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+sys.path.insert(0, workflow.basedir)
+
+from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.step import command, identity
+from workflow_scripts.workflow import hooks
+from workflow_scripts.workflow.config import snakemake_config
+
+try:
+    CONFIG = snakemake_config(config, workflow.configfiles if workflow.is_main_process else [])
+except UserError as error:
+    raise WorkflowError(str(error))
+
+if CONFIG.container:
+
+    containerized: CONFIG.container
