@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from workflow_scripts.core import limits
 from workflow_scripts.core.documents import json_items, no_such, parse_json, parse_yaml
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.text.lexicon import load_lexicon
 
 
 @pytest.mark.parametrize(
@@ -58,13 +56,6 @@ def test_ambiguous_or_invalid_json(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as error:
         parse_json(text)
     assert "\n" not in str(error.value)
-
-
-def test_a_lexicon_with_a_word_twice(tmp_path: Path) -> None:
-    path = tmp_path / "colors.yaml"
-    path.write_text("red: [scarlet]\nblue:\nred: [crimson]\n")
-    with pytest.raises(UserError, match="colors.yaml: .*line 3: duplicate key 'red', first in line 1"):
-        load_lexicon(path)
 
 
 def test_a_wrong_path_names_the_closest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

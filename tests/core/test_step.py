@@ -72,10 +72,6 @@ def test_a_rule_passes_the_paths_that_its_step_does_not_name() -> None:
     assert parsed.paths("output") == [Path("r.json")]
 
 
-def test_a_setting_that_is_only_checked_reruns_nothing() -> None:
-    assert "--most" in command() and "--most" not in step.settings("stage.draw", Config(), {"composition": "color"})
-
-
 def test_a_step_follows_only_the_settings_that_it_takes() -> None:
     assert step.config_keys(Draw) == ["cache", "part.low", "part.words", "seed"]
     words = command()

@@ -43,18 +43,6 @@ def test_small_files(files: Path, tmp_path: Path) -> None:
     assert sums == dict.fromkeys(("captions", "labels", "images"), "unchecked")
 
 
-def test_captions_without_photographs(files: Path, tmp_path: Path) -> None:
-    loaded = load(files, tmp_path / "images", images=None)
-    assert len(loaded.captions) == 8 and loaded.images["path"].isna().all()
-    assert set(loaded.summary["files"]) == {"captions", "labels"}
-
-
-def test_a_limit_is_spread_over_the_classes(files: Path, tmp_path: Path) -> None:
-    loaded = load(files, tmp_path / "images", limit=3)
-    assert sorted(loaded.captions["class_id"].unique()) == ["1", "102", "77"]
-    assert len([p for p in (tmp_path / "images").iterdir() if p.suffix == ".jpg"]) == 3
-
-
 def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> None:
     root = flowers_files(tmp_path / "files", LABELS, captioned=[1, 2, 4, 9])
     members = {

@@ -117,11 +117,6 @@ def test_no_shape_hides_another_part(hidden: str) -> None:
             assert differing(a, b) >= COLOR_PIXELS, other
 
 
-def test_size() -> None:
-    scene, pose, _ = bird(0)
-    assert paint(scene, pose, 64).size == (64, 64)
-
-
 def test_png_is_lossless() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
     for picture, kind in ((paint(*bird(0)[:2]), "P"), (Image.fromarray(noise), "RGB")):

@@ -5,7 +5,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.pairs.engine import decode, decode_tree
+from workflow_scripts.pairs.engine import decode_tree
 from workflow_scripts.pairs.tree import Tree
 from workflow_scripts.text.language import installed_name
 
@@ -99,9 +99,3 @@ def test_lemmas_are_spacys(read, whole) -> None:
         for word, label in zip([t for t in whole(text) if not t.is_punct], read(text).labels, strict=True):
             if word.pos_ not in ("NOUN", "ADJ"):
                 assert label == lemmas[word.lower_], text
-
-
-def test_the_tree_changes_nothing_of_the_occurrences(extractor) -> None:
-    value = extractor.parse(["a red bird"])[0]
-    assert decode(value) == decode(value.partition(b"\n")[0])
-    assert value.count(b"\n") == 1

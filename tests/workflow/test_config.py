@@ -118,6 +118,8 @@ def test_folders_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("judge:\n  lr: 0.1\n  lr: 0.2\n", "line 3: duplicate key 'lr', first in line 2; remove one"),
         ("seed: é\n".encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
         (b"\x00\x01", "not valid YAML"),
+        ("a: [1\n", "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'"),
+        ("judge: {lr: fast}", "judge.lr: Input should be a valid number, got 'fast'"),
     ],
 )
 def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
@@ -136,18 +138,6 @@ def test_snakemake_refuses_duplicate_keys(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "snakemake", "-n", "--configfile", str(config)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode and "duplicate key 'seed', first in line 1; remove one" in run.stdout + run.stderr
-
-
-def test_a_fault_of_yaml_has_its_place_and_no_jargon(tmp_path: Path) -> None:
-    config = tmp_path / "mine.yaml"
-    for text, fault in {
-        "a: [1\n": "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'",
-        "judge: {lr: fast}": "judge.lr: Input should be a valid number, got 'fast'",
-    }.items():
-        config.write_text(text)
-        with pytest.raises(UserError) as error:
-            read_config(config)
-        assert str(error.value) == f"{config}: {fault}"
 
 
 def test_help_lists_every_target() -> None:
