@@ -60,7 +60,7 @@ FILES = {
     "widths": "widths.json",
     "compounds": str(COMPOUNDS),
 }
-ABSENT = ("division", "reports")
+ABSENT = ("division", "reports", "extracted")
 
 
 # measuring

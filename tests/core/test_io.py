@@ -205,14 +205,27 @@ def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 3, 1000, 2000, 2500])
-def test_row_groups_of_a_size_are_those_of_the_whole_table(tmp_path: Path, rows: int) -> None:
+def test_row_groups_have_a_fixed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(io, "ROWS_PER_GROUP", 1000)
     table = SPLITS.head(rows)
-    with io.table_writer(tmp_path / "parts", tables.SPLIT, 1000) as write:
+    with io.table_writer(tmp_path / "parts", tables.SPLIT) as write:
         for start in range(0, rows, 600):
-            write(table.iloc[start : start + 600])
             write(table.head(0))
-    table.to_parquet(tmp_path / "whole", index=False, row_group_size=1000, **io.PARQUET)
+            write(table.iloc[start : start + 600])
+    io.write_table(table, tmp_path / "whole", tables.SPLIT)
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+    metadata = pq.ParquetFile(tmp_path / "whole").metadata
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    assert sizes == ([1000] * (rows // 1000) + [rows % 1000] * (rows % 1000 > 0) or [0])
+
+
+def test_a_first_part_without_rows_decides_no_types(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"split": ["test_seen"], "image_id": ["a"], "caption_id": [0], "adjective": ["red"]})
+    rows = rows.assign(text="a red wing", changes=[[{"noun": "wing", "start": 2}]])
+    with io.table_writer(tmp_path / "variants", tables.VARIANTS) as write:
+        write(io.empty_table(tables.VARIANTS))
+        write(rows)
+    assert io.read_table(tmp_path / "variants", tables.VARIANTS)["changes"][0][0]["noun"] == "wing"
 
 
 def test_only_the_rows_of_some_images_are_read(tmp_path: Path) -> None:

@@ -27,12 +27,10 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 # What a spreadsheet executes, also in full-width characters, after apostrophes that it may drop.
 _FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"
-# Rows of a table that become Python objects at the same time.
-ROWS_PER_BATCH = 1 << 15
+# Rows of a row group, which are decoded, and become Python objects, at the same time.
+ROWS_PER_GROUP = 1 << 15
 # Images whose rows several tables are joined by at the same time.
 IMAGES_PER_BLOCK = 1 << 10
-# Rows of a row group, unless a writer says otherwise.
-ROWS_PER_GROUP = 1 << 20
 
 
 @contextmanager
@@ -142,7 +140,7 @@ def write_json(value: Any, path: str | Path) -> None:
 def json_lines(table: pd.DataFrame) -> Iterator[str]:
     """Yield a JSON object for each row, keys in the order of columns, null where a value is missing."""
     # In batches, because Python objects need several times the table's memory.
-    parts = (table.iloc[start : start + ROWS_PER_BATCH] for start in range(0, len(table), ROWS_PER_BATCH))
+    parts = (table.iloc[start : start + ROWS_PER_GROUP] for start in range(0, len(table), ROWS_PER_GROUP))
     rows = (row for part in parts for row in part.astype(object).where(part.notna(), None).to_dict("records"))
     return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
@@ -193,7 +191,7 @@ def write_table(table: pd.DataFrame, path: str | Path, schema: Schema) -> None:
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
     """Write Parquet without a check: for tables that only their source knows (``scenes``)."""
     with atomic(path) as temporary:
-        table.reset_index(drop=True).to_parquet(temporary, index=False, **PARQUET)
+        table.reset_index(drop=True).to_parquet(temporary, index=False, row_group_size=ROWS_PER_GROUP, **PARQUET)
 
 
 def read_table(
@@ -206,7 +204,7 @@ def read_table(
     schema = schema.select(columns) if columns else schema
     if images is None:
         return check_table(read_frame(path, columns), schema, path)
-    frames = list(read_frames(path, columns, ROWS_PER_BATCH, images)) or [empty_table(schema)]
+    frames = list(read_frames(path, columns, ROWS_PER_GROUP, images)) or [empty_table(schema)]
     return check_table(pd.concat(frames, ignore_index=True), schema, path)
 
 
@@ -261,7 +259,7 @@ def read_blocks(images: Sequence[str], tables: Mapping[Path, Schema]) -> Iterato
 
 def read_images(path: Path) -> pd.Series:
     """Return the images of a table, in its order."""
-    frames = read_frames(path, ["image_id"], ROWS_PER_BATCH)
+    frames = read_frames(path, ["image_id"], ROWS_PER_GROUP)
     images = [pd.Series(dtype="str"), *(frame["image_id"].drop_duplicates() for frame in frames)]
     return pd.concat(images, ignore_index=True).drop_duplicates()
 
@@ -278,40 +276,38 @@ def _parquet_errors(path: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def table_writer(path: str | Path, schema: Schema, rows: int | None = None) -> Iterator[Any]:
+def table_writer(path: str | Path, schema: Schema) -> Iterator[Any]:
     """Yield ``write(frame)``, which checks and appends a frame: for tables larger than memory.
 
-    Every frame is a row group; with ``rows``, a group has so many. ``ROWS_PER_GROUP`` gives ``write_table``'s bytes.
+    The bytes are those that ``write_table`` gives the whole table.
     """
     writer: pq.ParquetWriter | None = None
     held: list[arrow.Table] = []
 
-    def end_group() -> None:
-        assert writer
-        table = arrow.concat_tables(held).combine_chunks()
-        held[:] = [table[rows:]] if rows and len(table) > rows else []
-        writer.write_table(table[:rows])
+    def put(rows: int) -> None:
+        """Write row groups until fewer than so many rows are held."""
+        nonlocal writer
+        while held and sum(map(len, held)) >= rows:
+            table = arrow.concat_tables(held).combine_chunks()
+            held[:] = [table[ROWS_PER_GROUP:]] if len(table) > ROWS_PER_GROUP else []
+            writer = writer or pq.ParquetWriter(temporary, table.schema, **PARQUET)
+            writer.write_table(table[:ROWS_PER_GROUP])
 
     with atomic(path) as temporary:
 
         def write(frame: pd.DataFrame) -> None:
-            nonlocal writer
-            if frame.empty and writer:
-                return
             checked = check_table(frame, schema, path).reset_index(drop=True)
-            part = arrow.Table.from_pandas(checked, preserve_index=False)
-            if writer is None:
-                writer = pq.ParquetWriter(temporary, part.schema, **PARQUET)
-            held.append(part.cast(writer.schema))
-            while held and sum(map(len, held)) >= (rows or 0):
-                end_group()
+            if len(checked):
+                part = arrow.Table.from_pandas(checked, preserve_index=False)
+                first = writer or (held[0] if held else part)
+                held.append(part.cast(first.schema))
+                put(ROWS_PER_GROUP)
 
         try:
             yield write
-            if writer is None:
-                write(empty_table(schema))
-            if held:
-                end_group()
+            if not held and writer is None:
+                held.append(arrow.Table.from_pandas(empty_table(schema), preserve_index=False))
+            put(0)
         finally:
             if writer is not None:
                 writer.close()

@@ -14,7 +14,7 @@ from workflow_scripts.core import cli, limits
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_frames, read_json, table_writer, write_json
+from workflow_scripts.core.io import ROWS_PER_GROUP, read_frames, read_json, table_writer, write_json
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.tables import PAIRS, RELATIONS
 from workflow_scripts.pairs.engine import Extractor, decode
@@ -25,7 +25,6 @@ from workflow_scripts.text.lexicon import load_lexicon
 from workflow_scripts.text.parsing import fill, values
 
 BATCH = 4096  # captions in memory at once
-ROWS = 1 << 20  # of pairs.parquet in memory at once, as many as in a row group
 
 
 def read_batches(path: Path, shard: int, shards: int) -> Iterator[pd.DataFrame]:
@@ -81,8 +80,7 @@ def join(folders: Sequence[Path], output: Path) -> tuple[Counter[str], int]:
         raise UserError(f"{folders[0].parent}: not all shards of the same number in order; pass 1-of-n to n-of-n")
     with table_writer(output, PAIRS) as write:
         for folder in folders:
-            # A row group, which is what was found in a batch, at once.
-            for frame in read_frames(folder / "pairs.parquet", list(PAIRS.columns), ROWS):
+            for frame in read_frames(folder / "pairs.parquet", list(PAIRS.columns), ROWS_PER_GROUP):
                 write(frame)
     distinct = groupby(merge(*map(_hashes, folders)))
     return sum((Counter(shard["counts"]) for shard in shards), Counter()), sum(1 for _ in distinct)

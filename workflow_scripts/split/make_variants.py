@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import split_pair
-from workflow_scripts.core.io import ROWS_PER_GROUP, empty_table, read_blocks, read_images, read_table, table_writer
+from workflow_scripts.core.io import empty_table, read_blocks, read_images, read_table, table_writer
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
 from workflow_scripts.split.steps import MakeVariants
 from workflow_scripts.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of
@@ -122,7 +122,7 @@ def main(step: MakeVariants) -> None:
     nouns = nouns_of(read_blocks(read_images(step.captions), tables)).union(forms)
     words = read_table(step.ranking, RANKING), load_lexicon(step.adjectives).forms, nouns
     prompts = read_table(step.prompts, PROMPTS, [*PROMPT, "pair"]).drop_duplicates(PROMPT)
-    with table_writer(step.variants, VARIANTS, ROWS_PER_GROUP) as write:
+    with table_writer(step.variants, VARIANTS) as write:
         for split, of_split in prompts.groupby("split", sort=False):
             reasons, tested = Counter[str](), 0
             images = of_split["image_id"].drop_duplicates()
