@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
+from tests.split.split_worlds import COLORS, NOUNS, captions_table, swapped_of, world
 from tests.split.stage import run
 from workflow_scripts.core.code import ROOT, modules_of
 from workflow_scripts.core.errors import UserError
@@ -19,7 +19,6 @@ from workflow_scripts.core.tables import CAPTIONS, SPLIT, SWAPPED
 from workflow_scripts.split.audit import audit
 from workflow_scripts.split.make_splits import make_splits
 from workflow_scripts.split.reading import Reader, plain_forms, reader_of, stated, words_of
-from workflow_scripts.split.swap_adjectives import swap_adjectives
 from workflow_scripts.text.lexicon import Lexicon
 
 NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
@@ -169,7 +168,7 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
         return
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = swap_adjectives([(captions, data.pairs)], heldout, COLORS, NOUNS, other, "d", "c")
+    swapped, _ = swapped_of(captions, data.pairs, heldout, COLORS, NOUNS, other, "d", "c")
     result = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS)
     assert result["violations"] == []
     # One image moved by hand from test_unseen to train is found, if its pair stands at the surface.

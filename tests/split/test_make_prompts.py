@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.split import stage
-from tests.split.split_worlds import COLORS, NOUNS, World, world
+from tests.split.split_worlds import COLORS, NOUNS, World, swapped_of, world
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table, json_lines, read_json, read_table, write_table
@@ -17,7 +17,6 @@ from workflow_scripts.core.tables import IMAGES, PROMPTS, TESTS
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.make_prompts import counts_of, make_prompts
 from workflow_scripts.split.make_splits import make_splits
-from workflow_scripts.split.swap_adjectives import swap_adjectives
 
 KEY = ["image_id", "caption_id"]
 
@@ -29,7 +28,7 @@ def made(seed: int, /, **changes):
     splits, _ = make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, 12, seed, "d", "c")
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = swap_adjectives([(captions, data.pairs)], heldout, COLORS, NOUNS, seed, "d", "c")
+    swapped, _ = swapped_of(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
     prompts = make_prompts(data.captions, data.pairs, data.ranking, heldout, swapped, judged, **arguments)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, pairs_table, world
+from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, pairs_table, swapped_of, world
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.split.swap_adjectives import Candidate, apply, candidates_of, choose, nouns_of, swap_adjectives
+from workflow_scripts.split.swap_adjectives import apply, candidates_of, choose, nouns_of
 from workflow_scripts.split.wording import Mention, article, cased, contradicts
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
@@ -35,7 +35,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     bad = data.pairs.loc[pair_names(data.pairs).isin(heldout), "image_id"]
     seen = data.captions[~data.captions["image_id"].isin(bad)]
     arguments = (heldout, COLORS, NOUNS, other, "d", "color")
-    swapped, summary = swap_adjectives([(seen, data.pairs)], *arguments)
+    swapped, summary = swapped_of(seen, data.pairs, *arguments)
     check_table(swapped, SWAPPED, "swapped")
     assert summary["swapped"] + summary["without_candidate"] == len(seen)
     original = seen.set_index(["image_id", "caption_id"])["text"]
@@ -63,7 +63,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
             copied = change["new_end"]
         assert row.swapped_text[copied:] == row.text[len(back) :]
     shuffled = seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
-    again, _ = swap_adjectives([shuffled], *arguments)
+    again, _ = swapped_of(*shuffled, *arguments)
     pd.testing.assert_frame_equal(swapped, again)
 
 
@@ -71,7 +71,7 @@ def test_other_seeds_choose_otherwise() -> None:
     data = world(3)
     heldout = pair_names(data.ranking).tolist()[5:9]
     texts = {
-        tuple(swap_adjectives([(data.captions, data.pairs)], heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
+        tuple(swapped_of(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
         for seed in range(4)
     }
     assert len(texts) == 4
@@ -283,37 +283,35 @@ def test_nouns_of_captions_are_known_without_a_lexicon() -> None:
     assert nouns_of([(captions, pairs_table(rows))]) == {"flank"}
 
 
-def options(*pairs: str) -> list[Candidate]:
-    return [Candidate(pair.split("_")[1], pair.split("_")[0], ()) for pair in pairs]
+def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
+    chosen = choose(rows, np.random.default_rng(seed))
+    return [[row[place] for place in places] for row, places in zip(rows, chosen, strict=True)]
 
 
 def test_dominant_pairs_are_avoided_where_there_is_another() -> None:
     # 60 captions offer a and b, 20 only a: a perfect choice gives each 40.
-    rows = [options("a_x", "b_y")] * 60 + [options("a_x")] * 20
-    chosen = choose(rows, np.random.default_rng(0))
-    first = Counter(changes[0].pair for changes in chosen)
-    assert first == {"a_x": 40, "b_y": 40}
+    chosen = chosen_pairs([["a_x", "b_y"]] * 60 + [["a_x"]] * 20)
+    assert Counter(pairs[0] for pairs in chosen) == {"a_x": 40, "b_y": 40}
     # Further nouns are changed only up to the most frequent pair.
-    assert Counter(c.pair for changes in chosen for c in changes) == {"a_x": 40, "b_y": 40}
-    rows = [options("a_x")] * 5 + [options("b_y", "c_z")]
-    chosen = choose(rows, np.random.default_rng(0))
-    assert {c.pair for c in chosen[5]} == {"b_y", "c_z"}
+    assert Counter(pair for pairs in chosen for pair in pairs) == {"a_x": 40, "b_y": 40}
+    assert set(chosen_pairs([["a_x"]] * 5 + [["b_y", "c_z"]])[5]) == {"b_y", "c_z"}
 
 
 @given(st.lists(st.sets(st.integers(0, 5), min_size=1), max_size=40), st.integers(0, 99))
 def test_nobody_gains_by_moving_to_a_rarer_pair(rows: list[set[int]], seed: int) -> None:
-    chosen = choose([options(*(f"a{i}_n{i}" for i in sorted(row))) for row in rows], np.random.default_rng(seed))
-    first = Counter(changes[0].pair for changes in chosen)
-    for row, changes in zip(rows, chosen, strict=True):
-        assert min(first[f"a{i}_n{i}"] for i in row) + 1 >= first[changes[0].pair]
-        assert len({c.noun for c in changes}) == len(changes)
-    total = Counter(c.pair for changes in chosen for c in changes)
+    offered = [[f"a{i}_n{i}" for i in sorted(row)] for row in rows]
+    chosen = chosen_pairs(offered, seed)
+    first = Counter(pairs[0] for pairs in chosen)
+    for row, pairs in zip(offered, chosen, strict=True):
+        assert min(first[pair] for pair in row) + 1 >= first[pairs[0]]
+        assert len(set(pairs)) == len(pairs)
+    total = Counter(pair for pairs in chosen for pair in pairs)
     assert max(total.values(), default=0) == max(first.values(), default=0)
 
 
 def test_nothing_to_swap() -> None:
     captions = captions_table([("i", 0, "a bird")])
-    swapped, summary = swap_adjectives([(captions, pairs_table([]))], ["red_wing"], COLORS, NOUNS, 0, "d", "c")
+    swapped, summary = swapped_of(captions, pairs_table([]), ["red_wing"], COLORS, NOUNS, 0, "d", "c")
     check_table(swapped, SWAPPED, "swapped")
     assert summary["without_candidate"] == 1 and summary["largest_share"] is None
     assert summary["pairs_without_entry"] == ["red_wing"]

@@ -5,8 +5,11 @@ dominate are avoided if a caption offers another candidate. Or take published sw
 reports what is wrong with them.
 """
 
+import pickle
+import sys
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +19,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import read_heldout, split_pair
-from workflow_scripts.core.io import empty_table, read_blocks, read_table, write_json, write_table
+from workflow_scripts.core.io import empty_table, read_blocks, read_table, table_writer, write_json
 from workflow_scripts.core.published import read_data
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
@@ -97,38 +100,43 @@ def candidates_of(
     return candidates
 
 
-def choose(offers: Sequence[Sequence[Candidate]], generator: np.random.Generator) -> list[list[Candidate]]:
-    """Return the changes to make in each caption: of one noun, and of further nouns unless a pair would dominate.
+def choose(offers: Sequence[Sequence[str]], generator: np.random.Generator) -> list[list[int]]:
+    """Return the places of the offered pairs to make in each caption: of one noun, and of further nouns unless a pair
+    would dominate.
 
-    A caption takes its candidate whose pair is the rarest so far, captions with the fewest pairs first; then captions
-    move to a rarer pair until none gains by it. Further nouns of a caption are changed as long as no pair becomes more
-    frequent than the most frequent one.
+    A caption takes its pair that is the rarest so far, captions with the fewest pairs first; then captions move to a
+    rarer pair until none gains by it. Further nouns of a caption are changed as long as no pair becomes more frequent
+    than the most frequent one.
     """
     # A seeded order breaks ties of captions and of candidates.
-    offers = [[row[i] for i in generator.permutation(len(row))] for row in offers]
-    order = sorted(generator.permutation(len(offers)), key=lambda i: len({c.pair for c in offers[i]}))
+    places = [tuple(generator.permutation(len(row)).tolist()) for row in offers]
+    order = sorted(generator.permutation(len(offers)).tolist(), key=lambda i: len(set(offers[i])))
     counts: Counter[str] = Counter()
-    chosen: dict[int, Candidate] = {}
+
+    def rarest(i: int, of: Iterable[int]) -> int:
+        return min(of, key=lambda place: counts[offers[i][place]])
+
+    chosen = [0] * len(offers)
     for i in order:
-        chosen[i] = min(offers[i], key=lambda c: counts[c.pair])
-        counts[chosen[i].pair] += 1
+        chosen[i] = rarest(i, places[i])
+        counts[offers[i][chosen[i]]] += 1
     moved = True
     while moved:  # Each move lowers the sum of the squared counts, so this ends.
         moved = False
         for i in order:
-            best = min(offers[i], key=lambda c: counts[c.pair])
-            if counts[best.pair] + 1 < counts[chosen[i].pair]:
-                counts[chosen[i].pair] -= 1
-                counts[best.pair] += 1
+            best = rarest(i, places[i])
+            if counts[offers[i][best]] + 1 < counts[offers[i][chosen[i]]]:
+                counts[offers[i][chosen[i]]] -= 1
+                counts[offers[i][best]] += 1
                 chosen[i], moved = best, True
     most = max(counts.values(), default=0)
-    result: list[list[Candidate]] = []
+    result: list[list[int]] = []
     for i, row in enumerate(offers):
-        changes = [chosen[i]]
-        for noun in sorted({c.noun for c in row} - {chosen[i].noun}):
-            best = min((c for c in row if c.noun == noun), key=lambda c: counts[c.pair])
-            if counts[best.pair] < most:
-                counts[best.pair] += 1
+        changes, nouns = [chosen[i]], [split_pair(pair)[1] for pair in row]
+        for noun in sorted({*nouns} - {nouns[chosen[i]]}):
+            best = rarest(i, (place for place in places[i] if nouns[place] == noun))
+            if counts[row[best]] < most:
+                counts[row[best]] += 1
                 changes.append(best)
         result.append(changes)
     return result
@@ -173,8 +181,8 @@ def swap_adjectives(
     dataset: str,
     composition: str,
     reader: Reader | None = None,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the swapped captions, sorted by image and caption, and counts for people.
+) -> tuple[Iterator[pd.DataFrame], dict[str, Any]]:
+    """Return the swapped captions, sorted by image and caption, a block at a time, and counts for people.
 
     Args:
         blocks: captions of test_seen, in the order of their images, with the occurrences of all adjectives; those of
@@ -188,8 +196,13 @@ def swap_adjectives(
     for adjective, noun in map(split_pair, sorted(heldout)):
         partners[noun].append(adjective)
     reasons: Counter[str] = Counter()
-    rows, offers, images = [], [], []
+    images: list[pd.Series] = []
+    swapped_images: list[pd.Series] = []
+    offers: list[tuple[str, ...]] = []
+    # Each block's candidates, because Python objects of all captions would need gigabytes.
+    packed: list[bytes] = []
     for captions, pairs in blocks:
+        rows: list[tuple[str, int, str, list[Candidate]]] = []
         captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
         images.append(captions["image_id"])
         mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
@@ -201,25 +214,42 @@ def swap_adjectives(
                     reasons["order of words disagrees"] += len(candidates) - len(clear)
                 candidates = clear
             if candidates:
-                rows.append((image, number, text))
-                offers.append(candidates)
+                rows.append((image, number, text, candidates))
+                offers.append(tuple(sys.intern(c.pair) for c in candidates))
+        swapped_images.append(pd.Series([image for image, *_ in rows], dtype="str"))
+        packed.append(zlib.compress(pickle.dumps(rows), 1))
     chosen = choose(offers, rng(seed, "swap_adjectives", dataset, composition))
-    counts = Counter(pair for changes in chosen for pair in {c.pair for c in changes})
-    records = []
-    for (image, number, text), changes in zip(rows, chosen, strict=True):
-        swapped_text, made = apply(text, changes)
-        pair = min((c.pair for c in changes), key=lambda p: (counts[p], p))
-        records.append((image, number, text, swapped_text, made, pair))
-    swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
-    summary = counts_of(swapped, pd.concat(images), heldout)
-    return swapped, summary | {"left_alone": {reason: reasons[reason] for reason in sorted(reasons)}, "seed": seed}
+    made = [[row[place] for place in places] for row, places in zip(offers, chosen, strict=True)]
+    counts = Counter(pair for pairs in made for pair in set(pairs))
+    entries = [min(pairs, key=lambda p: (counts[p], p)) for pairs in made]
+
+    def tables() -> Iterator[pd.DataFrame]:
+        rest = zip(chosen, entries, strict=True)
+        for block in packed:
+            records = []
+            for image, number, text, candidates in pickle.loads(zlib.decompress(block)):
+                places, pair = next(rest)
+                swapped_text, changes = apply(text, [candidates[place] for place in places])
+                records.append((image, number, text, swapped_text, changes, pair))
+            yield pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
+
+    swapped = pd.DataFrame({"image_id": pd.concat(swapped_images, ignore_index=True), "pair": entries})
+    summary = counts_of(swapped, counts, pd.concat(images), heldout)
+    left_alone = {reason: reasons[reason] for reason in sorted(reasons)}
+    return tables(), summary | {"left_alone": left_alone, "seed": seed}
 
 
-def counts_of(swapped: pd.DataFrame, images: pd.Series, heldout: Collection[str]) -> dict[str, Any]:
-    """Return counts of what was swapped in the captions of test_seen; ``images``: the image of each."""
+def counts_of(
+    swapped: pd.DataFrame, counts: Mapping[str, int], images: pd.Series, heldout: Collection[str]
+) -> dict[str, Any]:
+    """Return counts of what was swapped in the captions of test_seen.
+
+    Args:
+        swapped: image_id and pair.
+        counts: the swapped captions in which each pair was made.
+        images: the image of each caption.
+    """
     entries = Counter(swapped["pair"])
-    made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
-    counts = Counter(pair for pairs in made for pair in pairs)
     frequency = sorted(counts, key=lambda p: (-counts[p], p))
     largest = max(entries.values(), default=0)
     return {
@@ -228,7 +258,7 @@ def counts_of(swapped: pd.DataFrame, images: pd.Series, heldout: Collection[str]
         "without_candidate": len(images) - len(swapped),
         "images": int(images.nunique()),
         "images_swapped": int(swapped["image_id"].nunique()),
-        "changes": int(sum(counts.values())),
+        "changes": sum(counts.values()),
         "largest_share": round(largest / len(swapped), 6) if len(swapped) else None,
         "pairs": [{"pair": p, "entries": entries[p], "changed": counts[p]} for p in frequency],
         "pairs_without_entry": sorted(set(heldout) - set(entries)),
@@ -259,19 +289,24 @@ def main(step: SwapAdjectives) -> None:
     if step.published:
         published, _ = read_data(step.published)
         captions = read_table(step.captions, CAPTIONS, images=published["image_id"])
-        pairs = read_table(step.pairs, PAIRS, images=seen)
-        swapped, faults = take_swaps(published, captions, splits, pairs, adjectives, nouns)
+        of_seen = read_table(step.pairs, PAIRS, images=seen)
+        swapped, faults = take_swaps(published, captions, splits, of_seen, adjectives, nouns)
         images = read_table(step.captions, CAPTIONS, ["image_id"], seen)["image_id"]
-        summary = counts_of(swapped, images, heldout) | {"source": "published", "violations": faults}
+        made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
+        counts = Counter(pair for pairs in made for pair in pairs)
+        parts = iter([swapped])
+        summary = counts_of(swapped, counts, images, heldout) | {"source": "published", "violations": faults}
     else:
         reader = reader_of(heldout, adjectives, nouns, load_lexicon(step.compounds))
         tables = {step.captions: CAPTIONS, step.pairs: PAIRS}
         known_nouns = nouns_of(read_blocks(seen, tables)).union(nouns or ())
         seeds = step.seed, step.dataset, step.composition
-        swapped, summary = swap_adjectives(read_blocks(seen, tables), heldout, adjectives, known_nouns, *seeds, reader)
-    write_table(swapped, step.swapped, SWAPPED)
+        parts, summary = swap_adjectives(read_blocks(seen, tables), heldout, adjectives, known_nouns, *seeds, reader)
+    with table_writer(step.swapped, SWAPPED) as write:
+        for part in parts:
+            write(part)
     write_json(summary, step.summary)
-    if swapped.empty:
+    if not summary["swapped"]:
         log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", step.where)
     log.info("%s: %d of %d captions of test_seen are swapped", step.where, summary["swapped"], summary["captions"])
 
