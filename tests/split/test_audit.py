@@ -17,7 +17,7 @@ from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import write_json, write_table
 from workflow_scripts.core.tables import CAPTIONS, SPLIT, SWAPPED
 from workflow_scripts.split.audit import audit
-from workflow_scripts.split.make_splits import make_splits
+from workflow_scripts.split.make_splits import make_splits, pairs_of_images
 from workflow_scripts.split.reading import Reader, plain_forms, reader_of, stated, words_of
 from workflow_scripts.text.lexicon import Lexicon
 
@@ -163,7 +163,9 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     names = pair_names(data.ranking).tolist()
     heldout = [names[other % len(names)]]
     try:
-        splits, _ = make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, 6, other, "d", "c")
+        splits, _ = make_splits(
+            data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, 6, other, "d", "c"
+        )
     except UserError:
         return
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]

@@ -12,7 +12,7 @@ from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import DIVISION, SPLIT
 from workflow_scripts.split.audit import audit, unused_images
-from workflow_scripts.split.make_splits import divided_splits, seen_target
+from workflow_scripts.split.make_splits import divided_splits, pairs_of_images, seen_target
 from workflow_scripts.split.sample_heldout import missing_pairs
 from workflow_scripts.workflow.config import load_config
 
@@ -37,7 +37,9 @@ def test_what_the_splits_promise(seed: int, other: int, images: int, rare: int) 
     division = check_table(random_division(data, other), DIVISION, "division")
     try:
         heldout = missing_pairs(data.pairs, ranking, division, "d", "color")
-        splits, summary = divided_splits(division, data.pairs, ranking, heldout, "auto", other, "d", "color")
+        splits, summary = divided_splits(
+            division, pairs_of_images(data.pairs, ranking, heldout), heldout, "auto", other, "d", "color"
+        )
     except UserError:
         return
     check_table(splits, SPLIT, "splits")
@@ -80,7 +82,9 @@ def test_the_audit_finds_no_fault(seed: int) -> None:
     division = random_division(data, seed + 1)
     try:
         heldout = missing_pairs(data.pairs, data.ranking, division, "d", "color")
-        splits, summary = divided_splits(division, data.pairs, data.ranking, heldout, "auto", 0, "d", "color")
+        splits, summary = divided_splits(
+            division, pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto", 0, "d", "color"
+        )
     except UserError:
         return
     seen = data.captions[data.captions["image_id"].isin(splits.loc[splits["split"] == "test_seen", "image_id"])]
@@ -115,7 +119,9 @@ def test_what_train_has_disputed_is_not_held_out_and_not_seen() -> None:
     heldout = missing_pairs(pairs, ranking, division, "d", "color")
     # black_wing is in no test, blue_bill disputed in train; gray_bill is not ranked.
     assert heldout == ["gray_wing", "red_bill"]
-    splits, summary = divided_splits(division, pairs, ranking, heldout, "auto", 0, "d", "color")
+    splits, summary = divided_splits(
+        division, pairs_of_images(pairs, ranking, heldout), heldout, "auto", 0, "d", "color"
+    )
     assert dict(splits.to_numpy()) == {"a": "train", "d": "test_unseen", "f": "test_unseen", "g": "test_seen"}
     assert summary["left_out"] == ["b", "c"] and summary["unused"] == ["e"]
     assert summary["warnings"][0].startswith("2 images of test are not used")
@@ -129,7 +135,10 @@ def test_seen_is_filled_from_train() -> None:
     ranking = rank(pairs)
     division = sides(a="train", b="train", c="train", d="test", e="train", f="train", t="test", u="unused")
     heldout = missing_pairs(pairs, ranking, division, "d", "color")
-    found = [divided_splits(division, pairs, ranking, heldout, n, 0, "d", "color") for n in (1, 2, 3, 9)]
+    found = [
+        divided_splits(division, pairs_of_images(pairs, ranking, heldout), heldout, n, 0, "d", "color")
+        for n in (1, 2, 3, 9)
+    ]
     seen = [set(splits.loc[splits["split"] == "test_seen", "image_id"]) for splits, _ in found]
     # Of the rest of test there is t alone. c and e alone have a pair; one of the others with red wings stays.
     assert seen[0] == {"t"} < seen[1] < seen[2] < seen[3] and len(seen[3]) == 4 and seen[3] < {"t", "a", "b", "c", "f"}
@@ -145,9 +154,9 @@ def test_nothing_to_hold_out_or_to_see() -> None:
     division = sides(a="train", b="train", c="unused", d="test")
     heldout = missing_pairs(pairs, ranking, division, "d", "color")
     with pytest.raises(UserError, match="^d/color: test_seen would be empty, .*lower split.divergence.comp"):
-        divided_splits(division, pairs, ranking, heldout, "auto", 0, "d", "color")
+        divided_splits(division, pairs_of_images(pairs, ranking, heldout), heldout, "auto", 0, "d", "color")
     with pytest.raises(UserError, match="^d/color: heldout.json does not match division.parquet"):
-        divided_splits(division, pairs, ranking, ["red_wing"], "auto", 0, "d", "color")
+        divided_splits(division, pairs_of_images(pairs, ranking, ["red_wing"]), ["red_wing"], "auto", 0, "d", "color")
 
 
 @pytest.mark.parametrize(

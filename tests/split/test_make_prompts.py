@@ -16,7 +16,7 @@ from workflow_scripts.core.io import check_table, json_lines, read_json, read_ta
 from workflow_scripts.core.tables import IMAGES, PROMPTS, TESTS
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.make_prompts import counts_of, make_prompts
-from workflow_scripts.split.make_splits import make_splits
+from workflow_scripts.split.make_splits import make_splits, pairs_of_images
 
 KEY = ["image_id", "caption_id"]
 
@@ -25,7 +25,9 @@ def made(seed: int, /, **changes):
     """``(data, heldout, splits, swapped, judged, prompts)`` of a made-up data set."""
     data = world(seed, images=60, captions=3)
     heldout = pair_names(data.ranking).tolist()[6:8]
-    splits, _ = make_splits(data.captions["image_id"], data.pairs, data.ranking, heldout, 12, seed, "d", "c")
+    splits, _ = make_splits(
+        data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, 12, seed, "d", "c"
+    )
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
     swapped, _ = swapped_of(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")

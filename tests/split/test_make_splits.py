@@ -10,7 +10,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SPLIT
-from workflow_scripts.split.make_splits import draw_seen, make_splits, seen_target
+from workflow_scripts.split.make_splits import draw_seen, make_splits, pairs_of_images, seen_target
 
 
 def made(seed: int, heldout_seed: int):
@@ -18,7 +18,13 @@ def made(seed: int, heldout_seed: int):
     names = pair_names(data.ranking).tolist()
     heldout = [names[heldout_seed % len(names)]]
     ids = data.captions["image_id"]
-    return data, heldout, *make_splits(ids, data.pairs, data.ranking, heldout, "auto", heldout_seed, "d", "color")
+    return (
+        data,
+        heldout,
+        *make_splits(
+            ids, pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto", heldout_seed, "d", "color"
+        ),
+    )
 
 
 @settings(max_examples=25)
@@ -44,14 +50,14 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     assert summary["sizes"] == {name: int(sizes.get(name, 0)) for name in ("train", "test_seen", "test_unseen")}
     # The order of the rows decides nothing.
     ids, shuffled = (table.sample(frac=1, random_state=3) for table in (data.captions["image_id"], data.pairs))
-    again, _ = make_splits(ids, shuffled, data.ranking, heldout, "auto", other, "d", "color")
+    again, _ = make_splits(ids, pairs_of_images(shuffled, data.ranking, heldout), heldout, "auto", other, "d", "color")
     pd.testing.assert_frame_equal(splits, again)
 
 
 def test_other_seeds_draw_other_images() -> None:
     data = world(1)
     heldout = pair_names(data.ranking).tolist()[8:9]
-    given = data.captions["image_id"], data.pairs, data.ranking, heldout, "auto"
+    given = data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto"
     assert len({tuple(make_splits(*given, seed, "d", "c")[0]["split"]) for seed in range(5)}) == 5
 
 
@@ -81,7 +87,8 @@ def simple(held_images: int, images: int = 100):
     rows = [(f"i{i:03d}", 0, "blue", "wing", 0, 4, 5, 9, "adjacent") for i in range(images)]
     rows += [(f"i{i:03d}", 0, "red", "bill", 10, 13, 14, 18, "shared") for i in range(held_images)]
     pairs = pairs_table(rows)
-    return [f"i{i:03d}" for i in range(images)], pairs, rank(pairs), ["red_bill"], "auto", 0, "d", "color"
+    pairs = pairs_of_images(pairs, rank(pairs), ["red_bill"])
+    return [f"i{i:03d}" for i in range(images)], pairs, ["red_bill"], "auto", 0, "d", "color"
 
 
 def test_warns_under_forty_percent_and_refuses_under_twenty() -> None:
@@ -96,6 +103,6 @@ def test_warns_under_forty_percent_and_refuses_under_twenty() -> None:
 def test_nothing_to_test() -> None:
     arguments = simple(20)
     with pytest.raises(UserError, match="no image has a held-out pair"):
-        make_splits(*arguments[:3], ["red_wing"], *arguments[4:])
+        make_splits(*arguments[:2], ["red_wing"], *arguments[3:])
     with pytest.raises(UserError, match="6 images are too few for test_seen"):
         make_splits(*simple(1, images=6))

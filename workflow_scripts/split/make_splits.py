@@ -8,18 +8,27 @@ An image in which a held-out pair was not extracted, but is stated by the order 
 split is published.
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, read_heldout, split_pair
-from workflow_scripts.core.io import atomic, read_blocks, read_table, spreadsheet_safe, write_json, write_table
-from workflow_scripts.core.progress import track
+from workflow_scripts.core.io import (
+    atomic,
+    read_blocks,
+    read_images,
+    read_table,
+    spreadsheet_safe,
+    write_json,
+    write_table,
+)
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.published import PublishedSplit, read_split
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
@@ -53,35 +62,41 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple
     Returns:
         The images that are drawn, and those that were passed over, which stay in train.
     """
-    needs = occurrences.groupby("image_id")["pair"].agg(set).to_dict()
-    undisputed = occurrences[~occurrences["disputed"]].groupby("image_id")["pair"].agg(set).to_dict()
+    place = pd.Index(order, dtype="str").get_indexer(pd.Index(occurrences["image_id"]))
+    numbers, names = pd.factorize(occurrences["pair"])
+    table = occurrences[["disputed"]].assign(image=place, pair=numbers)
+    table = table[place >= 0].groupby(["image", "pair"])["disputed"].all().reset_index()
+    begins = np.searchsorted(table["image"], np.arange(len(order) + 1))
+    pairs, sure = table["pair"].to_numpy(), ~table["disputed"].to_numpy(bool)
     # The number of images, not drawn so far, in which each pair occurs.
-    remaining = Counter(pair for image in order for pair in undisputed.get(image, ()))
+    remaining = np.bincount(pairs[sure], minlength=len(names))
     drawn, passed = list[str](), list[str]()
-    for image in order:
+    for image, begin, end in zip(order, begins, begins[1:], strict=False):
         if len(drawn) == target:
             break
-        pairs = undisputed.get(image, set())
-        if all(remaining[pair] > (pair in pairs) for pair in needs.get(image, ())):
+        own, counts = pairs[begin:end], sure[begin:end]
+        if (remaining[own] > counts).all():
             drawn.append(image)
-            remaining.subtract(pairs)
+            remaining[own] -= counts
         else:
             passed.append(image)
     return drawn, passed
 
 
-def of_ranked_words(pairs: pd.DataFrame, ranking: pd.DataFrame) -> pd.DataFrame:
-    """Return image_id, pair and disputed (bool) of the occurrences of ranked adjectives with ranked nouns."""
-    ranked = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
-    return pd.DataFrame(
-        {"image_id": ranked["image_id"], "pair": pair_names(ranked), "disputed": ranked["relation"] == "disputed"}
-    )
+def pairs_of_images(pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
+    """Return image_id, pair, ranked and disputed: the held-out pairs and those of ranked words, once for each image.
+
+    ``ranked``: both words are; ``disputed``: in all occurrences in the image.
+    """
+    ranked = pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])
+    table = pairs[["image_id"]].assign(pair=pair_names(pairs), ranked=ranked, disputed=pairs["relation"] == "disputed")
+    table = table[ranked | table["pair"].isin(list(heldout))]
+    return table.groupby(["image_id", "pair", "ranked"], as_index=False)["disputed"].all()
 
 
 def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
     """Return image_id and pair of the images with a held-out pair in some caption."""
-    named = pd.DataFrame({"image_id": pairs["image_id"], "pair": pair_names(pairs)})
-    return named[named["pair"].isin(list(heldout))].drop_duplicates()
+    return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]].astype("str")
 
 
 def contested_captions(
@@ -95,7 +110,7 @@ def contested_captions(
     rest = captions[~captions["image_id"].isin(held["image_id"])].sort_values(["image_id", "caption_id"])
     stating = {
         text: sorted(found)
-        for text in track(rest["text"].unique(), rest["text"].nunique(), "texts")
+        for text in rest["text"].unique()
         if (found := words_of(stated(text, reader.read(text))) & pairs)
     }
     rest = rest[rest["text"].isin(stating)].drop_duplicates("image_id")
@@ -124,7 +139,6 @@ def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
 def make_splits(
     image_ids: Collection[str],
     pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
     heldout: Collection[str],
     test_seen: str | int,
     seed: int,
@@ -135,14 +149,14 @@ def make_splits(
     """Return the splits, sorted by image_id, and counts for people; images of ``contested`` are in none.
 
     Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair goes to train
-    (``moved_to_train``) and the next one of the seeded order takes its place.
+    (``moved_to_train``) and the next one of the seeded order takes its place. ``pairs``: of ``pairs_of_images``.
 
     Raises:
         UserError: train keeps less than a fifth of the images, or a test split would be empty.
     """
     where = f"{dataset}/{composition}"
     images = sorted(set(image_ids).difference(contested))
-    occurrences = of_ranked_words(pairs, ranking)
+    occurrences = pairs[pairs["ranked"]]
     held = holders(pairs, heldout)
     unseen = set(held["image_id"]) & set(images)
     if not unseen:
@@ -207,7 +221,6 @@ def published_splits(
 def divided_splits(
     division: pd.DataFrame,
     pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
     heldout: Collection[str],
     test_seen: str | int,
     seed: int,
@@ -230,8 +243,8 @@ def divided_splits(
     unseen = test[test.isin(held["image_id"])]
     if train.isin(held["image_id"]).any() or unseen.empty:
         raise UserError(f"{where}: heldout.json does not match division.parquet; rerun sample_heldout")
-    occurrences = of_ranked_words(pairs, ranking)
-    known = occurrences.loc[occurrences["image_id"].isin(train) & ~occurrences["disputed"], "pair"]
+    occurrences = pairs[pairs["ranked"]]
+    known = occurrences.loc[occurrences["image_id"].isin(train) & ~occurrences["disputed"], "pair"].unique()
     unknown = occurrences.loc[~occurrences["pair"].isin(known), "image_id"]
     seen = test[~test.isin(held["image_id"]) & ~test.isin(unknown)]
     skipped = test.difference(unseen).difference(seen)
@@ -268,21 +281,33 @@ def divided_splits(
 
 
 def main(step: MakeSplits) -> None:
-    captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
-    images, heldout = captions["image_id"].unique(), read_heldout(step.heldout)
-    schema = PAIRS.select(["image_id", "adjective", "noun", "relation"])
-    # Once an image: the division does not depend on how often.
-    blocks = read_blocks(images, {step.pairs: schema})
-    pairs = pd.concat([block.drop_duplicates() for (block,) in blocks], ignore_index=True)
+    images, heldout = read_images(step.captions).sort_values(), read_heldout(step.heldout)
     ranking = read_table(step.ranking, RANKING)
-    contested: list[dict[str, Any]] = []
+    reader = None
     if not step.published:
         nouns = load_lexicon(step.nouns).forms if step.nouns else None
         adjectives, compounds = load_lexicon(step.adjectives).forms, load_lexicon(step.compounds)
         reader = reader_of(heldout, adjectives, nouns, compounds)
-        contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
+    names = {f"{a}_{n}" for a, n in product(ranking["adjective"].unique(), ranking["noun"].unique())}
+    # Numbers instead of texts, of which there are many for each image.
+    numbered = {"image_id": pd.CategoricalDtype(images), "pair": pd.CategoricalDtype(sorted(names.union(heldout)))}
+    tables = {
+        step.captions: CAPTIONS.select(["image_id", "caption_id", "text"]),
+        step.pairs: PAIRS.select(["image_id", "adjective", "noun", "relation"]),
+    }
+    parts, counts = list[pd.DataFrame](), list[pd.Series]()
+    contested: list[dict[str, Any]] = []
+    with Progress(len(images), "images") as progress:
+        for captions, occurrences in read_blocks(images, tables):
+            of_block = pairs_of_images(occurrences, ranking, heldout)
+            parts.append(of_block.astype(numbered))
+            counts.append(captions["image_id"].value_counts())
+            if reader:
+                contested += contested_captions(captions, holders(of_block, heldout), heldout, reader)
+            progress.add(captions["image_id"].nunique())
+    pairs = pd.concat(parts, ignore_index=True)
     out = [record["image_id"] for record in contested]
-    common = pairs, ranking, heldout, step.test_seen, step.seed, step.dataset, step.composition, out
+    common = pairs, heldout, step.test_seen, step.seed, step.dataset, step.composition, out
     if step.published:
         splits, summary = published_splits(read_split(step.published), images, pairs, heldout, str(step.published))
     elif step.division:
@@ -299,7 +324,7 @@ def main(step: MakeSplits) -> None:
             f"{len(contested)} images are in no split: their word order states a held-out pair and the parse does not"
             f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are many, use a noun lexicon"
         )
-    captions_in = captions["image_id"].map(splits.set_index("image_id")["split"]).value_counts()
+    captions_in = pd.concat(counts)[splits["image_id"]].groupby(splits["split"].to_numpy()).sum()
     summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
     write_table(splits, step.splits, SPLIT)
     with atomic(step.csv) as temporary:
