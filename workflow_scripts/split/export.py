@@ -7,8 +7,9 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import read_heldout
-from workflow_scripts.core.io import atomic_folder, json_lines, read_table, spreadsheet_safe, write_text
-from workflow_scripts.core.pickles import plain_pickle
+from workflow_scripts.core.io import atomic_folder, json_lines, read_blocks, read_images, read_table, spreadsheet_safe
+from workflow_scripts.core.pickles import DictPickler, plain_pickle
+from workflow_scripts.core.published import CHANGE
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.steps import Export
 
@@ -25,7 +26,7 @@ def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
     if change is None:  # a published split with this fault: what its file stated
         new, _, noun = pair.partition("_")
         change = {"noun": noun, "original_adj": changes[0]["original_adj"] if len(changes) else "", "new_adj": new}
-    return {key: change[key] for key in ("noun", "original_adj", "new_adj")}
+    return {key: change[key] for key in CHANGE}
 
 
 def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[int, dict[str, Any]]]:
@@ -40,25 +41,34 @@ def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[i
     return content
 
 
-def train_list(captions: pd.DataFrame, splits: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
-    """Return image_id, caption_id, path (relative to the results folder, or null) and text of each caption of train."""
-    train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
-    train = train.merge(images[["image_id", "path"]], on="image_id", how="left")
+def train_list(captions: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
+    """Return image_id, caption_id, path (relative to the results folder, or null) and text of captions of train."""
+    train = captions.merge(images[["image_id", "path"]], on="image_id", how="left")
     train = train.sort_values(["image_id", "caption_id"], ignore_index=True)
     return train[["image_id", "caption_id", "path", "text"]]
 
 
 def main(step: Export) -> None:
-    captions = read_table(step.captions, CAPTIONS)
-    splits = read_table(step.splits, SPLIT)
-    swapped = read_table(step.swapped, SWAPPED)
-    train = train_list(captions, splits, read_table(step.images, IMAGES))
+    splits, paths = read_table(step.splits, SPLIT), read_table(step.images, IMAGES, ["image_id", "path"])
+    images = read_images(step.captions).sort_values()
+    of_train = splits.loc[splits["split"] == "train", "image_id"].sort_values()
+    both = read_blocks(images, {step.captions: CAPTIONS, step.swapped: SWAPPED})
+    items = (item for block in both for item in data_dict(*block).items())
+    n = 0
     with atomic_folder(step.folder) as folder:
         (folder / "split.pkl").write_bytes(plain_pickle(split_dict(splits, read_heldout(step.heldout))))
-        (folder / "data.pkl").write_bytes(plain_pickle(data_dict(captions, swapped)))
-        spreadsheet_safe(train).to_csv(folder / "train.csv", index=False, lineterminator="\n")
-        write_text(json_lines(train), folder / "train.jsonl")
-    log.info("%s: %d captions of train, %d swapped captions", step.folder, len(train), len(swapped))
+        with (folder / "data.pkl").open("wb") as file:
+            file.writelines(DictPickler(CHANGE).dump(items, len(images)))
+        with (
+            (folder / "train.csv").open("w", encoding="utf-8", newline="") as csv,
+            (folder / "train.jsonl").open("w", encoding="utf-8", newline="\n") as jsonl,
+        ):
+            for (captions,) in read_blocks(of_train, {step.captions: CAPTIONS}):
+                train = train_list(captions, paths)
+                spreadsheet_safe(train).to_csv(csv, index=False, header=not csv.tell(), lineterminator="\n")
+                jsonl.writelines(json_lines(train))
+                n += len(train)
+    log.info("%s: %d captions of train", step.folder, n)
 
 
 if __name__ == "__main__":

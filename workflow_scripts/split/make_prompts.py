@@ -1,6 +1,8 @@
 """List the images that every generator is asked to make: a caption, and the file that its image goes to."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,15 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, read_heldout
-from workflow_scripts.core.io import json_lines, read_table, safe_id, write_json, write_table, write_text
+from workflow_scripts.core.io import (
+    json_lines,
+    read_blocks,
+    read_table,
+    safe_id,
+    table_writer,
+    write_json,
+    write_text,
+)
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
 from workflow_scripts.split.judged import judged_images
@@ -20,38 +30,26 @@ from workflow_scripts.split.steps import MakePrompts
 CAPTION_KEY = ["image_id", "caption_id"]
 
 
-def first_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
-    """Return image_id, caption_id and pair: the first wanted pair of each caption that has one.
+def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
+    """Return image_id, caption_id, pair and shared of the wanted occurrences, in the order of the texts.
 
     A disputed occurrence is likely no pair at all, so it is not prompted for.
     """
-    rows = pairs[(pairs["relation"] != "disputed") & pair_names(pairs).isin(list(wanted))]
-    rows = rows.assign(pair=pair_names(rows))
+    rows = pairs.assign(pair=pair_names(pairs), shared=pairs["relation"] == "shared")
+    rows = rows[(rows["relation"] != "disputed") & rows["pair"].isin(list(wanted))]
     rows = rows.sort_values([*CAPTION_KEY, "adjective_start", "noun_start", "pair"])
-    return rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
+    return rows[[*CAPTION_KEY, "pair", "shared"]]
 
 
-def seen_pairs(
-    pairs: pd.DataFrame, ranked: Collection[str], swapped: pd.DataFrame, generator: np.random.Generator
-) -> pd.DataFrame:
-    """Return image_id, caption_id and pair: a ranked pair of each caption that has one.
-
-    Of a caption that was swapped it is the pair that was changed, so that both prompts test the same noun; else it is
-    drawn, from adjectives that several nouns share only if there is no other.
-    """
-    rows = pairs[pairs["relation"] != "disputed"]
-    rows = rows.assign(pair=pair_names(rows), shared=rows["relation"] == "shared")
-    rows = rows[rows["pair"].isin(list(ranked))].sort_values([*CAPTION_KEY, "adjective_start", "noun_start", "pair"])
-    originals = {
+def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
+    """Return which rows of ``plain_pairs`` have the pair that was changed into the entry's."""
+    originals = [
         (row.image_id, int(row.caption_id), f"{change['original_adj']}_{change['noun']}")
         for row in swapped.itertuples(index=False)
         for change in row.changes
         if f"{change['new_adj']}_{change['noun']}" == row.pair
-    }
-    was_changed = pd.MultiIndex.from_frame(rows[[*CAPTION_KEY, "pair"]]).isin(list(originals))
-    rows = rows.assign(unchanged=~was_changed, order=generator.permutation(len(rows)))
-    rows = rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "order"])
-    return rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
+    ]
+    return pd.MultiIndex.from_frame(rows[[*CAPTION_KEY, "pair"]]).isin(originals)
 
 
 def sample_per_image(
@@ -78,11 +76,9 @@ def sample_per_image(
 
 
 def make_prompts(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
+    blocks: Iterable[Sequence[pd.DataFrame]],
     ranking: pd.DataFrame,
     heldout: Collection[str],
-    swapped: pd.DataFrame,
     judged: pd.DataFrame,
     *,
     every_caption: bool,
@@ -91,42 +87,68 @@ def make_prompts(
     seed: int,
     dataset: str,
     composition: str,
-) -> pd.DataFrame:
-    """Return the prompts, sorted by split (seen, unseen, swapped), image, caption and draw.
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the prompts without texts, sorted by split (seen, unseen, swapped), image, caption and draw.
+
+    Of a caption that was swapped, test_seen prompts for the pair that was changed, so that both prompts test the same
+    noun; else a ranked pair is drawn, from adjectives that several nouns share only if there is no other. test_unseen
+    prompts for the first held-out pair.
 
     Args:
+        blocks: captions, pairs and swapped captions of the judged images, in the order of these.
         judged: image_id and split of the images that may be prompted for.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
         per_image: most captions per image and split; None for all.
+
+    Returns:
+        The prompts, and image_id, caption_id, class_id and split of all captions.
     """
     split_of = judged.set_index("image_id")["split"]
-    captions = captions[captions["image_id"].isin(split_of.index)]
-    captions = captions.assign(split=captions["image_id"].map(split_of))[[*CAPTION_KEY, "split", "text"]]
-    pairs = pairs[pairs["image_id"].isin(split_of.index)]
-
-    unseen = captions[captions["split"] == "test_unseen"]
-    unseen = unseen.merge(first_pairs(pairs, heldout), on=CAPTION_KEY, how="left" if every_caption else "inner")
-    seen = captions[captions["split"] == "test_seen"]
-    stream = rng(seed, "make_prompts", dataset, composition, "pair")
-    targets = seen_pairs(pairs[pairs["image_id"].isin(seen["image_id"])], pair_names(ranking), swapped, stream)
-    seen = seen.merge(targets, on=CAPTION_KEY, how="left" if every_caption else "inner")
-    swaps = swapped[swapped["image_id"].isin(split_of.index)][[*CAPTION_KEY, "swapped_text", "pair"]]
-    swaps = swaps.rename(columns={"swapped_text": "text"}).assign(split="test_swapped")
-    prompts = pd.concat([seen, unseen, swaps], ignore_index=True)
-    prompts = prompts[[*CAPTION_KEY, "split", "text", "pair"]]
-    prompts["pair"] = prompts["pair"].astype("str")
-
+    ranked = pair_names(ranking)
+    # Numbers instead of texts, of which there are many for each image.
+    kinds = {"image_id": pd.CategoricalDtype(sorted(split_of.index)), "split": pd.CategoricalDtype(TESTS)}
+    parts = defaultdict[str, list[pd.DataFrame]](list)
+    for captions, pairs, swapped in blocks:
+        captions = captions.assign(split=captions["image_id"].map(split_of))[[*CAPTION_KEY, "class_id", "split"]]
+        in_seen = pairs["image_id"].map(split_of) == "test_seen"
+        rows = plain_pairs(pairs[in_seen], ranked)
+        of_block = {
+            "captions": captions,
+            "test_seen": rows.assign(unchanged=~is_changed(rows, swapped)),
+            "test_unseen": plain_pairs(pairs[~in_seen], heldout).drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]],
+            "test_swapped": swapped[[*CAPTION_KEY, "pair"]].assign(split="test_swapped"),
+        }
+        for name, table in of_block.items():
+            parts[name].append(table.astype({column: kinds[column] for column in kinds if column in table}))
+    tables = {name: pd.concat(parts.pop(name), ignore_index=True) for name in list(parts)}
+    captions, rows = tables["captions"], tables["test_seen"]
+    rows["order"] = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
+    rows = rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "order"])
+    tables["test_seen"] = rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
+    for split in ("test_seen", "test_unseen"):
+        keys = captions.loc[captions["split"] == split, [*CAPTION_KEY, "split"]]
+        tables[split] = keys.merge(tables[split], on=CAPTION_KEY, how="left" if every_caption else "inner")
+    prompts = pd.concat([tables[split] for split in TESTS], ignore_index=True)
     prompts = sample_per_image(prompts, per_image, seed, dataset, composition)
     prompts = prompts.loc[prompts.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(prompts)))
-    numbers = prompts["caption_id"].astype("str")
-    numbers = numbers + "_" + prompts["draw"].astype("str") if draws > 1 else numbers
-    # One folder holds the images of all data sets, compositions and splits.
-    place = f"{dataset}/{composition}/" + prompts["split"]
-    prompts["file_name"] = place + "/" + prompts["image_id"] + "/" + numbers + ".png"
-    place = prompts["split"].map({split: place for place, split in enumerate(TESTS)})
-    prompts = prompts.assign(place=place).sort_values(["place", *CAPTION_KEY, "draw"], ignore_index=True)
-    return prompts[list(PROMPTS.columns)]
+    return prompts.sort_values(["split", *CAPTION_KEY, "draw"], ignore_index=True), captions
+
+
+def with_texts(prompts: pd.DataFrame, captions: Path, swapped: Path, place: str, draws: int) -> Iterator[pd.DataFrame]:
+    """Yield the rows of ``tables.PROMPTS``, a block of images at a time."""
+    sources = dict.fromkeys(TESTS, (captions, CAPTIONS, "text")) | {"test_swapped": (swapped, SWAPPED, "swapped_text")}
+    for split, (path, schema, text) in sources.items():
+        rows = prompts[prompts["split"] == split]
+        images = rows["image_id"].drop_duplicates().astype("str")
+        for (texts,) in read_blocks(images, {path: schema.select([*CAPTION_KEY, text])}):
+            block = rows[rows["image_id"].isin(texts["image_id"])].astype({"image_id": "str", "split": "str"})
+            block = block.merge(texts.rename(columns={text: "text"}), on=CAPTION_KEY)
+            names = block["caption_id"].astype("str")
+            names = names + "_" + block["draw"].astype("str") if draws > 1 else names
+            # One folder holds the images of all data sets, compositions and splits.
+            block["file_name"] = f"{place}/{split}/" + block["image_id"] + "/" + names + ".png"
+            yield block[list(PROMPTS.columns)]
 
 
 def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame) -> dict[str, Any]:
@@ -150,18 +172,15 @@ def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame)
 
 
 def main(step: MakePrompts) -> None:
-    splits, images = read_table(step.splits, SPLIT), read_table(step.images, IMAGES)
+    splits, images = read_table(step.splits, SPLIT), read_table(step.images, IMAGES, ["image_id", "path"])
     judged = judged_images(splits, images, step.train_on, step.halves)
-    captions = read_table(step.captions, CAPTIONS, images=judged["image_id"])
-    swapped = read_table(step.swapped, SWAPPED)
     for image in judged["image_id"]:
         safe_id(image)
-    prompts = make_prompts(
-        captions,
-        read_table(step.pairs, PAIRS, images=judged["image_id"]),
+    tables = {step.captions: CAPTIONS, step.pairs: PAIRS, step.swapped: SWAPPED}
+    prompts, captions = make_prompts(
+        read_blocks(judged["image_id"].sort_values(), tables),
         read_table(step.ranking, RANKING),
         read_heldout(step.heldout),
-        swapped,
         judged,
         every_caption=step.prompt_rule == "all",
         draws=step.draws,
@@ -175,11 +194,17 @@ def main(step: MakePrompts) -> None:
             f"{step.where}: no caption of the test images can be prompted; hold out more pairs or add captions"
         )
     counts = counts_of(prompts, judged, splits)
-    distractors = least_distractors(captions, judged, swapped, prompts)
+    distractors = least_distractors(captions, judged, read_table(step.swapped, SWAPPED, ["image_id"]), prompts)
     if images["path"].notna().any():  # otherwise nothing is scored
         bounded(step.candidates, distractors, step.where)
-    write_table(prompts, step.prompts, PROMPTS)
-    write_text(json_lines(prompts), step.jsonl)
+
+    def lines() -> Iterator[str]:
+        with table_writer(step.prompts, PROMPTS) as write:
+            for table in with_texts(prompts, step.captions, step.swapped, step.where, step.draws):
+                write(table)
+                yield from json_lines(table)
+
+    write_text(lines(), step.jsonl)
     settings = {"prompts": step.prompt_rule, "draws": step.draws, "train_on": step.train_on}
     write_json({**settings, "distractors_at_least": distractors, "splits": counts}, step.summary)
     for split, count in counts.items():

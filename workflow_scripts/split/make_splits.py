@@ -57,19 +57,20 @@ def shuffled(images: Sequence[str], seed: int, dataset: str, composition: str) -
 def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple[list[str], list[str]]:
     """Draw the first ``target`` images of ``order`` whose every pair also occurs in another image that stays.
 
-    A disputed occurrence must be covered but covers nothing, since it may be no pair at all.
+    ``occurrences`` has each pair of an image once. A disputed one must be covered but covers nothing, since it may be
+    no pair at all.
 
     Returns:
         The images that are drawn, and those that were passed over, which stay in train.
     """
-    place = pd.Index(order, dtype="str").get_indexer(pd.Index(occurrences["image_id"]))
-    numbers, names = pd.factorize(occurrences["pair"])
-    table = occurrences[["disputed"]].assign(image=place, pair=numbers)
-    table = table[place >= 0].groupby(["image", "pair"])["disputed"].all().reset_index()
-    begins = np.searchsorted(table["image"], np.arange(len(order) + 1))
-    pairs, sure = table["pair"].to_numpy(), ~table["disputed"].to_numpy(bool)
+    place = pd.Index(order, dtype="str").get_indexer(pd.Index(occurrences["image_id"])).astype(np.int32)
+    rows = np.argsort(place, kind="stable")
+    place, sure = place[rows], ~occurrences["disputed"].to_numpy(bool)[rows]
+    pairs, names = pd.factorize(occurrences["pair"])
+    pairs = pairs[rows].astype(np.int32)
+    begins = np.searchsorted(place, np.arange(len(order) + 1))
     # The number of images, not drawn so far, in which each pair occurs.
-    remaining = np.bincount(pairs[sure], minlength=len(names))
+    remaining = np.bincount(pairs[sure & (place >= 0)], minlength=len(names))
     drawn, passed = list[str](), list[str]()
     for image, begin, end in zip(order, begins, begins[1:], strict=False):
         if len(drawn) == target:

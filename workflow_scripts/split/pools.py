@@ -17,10 +17,7 @@ def pool_captions(
     that have a swapped caption: with ``distractors`` "original" all their original captions, with "swapped" their
     swapped captions, with "published" the originals of the swapped captions only, as in the released code.
     """
-    source = "test_seen" if split == "test_swapped" else split
-    images = set(judged.loc[judged["split"] == source, "image_id"])
-    if split == "test_swapped":
-        images &= set(swapped["image_id"])
+    images = pool_images(judged, swapped, split)
     if distractors != "original":
         text = "swapped_text" if distractors == "swapped" else "text"
         pool = swapped.loc[swapped["image_id"].isin(images), ["image_id", "caption_id", text]]
@@ -30,9 +27,16 @@ def pool_captions(
     return pool.sort_values(["image_id", "caption_id"], ignore_index=True)
 
 
+def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[str]:
+    """Return the images whose captions may be distractors in ``split``."""
+    source = "test_seen" if split == "test_swapped" else split
+    images = set(judged.loc[judged["split"] == source, "image_id"])
+    return images & set(swapped["image_id"]) if split == "test_swapped" else images
+
+
 def class_names(captions: pd.DataFrame) -> pd.Series:
     """Return the class of each image, by image_id; an image without a class is its own class."""
-    by_image = captions.drop_duplicates("image_id").set_index("image_id")["class_id"]
+    by_image = captions.drop_duplicates("image_id").astype({"image_id": "str"}).set_index("image_id")["class_id"]
     own = pd.Series("image " + by_image.index, index=by_image.index)
     return ("class " + by_image).where(by_image.notna(), own)
 
@@ -44,9 +48,10 @@ def least_distractors(
     classes = class_names(captions)
     least = {}
     for split in TESTS:
-        images = prompts.loc[prompts["split"] == split, "image_id"].unique()
+        images = prompts.loc[prompts["split"] == split, "image_id"].unique().astype("str")
         if len(images):
-            of_pool = pool_captions(captions, judged, swapped, split, "original")["image_id"].map(classes)
+            in_pool = captions["image_id"].isin(pool_images(judged, swapped, split))
+            of_pool = captions.loc[in_pool, "image_id"].astype("str").map(classes)
             own = of_pool.value_counts().reindex(classes[images].unique(), fill_value=0)
             least[split] = len(of_pool) - int(own.max())
     return least
