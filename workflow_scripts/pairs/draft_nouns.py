@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 import pandas as pd
 import yaml
@@ -38,7 +39,8 @@ class DraftNouns(Step):
     """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms.
 
     Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing. A form that
-    two nouns share goes to the noun that has it more often.
+    two nouns share goes to the noun that has it more often. Synonyms are grouped by WordNet if nltk and its corpus
+    ``wordnet`` are installed.
     """
 
     captions: Input = Field(description="captions.parquet")
@@ -67,6 +69,28 @@ def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(noun=rows["noun"].where(~is_frequent, compound), noun_start=start)
 
 
+def synonyms(nouns: Iterable[str]) -> dict[str, str]:
+    """Return each noun to the first one with the same most frequent sense in WordNet; none without WordNet.
+
+    A noun that may mean two of the others (`bike`: a bicycle, a motorcycle) stays apart.
+    """
+    try:
+        from nltk.corpus import wordnet
+
+        wordnet.ensure_loaded()
+    except (ImportError, LookupError, OSError):  # OSError: parts of the corpus are missing
+        log.info("synonyms are not grouped: install nltk and download its corpus wordnet")
+        return {}
+    senses = {noun: [s.name() for s in wordnet.synsets(noun.replace(" ", "_"), pos="n")] for noun in nouns}
+    main = Counter(own[0] for own in senses.values() if own)
+    first: dict[str, str] = {}
+    result = {}
+    for noun, own in senses.items():
+        of_others = [sense for sense in own if main[sense] > (sense == own[0])]
+        result[noun] = first.setdefault(own[0], noun) if len(of_others) == 1 else noun
+    return result
+
+
 def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool = False) -> dict[str, list[str]]:
     """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
     undisputed = pairs[pairs["relation"] != "disputed"]
@@ -81,11 +105,12 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
     for (noun, _), n in counts.items():
         frequency[noun] += n
     ordered = sorted((noun for noun in frequency if len(noun) > 1), key=lambda noun: (-frequency[noun], noun))
-    drafted = ordered[:most]
+    same = synonyms(ordered)
+    drafted = [noun for noun in ordered if same.get(noun, noun) == noun][:most]
     owner = {noun: noun for noun in drafted}
     for (noun, form), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        if noun in drafted:
-            owner.setdefault(form, noun)
+        if (word := same.get(noun, noun)) in drafted:
+            owner.setdefault(form, word)
     for noun in drafted:
         # A form in -s is a plural already; so is `shorts`, unlike `bus`, `glass` and `iris`.
         is_plural = re.search("[^aisu]s$", noun)
