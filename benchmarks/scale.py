@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -285,8 +284,7 @@ def fill_cache(folder: Path) -> Path:
         build(ModelConfig(model="sketch", pretrained=None), texts.head(1000).tolist(), 0), "made up", None, judge
     )
     paths = [folder / path for path in manifest["path"]]
-    encoding = SimpleNamespace(judge=judge, cache=place / "cache", device="cpu", threads=2, batch=256)
-    with open_embedder(encoding) as embedder:
+    with open_embedder(judge, 256, 2, "cpu", place / "cache") as embedder:
         made_up: Any = MadeUp(embedder.judge, texts, dict(zip(map(str, paths), prompts["text"], strict=True)))
         embedder.judge = made_up
         embedder.texts(texts.tolist())

@@ -29,7 +29,7 @@ class Embedder:
 
 
 @contextmanager
-def opened(_: Any) -> Iterator[Embedder]:
+def opened(*_: Any) -> Iterator[Embedder]:
     yield Embedder()
 
 

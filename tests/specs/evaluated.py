@@ -56,7 +56,7 @@ def run(
     judge = FakeJudge()
 
     @contextmanager
-    def fake(_: object) -> Iterator[Embedder]:
+    def fake(*_: object) -> Iterator[Embedder]:
         with Cache(tmp_path / "fake.sqlite") as cache:
             yield Embedder(judge, cache, 4, "made")
 

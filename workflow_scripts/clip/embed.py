@@ -66,21 +66,6 @@ class Encoder(Protocol):
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
 
 
-class Encoding(Protocol):
-    """The settings of a step that encodes by a judge."""
-
-    @property
-    def judge(self) -> Path: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def cache(self) -> Path: ...
-
-
 class Embedder:
     """A judge's embeddings of images and captions, checked and cached.
 
@@ -153,15 +138,16 @@ def encoding_code() -> str:
 
 
 @contextmanager
-def open_embedder(encoding: Encoding) -> Iterator[Embedder]:
+def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
+    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``."""
     import torch  # slow to import, and everything else here works with any encoder
 
     from workflow_scripts.clip.model import load_judge
 
-    judge = load_judge(encoding.judge, encoding.threads, encoding.device)
-    made = f"{encoding.batch} {encoding.threads} {judge.device} {torch.__version__} {encoding_code()}"
-    with Cache(encoding.cache / "embeddings" / f"{judge.hash}.sqlite") as cache:
-        yield Embedder(judge, cache, encoding.batch, made)
+    judge = load_judge(folder, threads, device)
+    made = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
+    with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
+        yield Embedder(judge, opened, batch, made)
 
 
 def file_digest(path: Path) -> bytes:

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +34,6 @@ class CannotLoad(Exception):
     """The reason, in one line and without folders of this machine, since artifacts contain it."""
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """How items are encoded (``embed.open_embedder``)."""
-
-    judge: Path
-    batch: int
-    threads: int
-    device: str
-    cache: Path
-
-
 @contextmanager
 def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
     """Open the model's embedder, with its cache; CannotLoad if it is not available, damaged, or of another kind."""
@@ -58,7 +46,7 @@ def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: 
                 opened = open_transformers(model, batch, threads, device, cache)
             else:
                 folder = Path(model.judge) if model.judge else keep_open_clip(model, cache)
-                opened = open_embedder(Encoding(folder, batch, threads, device, cache))
+                opened = open_embedder(folder, batch, threads, device, cache)
             embedder = stack.enter_context(opened)
         except (UserError, OSError) as error:
             raise CannotLoad(own_keys(without_folders(one_line(error), model.places()))) from error

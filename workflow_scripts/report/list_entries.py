@@ -24,7 +24,6 @@ from workflow_scripts.report.steps import ListEntries
 from workflow_scripts.score.embed_images import Embed
 from workflow_scripts.score.entries import ENTRY, EntrySet, entry_sets
 from workflow_scripts.score.score_images import embed_once
-from workflow_scripts.score.steps import Encoding
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.pools import class_names
 
@@ -97,10 +96,8 @@ def of_composition(layout: Layout, step: ListEntries) -> dict[str, Any]:
     classes, texts = class_names(captions), Numbers()
     of_judged = captions.loc[captions["image_id"].isin(judged["image_id"]), "text"]
     generators = {}
-    judge = Encoding(
-        judge=layout.judge(step.judge), batch=step.batch, threads=step.threads, device=step.device, cache=step.cache
-    )
-    with open_embedder(judge) as embedder:
+    judge = layout.judge(step.judge)
+    with open_embedder(judge, step.batch, step.threads, step.device, step.cache) as embedder:
         embed_texts = embed_once(embedder, list(of_judged))
         for name in step.generators:
             manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)

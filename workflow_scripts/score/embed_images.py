@@ -52,7 +52,7 @@ def main(step: EmbedImages) -> None:
     in_shard = made["image_id"].map(lambda image: shard_of(image, step.shards) == step.shard).astype(bool)
     paths = sorted(made.loc[in_shard, "path"])
     log.info("shard %d of %d: %d of %d images", step.shard, step.shards, len(paths), len(made))
-    with open_embedder(step) as embedder:
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         vectors = embedder.images(items_of(paths, read_table(step.images, IMAGES), step.results))
     table = pd.DataFrame({"path": paths, "embedding": pd.Series(list(vectors), dtype=object)})
     table = table.assign(judge_hash=embedder.judge.hash).astype({"path": "str", "judge_hash": "str"})

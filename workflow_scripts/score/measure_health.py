@@ -150,7 +150,7 @@ def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
 
 
 def main(step: MeasureHealth) -> None:
-    with open_embedder(step) as embedder:
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         result = measure(step, embedder)
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     write_json({"dataset": step.dataset, "composition": step.composition, **judge, **result}, step.health)

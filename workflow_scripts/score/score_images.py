@@ -85,7 +85,7 @@ def main(step: ScoreImages) -> None:
     captions = scores.all_captions(step, inputs)
     manifest = step.judge / "manifest.json"
     epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
-    with open_embedder(step) as embedder:
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "judge_epochs": epochs}
         embed_texts = embed_once(embedder, [*captions, *inputs.variants["text"]])
         truncated = cut_texts(embedder.judge.tokenizer, captions)

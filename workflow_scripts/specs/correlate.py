@@ -96,7 +96,7 @@ def main(step: Correlate) -> None:
     if table.empty:
         raise UserError(f"{step.data}: no row with an image, a caption and a rating; add some")
     log.info("%d ratings of %d images", len(table), table["image"].nunique())
-    with open_embedder(step) as embedder:
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         scored = score_pairs(embedder, table["path"].tolist(), table["caption"].tolist())
         judge = evaluation.judge_of(embedder)
     for name, path in dict(zip(table["image"][~scored.done], table["path"][~scored.done], strict=True)).items():

@@ -255,7 +255,7 @@ def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
 
 def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, pd.DataFrame, pd.DataFrame, Skipped]:
     """Return a judge's part of the result, the captions' measures, the steps with similarities, and skipped images."""
-    with open_embedder(step.model_copy(update={"judge": judge})) as embedder:
+    with open_embedder(judge, step.batch, step.threads, step.device, step.cache) as embedder:
         compared, skipped = similarities(steps, embedder)
         columns = [compared[name].to_numpy() for name in ("image", "caption_id", "similarity", "negative_similarity")]
         captions = score_captions(*columns)

@@ -233,7 +233,7 @@ def main(step: Retrieval) -> None:
         "%d images, %d captions: 2 x %.3g similarities", len(gallery.names), len(gallery.captions),
         len(gallery.names) * len(gallery.captions),
     )  # fmt: skip
-    with open_embedder(step) as embedder:
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         images, fault = encode_images(embedder, gallery.paths)
         gallery, images = gallery.without(fault), images[fault == ""]
         texts = embedder.texts(gallery.captions)

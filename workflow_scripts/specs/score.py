@@ -193,7 +193,7 @@ def report(scored: Scored, rows: Sequence[Sequence[str]], output: Path) -> None:
 def main(step: Score) -> None:
     header, rows = read_pairs(step.pairs)
     output = step.output or step.pairs.with_suffix(".specs.csv")
-    with open_embedder(step) as embedder:
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         counts = [len({row[k] for row in rows if len(row) > k}) for k in (header.index(IMAGE), header.index(TEXT))]
         size = sum(counts) * (4 * embedder.judge.width + CACHE_OVERHEAD) / 2**20
         log.info("%d pairs: %d images and %d texts, %.1f MiB in the cache", len(rows), *counts, size)

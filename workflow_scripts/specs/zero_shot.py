@@ -291,7 +291,7 @@ def main(step: ZeroShot) -> None:
     ensembles, combine = make_classes(step, classified.keys, classified.names)
     texts = [text for of_class in ensembles for ensemble in of_class for text in ensemble]
     log.info("%d images, %d classes, %d texts", len(classified.paths), len(classified.names), len(texts))
-    with open_embedder(step) as embedder:
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         images, fault = encode_images(embedder, classified.paths)
         classes = ensemble_vectors(embedder.texts, ensembles)
         readable = fault == ""
