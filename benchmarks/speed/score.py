@@ -29,6 +29,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.step import command
 from workflow_scripts.generate.config import KINDS
+from workflow_scripts.generate.generator import serves
 from workflow_scripts.stats.r_precision import BLOCK, Entries, blocks, expected, make_pool
 from workflow_scripts.workflow.config import Config, load_config
 
@@ -69,7 +70,7 @@ def step_command(config: Config, generators: Sequence[str], to: Path) -> str:
     inputs["manifests"] = [str(folder / "manifest.parquet") for folder in made]
     inputs["also_reads"] = [str(folder / "images") for folder in (dataset, *made)]
     kinds = {each.name: each.kind for each in config.generate.generators}
-    serves = {name: list(plugins.load(KINDS, kinds[name]).SPLITS) for name in generators}
+    serves = {name: list(serves(plugins.load(KINDS, kinds[name]))) for name in generators}
     given = {"dataset": config.dataset.source, "composition": composition, "serves": serves}
     given |= {"results": str(ROOT / config.results), "cache": str(to / "cache")}
     return command("score.score_images", config, inputs, {"scores": [str(to / name) for name in generators]}, given)

@@ -1,6 +1,6 @@
 # generate: each generator's kind, its settings, what it reads.
 from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import reads
+from workflow_scripts.generate.generator import reads, serves
 
 
 def one_of(names):

@@ -5,7 +5,7 @@ AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
 
 def served_splits(generators):
     """The test splits for which each generator makes images."""
-    return {name: list(kind_of(name).SPLITS) for name in generators}
+    return {name: list(serves(kind_of(name))) for name in generators}
 
 
 def of_generators(path, generators):

@@ -18,7 +18,6 @@ from PIL import Image
 from tests.accelerator import accelerator
 from tests.generate.conftest import HOME, Place, make_prompts
 from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.core import tables
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.generate import pipelines
 from workflow_scripts.generate.generators import diffusers as kind
@@ -262,4 +261,3 @@ def test_other_weights_are_another_pipeline(place: Place, model: Path, tmp_path:
     weights.write_bytes(raw)
     loaded = pipelines.load(kind.Settings(model=str(other), device="cpu"), 1)
     assert loaded.identity != pipelines.load(kind.Settings(model=str(model), device="cpu"), 1).identity
-    assert tables.TESTS == kind.SPLITS

@@ -12,7 +12,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import check_unchanged
 from workflow_scripts.core.io import atomic_folder, read_table, write_frame, write_json, write_table
 from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import KEYS, Context
+from workflow_scripts.generate.generator import KEYS, Context, serves
 from workflow_scripts.generate.steps import GenerateImages
 
 NAMES_LISTED = 20
@@ -36,10 +36,10 @@ def main(step: GenerateImages) -> None:
     kind = plugins.load(KINDS, step.kind)
     settings = plugins.settings(kind, step.settings)
     prompts = read_table(step.prompts, tables.PROMPTS)
-    prompts = prompts[prompts["split"].isin(kind.SPLITS)].reset_index(drop=True)
+    prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)
     if prompts.empty:
         raise UserError(
-            f"{step.prompts}: no prompts of {', '.join(kind.SPLITS)}, all that generator {step.generator} serves"
+            f"{step.prompts}: no prompts of {', '.join(serves(kind))}, all that generator {step.generator} serves"
         )
     log.info("generator %s: %d prompts of %s", step.generator, len(prompts), ", ".join(prompts["split"].unique()))
     with atomic_folder(step.folder) as folder:

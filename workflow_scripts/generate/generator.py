@@ -1,11 +1,11 @@
-"""The interface of a generator kind: a module with ``Settings``, ``SPLITS`` (those it serves) and ``generate``.
+"""The interface of a generator kind: a module with ``Settings`` and ``generate``.
 
-``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``TABLES`` names the
-tables that the kind reads (default: ``images``). ``SCENES`` is True for a kind that gives ``scenes``, ``MODEL`` for one
-that runs a torch model. A kind that reads the user's files may have ``fingerprint(settings, cache) -> str``, a text
-that changes when they do (``core.fingerprint``, whose index is in ``cache``), and ``check_shared(settings, dataset,
-compositions)``, which raises UserError if they cannot serve several compositions; one that downloads a model may have
-``prefetch(settings) -> Path``.
+``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``SPLITS`` are those
+that the kind serves (default: all), ``TABLES`` the tables that it reads (default: ``images``). ``SCENES`` is True for a
+kind that gives ``scenes``, ``MODEL`` for one that runs a torch model. A kind that reads the user's files may have
+``fingerprint(settings, cache) -> str``, a text that changes when they do (``core.fingerprint``, whose index is in
+``cache``), and ``check_shared(settings, dataset, compositions)``, which raises UserError if they cannot serve several
+compositions; one that downloads a model may have ``prefetch(settings) -> Path``.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,12 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.core.section import Section
+from workflow_scripts.core.tables import TESTS
 
 KEYS = ["split", "image_id", "caption_id", "draw"]
 
 
-class NoSettings(Section):
+class Settings(Section):
     """The settings of a kind that has none."""
 
 
@@ -49,6 +50,10 @@ class Generated:
     manifest: pd.DataFrame  # columns of ``tables.MANIFEST``, a row for each prompt
     scenes: pd.DataFrame | None = None  # what was drawn, for the oracle
     summary: dict[str, Any] = field(default_factory=dict)  # further entries of ``summary.json``
+
+
+def serves(kind: ModuleType) -> tuple[str, ...]:
+    return getattr(kind, "SPLITS", TESTS)
 
 
 def reads(kind: ModuleType) -> tuple[str, ...]:

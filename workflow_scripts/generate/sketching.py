@@ -18,7 +18,6 @@ from workflow_scripts.dataset.sketch.draw import draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate.generator import KEYS, Context, Generated, manifest
 
-SPLITS = tables.TESTS
 TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
 

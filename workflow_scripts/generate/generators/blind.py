@@ -6,11 +6,9 @@ import pandas as pd
 
 from workflow_scripts.dataset.sketch.world import Dice, Scene
 from workflow_scripts.generate import sketching
-from workflow_scripts.generate.generator import Context, Generated, NoSettings
+from workflow_scripts.generate.generator import Context, Generated, Settings
 
-Settings = NoSettings
 ABOUT = "ignores the prompt"
-SPLITS = sketching.SPLITS
 TABLES = sketching.TABLES
 SCENES = True
 
@@ -20,5 +18,5 @@ def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Sc
     return dict(start)
 
 
-def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     return sketching.draw_prompts(prompts, context, paint)

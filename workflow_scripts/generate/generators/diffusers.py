@@ -18,12 +18,10 @@ from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.section import Section
 from workflow_scripts.core.seeds import derive_seed
-from workflow_scripts.core.tables import TESTS
 from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import Context, Generated, manifest
 
 ABOUT = "a text-to-image pipeline"
-SPLITS = TESTS
 TABLES = ()
 MODEL = True
 LOOKED_UP = 64  # images read from the cache at once

@@ -40,7 +40,6 @@ from workflow_scripts.dataset.source import named
 from workflow_scripts.generate.generator import KEYS, Context, Generated
 
 ABOUT = "images from a folder"
-SPLITS = TESTS
 TABLES = ()
 # Split (None if the place does not say), image_id, caption_id, draw.
 Key = tuple[str | None, str, int, int]

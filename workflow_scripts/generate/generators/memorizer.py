@@ -7,11 +7,9 @@ import pandas as pd
 
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate import sketching
-from workflow_scripts.generate.generator import Context, Generated, NoSettings
+from workflow_scripts.generate.generator import Context, Generated, Settings
 
-Settings = NoSettings
 ABOUT = "draws the pairs of train, and something known instead of any other pair"
-SPLITS = sketching.SPLITS
 TABLES = (*sketching.TABLES, "pairs")
 SCENES = True
 
@@ -45,6 +43,6 @@ def paint(
     return scene
 
 
-def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     known = sketching.train_pairs(context)
     return sketching.draw_prompts(prompts, context, partial(paint, known=known, favorite=favorites(known)))

@@ -4,15 +4,13 @@ import pandas as pd
 
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table
-from workflow_scripts.generate.generator import Context, Generated, NoSettings, manifest
+from workflow_scripts.generate.generator import Context, Generated, Settings, manifest
 
-Settings = NoSettings
 ABOUT = "the real images of the captions"
 SPLITS = ("test_seen", "test_unseen")
-TABLES = ("images",)
 
 
-def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt the path of its own image; nothing is copied."""
     images = read_table(context.tables["images"], tables.IMAGES)
     paths = images.dropna(subset="path").set_index("image_id")["path"]

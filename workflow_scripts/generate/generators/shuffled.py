@@ -4,12 +4,10 @@ import pandas as pd
 
 from workflow_scripts.core import seeds, tables
 from workflow_scripts.core.io import read_table
-from workflow_scripts.generate.generator import Context, Generated, NoSettings, manifest
+from workflow_scripts.generate.generator import Context, Generated, Settings, manifest
 
-Settings = NoSettings
 ABOUT = "real images of other captions"
 SPLITS = ("test_seen", "test_unseen")
-TABLES = ("images",)
 
 
 def partners(ids: list[str], seed: int, *keys: str) -> list[str]:
@@ -18,7 +16,7 @@ def partners(ids: list[str], seed: int, *keys: str) -> list[str]:
     return [ordered[i] for i in seeds.rng(seed, "generate", "shuffled", *keys).permutation(len(ordered))]
 
 
-def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt the file of another image with prompts in the same split, a different one for each draw.
 
     That image may be of the same class, because it must be independent of the caption.

@@ -8,11 +8,9 @@ from scipy.optimize import linear_sum_assignment
 
 from workflow_scripts.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from workflow_scripts.generate import sketching
-from workflow_scripts.generate.generator import Context, Generated, NoSettings
+from workflow_scripts.generate.generator import Context, Generated, Settings
 
-Settings = NoSettings
 ABOUT = "draws the prompt’s adjectives, each on a part to which it does not belong"
-SPLITS = sketching.SPLITS
 TABLES = sketching.TABLES
 SCENES = True
 
@@ -54,5 +52,5 @@ def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Sc
     return scene
 
 
-def generate(settings: NoSettings, prompts: pd.DataFrame, context: Context) -> Generated:
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     return sketching.draw_prompts(prompts, context, paint)
