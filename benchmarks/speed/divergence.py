@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.plain_divergence import plain_greedy
 from benchmarks.speed.score import seconds
-from tests.divergence.random_samples import adjective_noun_bags
+from tests.divergence.random_samples import adjective_noun_bags, from_bags
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.divergence.greedy import Division, greedy
-from workflow_scripts.divergence.samples import Samples, from_bags
+from workflow_scripts.divergence.samples import Samples
 from workflow_scripts.divergence.split import RESTARTS, divide
 
 ATOM, COMPOUND, SEED = 0.02, 1.0, 0

@@ -7,9 +7,8 @@ import pytest
 from benchmarks import plain_divergence
 from benchmarks.speed import divergence as bench
 from tests.divergence.plain_greedy import plain_greedy
-from tests.divergence.random_samples import adjective_noun_bags
+from tests.divergence.random_samples import adjective_noun_bags, from_bags
 from workflow_scripts.divergence import split
-from workflow_scripts.divergence.samples import from_bags
 
 
 @pytest.mark.slow

@@ -53,39 +53,9 @@ def test_as_a_sum_over_items(pair: tuple[np.ndarray, np.ndarray], alpha: float) 
     assert 0 <= divergence(train, test, alpha) <= 1
 
 
-@given(sides(), alphas, st.floats(1e-3, 1e3))
-def test_equal_distributions_have_none(pair: tuple[np.ndarray, np.ndarray], alpha: float, scale: float) -> None:
-    assert divergence(pair[0], scale * pair[0], alpha) == pytest.approx(0, abs=1e-12)
-
-
-@given(sides(), alphas)
-def test_different_distributions_have_some(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
-    train, test = (side / side.sum() for side in pair)
-    assume(np.abs(train - test).max() > 0.01)
-    assert divergence(train, test, alpha) > 1e-8
-
-
-@given(sides(), alphas | st.just(ATOMS_ALPHA))
-def test_turned_round(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
-    train, test = pair
-    assert divergence(train, test, alpha) == pytest.approx(divergence(test, train, 1 - alpha), abs=1e-12)
-
-
-@given(sides(), alphas, st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_scale_does_not_matter(pair: tuple[np.ndarray, np.ndarray], alpha: float, one: float, other: float) -> None:
-    train, test = pair
-    assert divergence(one * train, other * test, alpha) == pytest.approx(divergence(train, test, alpha), abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("train", "test", "side"), [([0, 0], [1, 0], "train"), ([1, 0], [0, 0], "test"), ([], [], "train")]
 )
 def test_an_empty_side(train: list[float], test: list[float], side: str) -> None:
     with pytest.raises(UserError, match=f"^{side} "):
         divergence(train, test, ATOMS_ALPHA)
-
-
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, math.nan])
-def test_alpha_outside(alpha: float) -> None:
-    with pytest.raises(ValueError, match="alpha"):
-        chernoff(TRAIN, TEST, alpha)

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.divergence.random_samples import adjective_noun_bags, all_divisions
+from tests.divergence.random_samples import adjective_noun_bags, all_divisions, from_bags
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence.exchange import HARD, State, exchange, fill
 from workflow_scripts.divergence.kernels import Goal, score
 from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.samples import Samples, from_bags
+from workflow_scripts.divergence.samples import Samples
 
 GOAL = Goal(atom=0.02, compound=1.0, limit=0.02, pull=1.0)
 
@@ -89,14 +89,6 @@ def test_the_best_of_all_divisions(goal: Goal, seed: int) -> None:
     reached = min(score(goal, *measure(samples, *rows), HARD) for rows in found)
     assert reached == pytest.approx(best, abs=1e-5)
     assert best < score(goal, *measure(samples, *begun), HARD)
-
-
-def test_the_same_generator_the_same_division() -> None:
-    samples = weighed(40, 0)
-    begun = np.arange(20), np.arange(20, 30)
-    found = [exchange(samples, *begun, GOAL, 20_000, np.random.default_rng(seed)) for seed in (1, 1, 2)]
-    np.testing.assert_array_equal(np.concatenate(found[0]), np.concatenate(found[1]))
-    assert set(found[0][0]) != set(found[2][0])
 
 
 def test_no_side_is_emptied_of_compounds() -> None:

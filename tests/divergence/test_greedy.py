@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.divergence.plain_greedy import plain_greedy
-from tests.divergence.random_samples import adjective_noun_bags
+from tests.divergence.random_samples import adjective_noun_bags, from_bags
 from workflow_scripts.divergence import greedy as module
 from workflow_scripts.divergence.greedy import greedy
 from workflow_scripts.divergence.kernels import TEST, TRAIN, as_items, empty_sides, place, renew
-from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.samples import from_bags
 
 # As counts are, and as weights W(G, R) may be; a sample may have none.
 bags = st.dictionaries(st.sampled_from("abcde"), st.sampled_from([0.3, 0.5, 1.0, 2.0, 3.0]), max_size=4)
@@ -39,23 +37,6 @@ def test_the_same_choices_over_many_steps(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "RENEW", 40)
     found = greedy(from_bags(atoms, compounds), 72, 24, 0.02, 1.0, first=7)
     assert (found.train.tolist(), found.test.tolist()) == plain[:2]
-
-
-def test_the_path_ends_where_the_division_is() -> None:
-    samples = from_bags(*adjective_noun_bags(100))
-    found = greedy(samples, 50, 30, 0.1, 0.5, first=3)
-    reached = measure(samples, found.train, found.test)
-    np.testing.assert_allclose(reached, (found.atom[-1], found.compound[-1]), atol=1e-12)
-    assert len(set(found.train) | set(found.test)) == 80 and found.train[0] == 3
-
-
-@pytest.mark.parametrize(("target", "expected"), [(1.0, 2), (0.0, 1)])
-def test_worked_example(target: float, expected: int) -> None:
-    """Sample 1 is what sample 0 is; sample 2 has nothing in common with it."""
-    words = [Counter(["red"]), Counter(["red"]), Counter(["blue"])]
-    found = greedy(from_bags(words, words), 1, 1, target, target, first=0)
-    assert found.test.tolist() == [expected]
-    assert found.atom[-1] == found.compound[-1] == target
 
 
 def test_ties_go_to_the_first_sample() -> None:

@@ -5,14 +5,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.divergence.graphs import NODES, Bag, as_json, bags, weight
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence.samples import Samples, from_bags, read_samples, stack
+from workflow_scripts.divergence.samples import Samples, read_samples, stack
 
 names = st.text("abcé", min_size=1, max_size=2)
 
@@ -37,29 +36,6 @@ def sample(compounds: list[Any], atoms: str = "abc") -> dict[str, Any]:
 
 def structure(name: str, *nodes: int) -> dict[str, Any]:
     return {"name": name, "atoms": list(nodes), "edges": [list(edge) for edge in zip(nodes, nodes[1:], strict=False)]}
-
-
-def test_bags() -> None:
-    samples = from_bags([{"b": 2, "a": 1}, {}, {"c": 0.5}], [{"b_a": 1}, {"x": 3}, {}])
-    assert samples.atom_names == ["a", "b", "c"] and samples.compound_names == ["b_a", "x"]
-    assert samples.atoms.toarray().tolist() == [[1, 2, 0], [0, 0, 0], [0, 0, 0.5]]
-    assert samples.compounds.toarray().tolist() == [[1, 0], [0, 3], [0, 0]]
-    assert samples.atoms.dtype == samples.compounds.dtype == np.float64
-    assert len(samples) == 3
-    assert bag(samples.take([2, 0]), 1) == ({"a": 1, "b": 2}, {"b_a": 1})
-    with pytest.raises(ValueError, match="1 bags of atoms"):
-        from_bags([{}], [])
-
-
-def test_repeats_are_counted(tmp_path: Path) -> None:
-    file = put(tmp_path / "s.jsonl", [sample(["x", "y", "x"], "abab"), sample(["y"], "c"), sample([], "")])
-    (samples,) = read_samples(file)
-    assert [bag(samples, row) for row in range(3)] == [
-        ({"a": 2, "b": 2}, {"x": 2, "y": 1}),
-        ({"c": 1}, {"y": 1}),
-        ({}, {}),
-    ]
-    assert samples.ids is None
 
 
 @given(st.lists(st.tuples(st.lists(names), st.lists(names)), min_size=1), st.integers(0, 3))

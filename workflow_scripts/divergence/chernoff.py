@@ -15,8 +15,6 @@ COMPOUNDS_ALPHA = 0.1
 
 def chernoff(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
     """Return Σ p^alpha q^(1−alpha): 1 for equal distributions, 0 for those that share no item."""
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha: expected a number strictly between 0 and 1, got {alpha}")
     return float(np.dot(np.power(p, alpha), np.power(q, 1 - alpha)))
 
 

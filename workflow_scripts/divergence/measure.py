@@ -58,8 +58,6 @@ def random_baseline(
 ) -> np.ndarray:
     """Return (shuffles, 2): D_A and D_C of random divisions with the same weights; 1 if a side has no such part."""
     n = len(samples)
-    if n_train + n_test > n:
-        raise ValueError(f"n_train {n_train} and n_test {n_test} exceed {n} samples")
     sides = np.zeros((2 * shuffles, n))
     for shuffle in range(shuffles):
         order = generator.permutation(n)

@@ -66,23 +66,6 @@ def join(one: Bags, other: Bags) -> Bags:
     return Bags(begins, np.concatenate((one.items, other.items)))
 
 
-def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
-    """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
-    if len(atoms) != len(compounds):
-        raise ValueError(f"{len(atoms)} bags of atoms, but {len(compounds)} of compounds")
-    (atom_matrix, atom_names), (compound_matrix, compound_names) = _bags(atoms), _bags(compounds)
-    return Samples(atom_matrix, compound_matrix, atom_names, compound_names)
-
-
-def _bags(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
-    names = sorted({name for bag in bags for name in bag})
-    column = {name: i for i, name in enumerate(names)}
-    rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-    columns = [column[name] for bag in bags for name in bag]
-    values = [value for bag in bags for value in bag.values()]
-    return count_matrix(rows, columns, (len(bags), len(names)), values), names
-
-
 def count_matrix(
     rows: Sequence[int] | np.ndarray,
     columns: Sequence[int] | np.ndarray,

@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 # If the greedy D_A is below the wanted one by at most this, exchanges do not raise it.
 NEAR = 0.01
 
-Target = Literal["max"] | float
+Target = Literal["max"] | Annotated[float, Field(ge=0, le=1)]
 
 
 class Split(Step):
@@ -45,14 +45,14 @@ class Split(Step):
     """
 
     samples: Input = Field(description="samples, one JSON object per line")
-    train: int = Field(description="number of train samples")
-    test: int = Field(description="number of test samples")
-    atom_divergence: float = Field(0.02, description="wanted atom divergence; an upper bound with max")
+    train: int = Field(ge=1, description="number of train samples")
+    test: int = Field(ge=1, description="number of test samples")
+    atom_divergence: float = Field(0.02, ge=0, le=1, description="wanted atom divergence; an upper bound with max")
     compound_divergence: Annotated[Target, Field(union_mode="left_to_right")] = Field(
         "max", description="wanted compound divergence; max: the largest"
     )
     seed: Seed
-    restarts: int = Field(RESTARTS, description="number of random first samples")
+    restarts: int = Field(RESTARTS, ge=1, description="number of random first samples")
     keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
     out: Output = Field(description="the division (JSON)")
 
@@ -101,7 +101,10 @@ def divide(
         restarts: first samples to try; fewer are tried if one meets both targets.
         moves: exchanges to try in each annealing; by default as many as the number of samples warrants.
     """
-    check(len(samples), n_train, n_test, atom, compound, restarts)
+    if n_train + n_test > len(samples):
+        raise UserError(
+            f"{n_train} train and {n_test} test samples are more than the {len(samples)} samples; lower them"
+        )
     moves = round(MOVES * len(samples) ** 0.5) if moves is None else moves
     announce(samples, n_train + n_test, restarts, tried(moves))
     starts: list[Start] = []
@@ -139,19 +142,6 @@ def rank(goal: Goal, start: Start) -> float:
 
 def measured(samples: Samples, grown: Division, train: np.ndarray, test: np.ndarray) -> Start:
     return Start(grown, np.sort(train), np.sort(test), *measure(samples, train, test))
-
-
-def check(n: int, n_train: int, n_test: int, atom: float, compound: Target, restarts: int) -> None:
-    for side, size in (("train", n_train), ("test", n_test)):
-        if size < 1:
-            raise UserError(f"{side}: expected at least 1 sample, got {size}")
-    if n_train + n_test > n:
-        raise UserError(f"{n_train} train and {n_test} test samples are more than the {n} samples; lower them")
-    for kind, target in (("atom", atom), ("compound", compound)):
-        if target != "max" and not 0 <= float(target) <= 1:
-            raise UserError(f"{kind} divergence: expected a number from 0 to 1, got {target}")
-    if restarts < 1:
-        raise UserError(f"restarts: expected at least 1, got {restarts}")
 
 
 def announce(samples: Samples, steps: int, restarts: int, moves: int) -> None:

@@ -357,8 +357,6 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
     3e-6. In a text with more than ``LIMIT`` occurrences, only the smaller ones are listed, up to the size that fits;
     the others are counted. What is found goes to files in ``folder``.
     """
-    if nodes < 2 or branching < 1:
-        raise ValueError(f"expected nodes >= 2 and branching >= 1, got {nodes} and {branching}")
     largest, counts, cut = plan(forest.heads, forest.offsets, nodes, branching, LIMIT)
     begins = np.concatenate(([0], np.cumsum(counts)))
     total = int(begins[-1])
