@@ -12,10 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.human.conftest import GENERATORS, HOSTILE, Study
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.human import write_label_studio, write_site
+from workflow_scripts.human import write_label_studio
 from workflow_scripts.human.config import Notice
-from workflow_scripts.human.steps import WriteLabelStudio, WriteSite
+from workflow_scripts.human.steps import WriteLabelStudio
 from workflow_scripts.human.tasks import ALL_KINDS, KINDS, shown_columns
 from workflow_scripts.human.write_label_studio import labeling_config
 from workflow_scripts.human.write_pages import inline_json
@@ -61,11 +60,6 @@ def test_site_text_is_plain_and_one_line() -> None:
     assert site_text('a "red"\n wing & <b>') == "a &quot;red&quot; wing &amp; &lt;b&gt;"
     assert site_text("bird 🐦") == "bird &#128038;"
     assert site_text("=1+1") == "&#61;1+1"  # a spreadsheet would execute it
-
-
-def test_site_needs_https(study: Study, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="must start with https"):
-        write_site.main(WriteSite(tasks=study.folder / "tasks.parquet", base="http://x", site=tmp_path))
 
 
 @pytest.mark.parametrize("kind", list(ALL_KINDS))

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from workflow_scripts.core.step import Input, Key, Output, Seed, Step
-from workflow_scripts.human.config import Kinds, Notice, Sampling, Screening
+from workflow_scripts.human.config import Kinds, Notice, Sampling, Screening, Site
 from workflow_scripts.score.steps import Bootstrap
 from workflow_scripts.split.steps import Captions, CompositionStep, Heldout, Images, Pairs, Ranking, Swapped
 
@@ -69,7 +69,7 @@ class WriteSite(Step):
     """
 
     tasks: Tasks
-    base: Annotated[str, Key("human.site.base")] = Field(description="https address of the folder of pictures")
+    base: Annotated[str, Key("human.site.base"), Site.model_fields["base"]]
     notice: Annotated[Notice, Key("human")] = Notice()
     site: Output = Field(description="folder of the CSVs and layouts")
 

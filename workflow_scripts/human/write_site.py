@@ -6,7 +6,6 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic_folder, write_text
 from workflow_scripts.human.config import Notice
 from workflow_scripts.human.steps import WriteSite
@@ -41,8 +40,6 @@ def layout_html(kind: str, notice: Notice) -> str:
 
 
 def main(step: WriteSite) -> None:
-    if not step.base.startswith("https://"):
-        raise UserError(f"--base {step.base}: must start with https://, because the site shows no other pictures")
     with atomic_folder(step.site) as folder:
         for kind, rows in read_tasks(step.tasks).groupby("kind", sort=False):
             (folder / f"{kind}.csv").write_bytes(batch_csv(rows, step.base).encode())
