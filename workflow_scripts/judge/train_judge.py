@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 
 from workflow_scripts.clip.device import find_device, settle
-from workflow_scripts.clip.embed import check_embeddings
+from workflow_scripts.clip.embed import Item, check_embeddings, items_of
 from workflow_scripts.clip.model import MANIFEST, Built, Judge, build, save_judge
-from workflow_scripts.clip.pixels import Box, Preprocess
+from workflow_scripts.clip.pixels import Preprocess
 from workflow_scripts.clip.precision import autocast, check_precision
 from workflow_scripts.clip.sources import find_source, model_name
 from workflow_scripts.clip.tokens import cut_texts, find_cut, say_cut, tokenize
@@ -45,30 +45,18 @@ WATCHED = 1000  # test images that show whether a training goes wrong; stage sco
 # What decides a training's weights and log, apart from its inputs and settings.
 TRAINING = ("workflow_scripts.judge.train_judge:learn", "workflow_scripts.clip.model:build")
 
-File = tuple[Path, Box | None]
-
 
 @dataclass(frozen=True)
 class Material:
     """What a judge learns from."""
 
-    items: list[File]  # images with their boxes
+    items: list[Item]  # images with their boxes
     texts: list[str]  # their captions, grouped by image
     first: np.ndarray  # of each image the first caption
     count: np.ndarray  # and how many
-    watched: dict[str, tuple[list[File], list[str]]]  # by split, test images and a caption of each
+    watched: dict[str, tuple[list[Item], list[str]]]  # by split, test images and a caption of each
     wrong: list[str] = field(default_factory=list)  # hard negatives
     negatives: np.ndarray | None = None  # of each caption its places in texts and, after them, wrong; -1 for none
-
-
-def items_of(images: pd.DataFrame, ids: Sequence[str], results: Path) -> list[File]:
-    """Return the files and bounding boxes of ``ids``; the paths in ``images`` are relative to ``results``."""
-    rows = images.set_index("image_id").loc[list(ids)]
-    boxes = rows[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]].to_numpy(float)
-    return [
-        (results / path, None if np.isnan(box).any() else tuple(box))
-        for path, box in zip(rows["path"], boxes, strict=True)
-    ]
 
 
 def trained_images(splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int) -> list[str]:
@@ -108,13 +96,16 @@ def read_material(step: TrainJudge) -> Material:
     trained = trained_images(*chosen)
     if step.settings.epochs and len(trained) < max(2, step.settings.processes):
         raise UserError(f"{step.splits}: {len(trained)} images to train on; the judge needs at least two")
+    path_of = images.set_index("image_id")["path"]
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
     watched = {
-        split: (items_of(images, ids, step.results), texts) for split, (ids, texts) in watched_images(*chosen).items()
+        split: (items_of(list(path_of.loc[ids]), images, step.results), texts)
+        for split, (ids, texts) in watched_images(*chosen).items()
     }
     if not step.settings.epochs:
         return Material([], own["text"].tolist(), *first_and_count(own["image_id"].tolist(), trained), watched)
-    items, texts, owners = items_of(images, trained, step.results), own["text"].tolist(), own["image_id"].tolist()
+    items = items_of(list(path_of.loc[trained]), images, step.results)
+    texts, owners = own["text"].tolist(), own["image_id"].tolist()
     if step.pretraining:
         more = pd.read_parquet(step.pretraining).sort_values("path", kind="stable")
         names = more["path"].drop_duplicates().tolist()
