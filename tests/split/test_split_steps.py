@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.digests import digests
-from tests.split.stage import inputs, run, run_all
+from tests.split.stage import inputs, run_all
 from workflow_scripts.core import io
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
-from workflow_scripts.core.tables import RANKING, VARIANTS
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.tables import VARIANTS
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -29,16 +28,3 @@ def test_blocks_of_images_give_the_same_bytes(tmp_path: Path, monkeypatch: pytes
     blocks = run_all(inputs(tmp_path / "blocks"))
     assert dict(digests(whole)) == dict(digests(blocks))
     assert len(read_table(blocks / "variants.parquet", VARIANTS)) > 100
-
-
-def test_an_empty_ranking_is_an_error(tmp_path: Path) -> None:
-    folder = inputs(tmp_path)
-    write_table(empty_table(RANKING), folder / "ranking.parquet", RANKING)
-    with pytest.raises(UserError, match="d/color: 10% of 0 ranked pairs"):
-        run("sample_heldout", folder)
-    assert not (folder / "heldout.json").exists()
-
-
-def test_a_listed_pair_of_an_unknown_word(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"'red_wings': lexicon nouns has no 'wings'; did you mean red_wing"):
-        run("sample_heldout", inputs(tmp_path), listed=["red_wings"])

@@ -54,8 +54,3 @@ def test_holm(p: list[float], alpha: float) -> None:
     if not any(abs(value - alpha) < 1e-12 for value in adjusted):
         assert set(np.flatnonzero(adjusted <= alpha)) == _holm_rejects(p, alpha)
     assert (adjusted >= np.array(p) - 1e-15).all() and (adjusted <= 1).all()
-
-
-def test_holm_by_hand() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([]).tolist() == []

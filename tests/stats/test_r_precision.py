@@ -79,17 +79,6 @@ def test_closed_form_equals_enumeration(data: st.DataObject, ties: str, candidat
         assert result.expected[i] == pytest.approx(expected, abs=1e-12)
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.integers(2, 200), st.sampled_from(["random", "own_first"]))
-def test_bounds(beaten: float, share: float, candidates: int, ties: str) -> None:
-    tied = share * (1 - beaten)
-    value = float(expected_top1(np.array([beaten]), np.array([tied]), candidates, ties)[0])
-    assert 0 <= value <= 1
-    first = float((1 - beaten) ** (candidates - 1))
-    assert value <= first * (1 + 1e-12)
-    # Never below the chance of winning every tie by a coin that always loses.
-    assert value >= max(0.0, 1 - beaten - tied) ** (candidates - 1) * (1 - 1e-9) - 1e-15
-
-
 @given(st.floats(0, 0.9), st.floats(1e-18, 1e-3))
 def test_tiny_ties_lose_nothing(beaten: float, tied: float) -> None:
     """Against exact rational arithmetic."""
