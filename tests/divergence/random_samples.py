@@ -5,24 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
-from workflow_scripts.divergence.samples import Samples, count_matrix
+from workflow_scripts.divergence.samples import Samples
 
 
 def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
     """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
-    (atom_matrix, atom_names), (compound_matrix, compound_names) = _bags(atoms), _bags(compounds)
-    return Samples(atom_matrix, compound_matrix, atom_names, compound_names)
-
-
-def _bags(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
-    names = sorted({name for bag in bags for name in bag})
-    column = {name: i for i, name in enumerate(names)}
-    rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-    columns = [column[name] for bag in bags for name in bag]
-    values = [value for bag in bags for value in bag.values()]
-    return count_matrix(rows, columns, (len(bags), len(names)), values), names
+    kinds = [pd.DataFrame(list(bags), dtype=float).fillna(0).sort_index(axis=1) for bags in (atoms, compounds)]
+    return Samples(*(sparse.csr_array(table.to_numpy()) for table in kinds), *(list(table) for table in kinds))
 
 
 def all_divisions(n: int, n_train: int, n_test: int) -> Iterator[tuple[list[int], list[int]]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from workflow_scripts.stats import correlation
-from workflow_scripts.stats.correlation import image_weights, kendall, pearson, spearman, weight_blocks
+from workflow_scripts.stats.correlation import kendall, pearson, spearman, weight_blocks
 
 SCIPY = {kendall: stats.kendalltau, spearman: stats.spearmanr, pearson: stats.pearsonr}
 each_statistic = pytest.mark.parametrize("statistic", SCIPY)
@@ -39,16 +39,15 @@ def test_values_of_each_resample(statistic) -> None:
 
 def test_resamples_in_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     images = np.array(["a", "b", "a", "c", "b"])
-    whole = image_weights(images, 23, np.random.default_rng(0))
+    (whole,) = weight_blocks(images, 23, np.random.default_rng(0))
     monkeypatch.setattr(correlation, "CELLS", 23)
     blocks = list(weight_blocks(images, 23, np.random.default_rng(0)))
     assert [len(block) for block in blocks] == [4] * 5 + [3] and np.array_equal(np.vstack(blocks), whole)
-    assert image_weights(images, 0, np.random.default_rng(0)).shape == (0, 5)
 
 
 def test_all_entries_of_an_image_are_resampled_together() -> None:
     images = np.array(["a", "b", "a", "c", "b"])
-    weights = image_weights(images, 300, np.random.default_rng(0))
+    (weights,) = weight_blocks(images, 300, np.random.default_rng(0))
     assert (weights[:, 0] == weights[:, 2]).all() and (weights[:, 1] == weights[:, 4]).all()
     assert (weights[:, [0, 1, 3]].sum(axis=1) == 3).all()
     assert weights.mean() == pytest.approx(1, abs=0.1)

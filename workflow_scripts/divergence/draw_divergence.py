@@ -11,7 +11,6 @@ from matplotlib.ticker import MaxNLocator
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.tables import DIVERGENCE, TESTS
 from workflow_scripts.divergence.results import SYMBOLS, measured, random_share, share
 from workflow_scripts.divergence.steps import DrawDivergence
@@ -117,7 +116,7 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
 
 
 def main(step: DrawDivergence) -> None:
-    layout = Layout(step.results, step.dataset, step.composition)
+    layout = step.layout
     divergences = read_table(step.divergence, DIVERGENCE)
     where = f"{step.dataset}, {step.composition}"
 

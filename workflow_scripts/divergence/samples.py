@@ -67,17 +67,12 @@ def join(one: Bags, other: Bags) -> Bags:
 
 
 def count_matrix(
-    rows: Sequence[int] | np.ndarray,
-    columns: Sequence[int] | np.ndarray,
-    shape: tuple[int, int],
-    values: Sequence[float] | np.ndarray | None = None,
+    rows: Sequence[int] | np.ndarray, columns: Sequence[int] | np.ndarray, shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Return a sparse matrix with the sums of ``values`` (default: 1 each) at (row, column), columns sorted."""
-    values = np.ones(len(rows)) if values is None else np.asarray(values, dtype=np.float64)
-    matrix = sparse.coo_array((values, (np.asarray(rows, np.int64), np.asarray(columns, np.int64))), shape=shape)
-    matrix = matrix.tocsr()
+    """Return a sparse matrix of how often each (row, column) is given, columns sorted."""
+    places = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
+    matrix = sparse.coo_array((np.ones(len(rows)), places), shape=shape).tocsr()
     matrix.sum_duplicates()
-    matrix.eliminate_zeros()
     return matrix
 
 

@@ -1,6 +1,5 @@
 """The steps of stage divergence: their inputs, outputs and settings."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -8,6 +7,7 @@ from pydantic import Field
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step
 from workflow_scripts.divergence.config import DivergenceConfig
 from workflow_scripts.pairs.config import Parsing
+from workflow_scripts.plot.steps import OfResults
 from workflow_scripts.text.lexicon import COMPOUNDS
 
 
@@ -41,7 +41,7 @@ class MeasureSplits(Step):
     summary: Output = Field(description="divergence.json: distributions and warnings")
 
 
-class DrawDivergence(Step):
+class DrawDivergence(OfResults):
     """Draw how far the test splits of one data set and composition are from train.
 
     The figures show atoms and compounds of train and test side by side, as in figure 6 of Keysers et al. 2020, and, if
@@ -55,7 +55,5 @@ class DrawDivergence(Step):
     definitions: list[Literal["pairs", "subgraphs"]] = Field(
         ["pairs", "subgraphs"], description="definitions of atoms and compounds to draw"
     )
-    results: Path = Field(description="folder of the artifacts; figures are written to figures/ in it")
-    dataset: str = Field(description="name of the data set")
     composition: str = Field(description="name of the composition")
     seed: Seed

@@ -10,7 +10,7 @@ from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.opinions import ALL, TIE, of_split, splits_of
 from workflow_scripts.human.tasks import prompt_key
-from workflow_scripts.stats.correlation import image_weights, kendall, pearson, spearman
+from workflow_scripts.stats.correlation import kendall, pearson, spearman, weight_blocks
 
 STATISTICS = ("kendall", "spearman", "point_biserial")
 MIN_DEFINED = 0.95  # fraction of resamples with a correlation below which there is no interval
@@ -48,7 +48,7 @@ def compare(
     )
     image = np.tile(entries["image_id"].to_numpy(str), len(sides))
     images = len(np.unique(image))
-    weights = np.vstack([np.ones(len(score)), image_weights(image, resamples, generator)])
+    weights = np.vstack([np.ones(len(score)), *weight_blocks(image, resamples, generator)])
     clear = ~np.isnan(majority)
     values = {
         "kendall": kendall(score, share, weights),

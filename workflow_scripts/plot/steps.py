@@ -9,14 +9,19 @@ from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.step import Output, Step
 
 
-class MakeSectionPage(Step):
-    """Write the page of one stage's section alone: one file that fetches nothing."""
+class OfResults(Step):
+    """Base of the steps that read many artifacts by their layout."""
 
     results: Path = Field(description="folder of the artifacts")
     dataset: str = Field(description="name of the data set")
-    settings: dict[str, Any] = Field({}, description="the config's sections that the page shows (JSON)")
-    page: Output = Field(description="the page (HTML)")
 
     @property
     def layout(self) -> Layout:
-        return Layout(self.results, self.dataset)
+        return Layout(self.results, self.dataset, getattr(self, "composition", ""))
+
+
+class MakeSectionPage(OfResults):
+    """Write the page of one stage's section alone: one file that fetches nothing."""
+
+    settings: dict[str, Any] = Field({}, description="the config's sections that the page shows (JSON)")
+    page: Output = Field(description="the page (HTML)")

@@ -137,7 +137,7 @@ def of_composition(layout: Layout, step: ListEntries) -> dict[str, Any]:
 def main(step: ListEntries) -> None:
     with atomic_folder(step.data) as folder:
         for name in step.compositions:
-            data = of_composition(Layout(step.results, step.dataset, name), step)
+            data = of_composition(step.layout.of(name), step)
             text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
             (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")
             judged = sum(len(columns["prompt"]) for columns in data["generators"].values())

@@ -162,7 +162,7 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
 
 
 def main(step: MakePage) -> None:
-    layout = Layout(step.results, step.dataset)
+    layout = step.layout
     sections = [import_module(f"workflow_scripts.{stage}.section").section(layout) for stage in step.sections]
     of_composition = scores_and_splits if step.generators else splits_context
     context = {

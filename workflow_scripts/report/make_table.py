@@ -5,7 +5,6 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.heldout import heldout_note
 from workflow_scripts.core.io import read_json, write_json, write_text
-from workflow_scripts.core.layout import Layout
 from workflow_scripts.divergence.results import divergence_note, read_divergences
 from workflow_scripts.report import by_pair, comparisons, normalized, readable, table, verdicts
 from workflow_scripts.report.readable import Readable
@@ -21,7 +20,7 @@ def main(step: MakeTable) -> None:
     tables, latex = list[Readable](), list[str]()
     headlines: dict[str, tuple[readable.Main, list[verdicts.Verdict]]] = {}
     for composition in step.compositions:
-        layout = Layout(step.results, step.dataset, composition)
+        layout = step.layout.of(composition)
         scores = table.load_all_scores(layout, step.generators, step.oracle, step.judges)
         measured, fids = read_divergences(layout.place), read_fids(layout, step.fid)
         rows = [table.table_row(score, measured, step.chunks, step.bootstrap) for score in scores]

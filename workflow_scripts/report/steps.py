@@ -1,16 +1,16 @@
 """The steps of stage report: their inputs, outputs and settings."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Seed, Step, Threads
+from workflow_scripts.plot.steps import OfResults
 from workflow_scripts.report.config import ReportConfig
 from workflow_scripts.score.config import ScoreConfig
 from workflow_scripts.score.steps import Batch, Device
 from workflow_scripts.split.config import TrainOn
+from workflow_scripts.split.steps import CompositionStep
 
 Shown = dict[str, Any]
 Generators = Annotated[list[str], Field(min_length=1, description="names of the generators, in the order of the rows")]
@@ -26,13 +26,6 @@ Compositions = Annotated[list[str], Key("compositions"), Field(min_length=1, des
 
 
 Shows: Any = Field({}, description="section of the config to show")
-
-
-class OfResults(Step):
-    """Base of the steps that read many artifacts by their layout."""
-
-    results: Path = Field(description="folder of the artifacts")
-    dataset: str = Field(description="name of the data set")
 
 
 class MakeTable(OfResults):
@@ -58,7 +51,7 @@ class MakeTable(OfResults):
     metrics: Output = Field(description="metrics.json")
 
 
-class DrawScores(Step):
+class DrawScores(CompositionStep):
     """Draw the scores, the differences, also by divergence, and the judge's training."""
 
     judges: list[Input] = Field(min_length=1, description="folders of the judges, with log.csv")
@@ -66,8 +59,6 @@ class DrawScores(Step):
     table: Input = Field(description="table.csv")
     differences: Input = Field(description="comparisons.csv")
     by_pair: Input = Field(description="pairs.csv")
-    dataset: str = Field(description="name of the data set")
-    composition: str = Field(description="name of the composition")
     seed: Seed
     scores: Output = Field(description="figure of the scores (SVG)")
     gaps: Output = Field(description="figure of each generator's splits against seen, and beyond the reference (SVG)")
@@ -88,10 +79,6 @@ class DrawExamples(OfResults):
     examples: Examples
     seed: Seed
     document: Output = Field(description="the pages (PDF)")
-
-    @property
-    def layout(self) -> Layout:
-        return Layout(self.results, self.dataset, self.composition)
 
 
 class ListEntries(OfResults):

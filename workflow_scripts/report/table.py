@@ -156,16 +156,6 @@ def load_all_scores(
     return scores
 
 
-def _stream(about: Mapping[str, Any]) -> np.random.Generator:
-    """Return the randomness of intervals: the same for all rows, so that they resample the same images."""
-    return rng(about["seed"], "interval", about["dataset"], about["composition"])
-
-
-def fixed_estimate(scored: Scored, values: np.ndarray, weights: np.ndarray, resamples: int) -> Estimate:
-    """Return a score with its interval for these pairs and this judge: only images are resampled."""
-    return interval.share(scored.entries["image_id"].to_numpy(), values, weights, resamples, _stream(scored.summary))
-
-
 def judge_means(scored: Scored, name: str, weights: np.ndarray | None = None) -> np.ndarray | None:
     """Return a score by each judge, (J,); None if there is one judge."""
     if len(scored.by_judge) == 1:
@@ -191,8 +181,11 @@ def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, floa
     if rows.empty:
         return dict.fromkeys(_columns(name))
     values, weights = rows[MEASURES[name]].to_numpy(), np.ones(len(rows))
-    cells = crossed.cells(rows["image_id"].to_numpy(), rows["pair"].to_numpy(), values, weights)
-    fixed = fixed_estimate(replace(scored, entries=rows), values, weights, resamples)
+    images, about = rows["image_id"].to_numpy(), scored.summary
+    cells = crossed.cells(images, rows["pair"].to_numpy(), values, weights)
+    # The same random numbers for all rows, so that they resample the same images.
+    stream = rng(about["seed"], "interval", about["dataset"], about["composition"])
+    fixed = interval.share(images, values, weights, resamples, stream)
     judges = judge_means(scored, name)
     parts = crossed.components(cells, judges)
     return {

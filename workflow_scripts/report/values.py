@@ -32,10 +32,6 @@ class Values:
         entries = rows[[*ENTRY, "pair"]]
         return Values(entries, self.by_judge[rows["a"]]), Values(entries, other.by_judge[rows["b"]])
 
-    def where(self, kept: np.ndarray) -> "Values":
-        """Return some of the entries: (n,) booleans."""
-        return Values(self.entries[kept].reset_index(drop=True), self.by_judge[kept])
-
     def __len__(self) -> int:
         return len(self.entries)
 
@@ -57,9 +53,8 @@ class Values:
         """Return the mean over judges of each entry, (n,)."""
         return self.by_judge.mean(axis=1)
 
-    def cells(self, *, pairs: bool = True) -> crossed.Cells:
-        names = self.entries["pair"].to_numpy() if pairs else np.full(len(self), None)
-        return crossed.cells(self.images, names, self.means, np.ones(len(self)))
+    def cells(self) -> crossed.Cells:
+        return crossed.cells(self.images, self.entries["pair"].to_numpy(), self.means, np.ones(len(self)))
 
 
 def values_of(score: Scored, measure: str) -> Values:
@@ -67,4 +62,4 @@ def values_of(score: Scored, measure: str) -> Values:
     column = MEASURES[measure]
     known = score.entries[column].notna().to_numpy()
     values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
-    return Values(score.entries[[*ENTRY, "pair"]], values).where(known)
+    return Values(score.entries.loc[known, [*ENTRY, "pair"]].reset_index(drop=True), values[known])

@@ -52,13 +52,11 @@ def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(found.statistic)
 
 
-def image_weights(images: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Return (resamples, n): how often each entry's image is drawn, in m draws with replacement from its m images."""
-    return np.vstack([np.empty((0, len(images))), *weight_blocks(images, resamples, generator)])
-
-
 def weight_blocks(images: np.ndarray, resamples: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield the rows of ``image_weights``, at most ``CELLS`` weights at a time."""
+    """Yield (rows, n), at most ``CELLS`` at a time: how often each entry's image is drawn, with replacement.
+
+    A row is a resample, with as many draws as there are images.
+    """
     names, index = np.unique(np.asarray(images, dtype=str), return_inverse=True)
     chances = np.full(len(names), 1 / len(names))
     rows = max(1, CELLS // len(images))
