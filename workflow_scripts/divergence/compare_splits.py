@@ -83,7 +83,6 @@ def random_trains(samples: Samples, sizes: tuple[int, int, int], shuffles: int, 
 
 
 def compare(one: Division, other: Division, pairs: pd.DataFrame, ranking: pd.DataFrame, step: CompareSplits) -> Any:
-    """Return what is printed as JSON."""
     images = sorted({*one.parts.index, *other.parts.index})
     samples = pair_samples(pairs, ranking, images)
     place = {image: row for row, image in enumerate(images)}

@@ -106,7 +106,6 @@ def renew(items, sides):
 
 @njit(cache=True)
 def place(items, sides, sample, side):
-    """Add ``sample`` to ``side``."""
     other = 1 - side
     exponent, other_exponent = items.exponents[side], items.exponents[other]
     for j in range(items.starts[sample], items.starts[sample + 1]):

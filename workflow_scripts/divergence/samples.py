@@ -61,7 +61,6 @@ def collect(samples: Sequence[Sequence[int] | np.ndarray]) -> Bags:
 
 
 def join(one: Bags, other: Bags) -> Bags:
-    """Return the samples of both."""
     begins = np.concatenate((one.begins, one.begins[-1] + other.begins[1:]))
     return Bags(begins, np.concatenate((one.items, other.items)))
 

@@ -34,7 +34,6 @@ class Forest:
 
 
 def plant(trees: Iterable[Tree]) -> Forest:
-    """Return the forest of ``trees``, in their order."""
     labels, relations, heads, offsets = array("i"), array("i"), array("i"), array("q", [0])
     label_codes, relation_codes = dict[str, int](), dict[str, int]()
     for tree in trees:

@@ -66,7 +66,6 @@ class Notice(Section):
     contact: str | None = Field(None, min_length=1, description="whom to ask about the study; null: not shown")
 
     def texts(self) -> list[str]:
-        """Return what is told, in order."""
         contact = f"Contact: {self.contact}" if self.contact else None
         return [text for text in (self.consent, self.withdrawal, contact) if text]
 

@@ -47,7 +47,6 @@ def cost(tasks: Mapping[str, int], sampling: Sampling) -> dict[str, Any]:
 
 
 def cost_lines(total: Mapping[str, Any], *, site: bool) -> list[str]:
-    """Return the lines of the log that state a ``cost``."""
     lines = [
         f"{name}: {kind['tasks']} tasks x {total['workers_a_task']} people = {kind['answers']} answers at"
         f" ${kind['pay_a_task']:g}, {kind['seconds_a_task']:g} s each: ${kind['pay']:.2f}, {kind['hours']:.1f} hours,"

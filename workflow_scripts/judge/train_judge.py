@@ -268,7 +268,6 @@ def write_judge(step: TrainJudge, built: Built, material: Material, rows: list[d
 
 
 def train_judge(step: TrainJudge, device: torch.device, group: Group) -> None:
-    """Run the step in one of ``group``'s processes."""
     find_source(step.settings)  # before anything that takes time
     material = read_material(step)
     built = build(step.settings, material.texts, derive_seed(step.seed, "train_judge"))

@@ -32,7 +32,6 @@ def style(**more: Any) -> AbstractContextManager[None]:
 
 
 def size(rows: int, per_row: float, rest: float) -> tuple[float, float]:
-    """Return width and height of a figure in inches."""
     return WIDTH, rows * per_row + rest
 
 

@@ -135,7 +135,6 @@ class Gallery:
     made: Sequence[Made]
 
     def pictures(self, prompt: Prompt) -> list[Picture]:
-        """Return what generators made from a prompt."""
         pictures = []
         for made in self.made:
             if prompt not in made.files:

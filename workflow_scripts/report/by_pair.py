@@ -51,7 +51,6 @@ def _fall(own: Values, rows: np.ndarray, seen: Values | None) -> Estimate:
 
 
 def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, Row]:
-    """Return the columns of one score by pair."""
     values, columns = of[name], dict[str, Row]()
     for pair, rows in values.entries.groupby("pair").indices.items():
         columns[pair] = columns_of(measure, _score(values, rows))

@@ -66,7 +66,6 @@ def fall(values: Mapping[Name, Values], name: str, split: str) -> tuple[Values, 
 
 
 def _of_measure(values: Mapping[Name, Values], reference: str | None, resamples: int, about: Row) -> Iterator[Row]:
-    """Yield the comparisons by one score."""
     generators = list(dict.fromkeys(name for name, _ in values))
 
     def stream(split: str) -> np.random.Generator:

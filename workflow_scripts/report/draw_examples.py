@@ -87,7 +87,6 @@ def _length(line: Line) -> float:
 
 
 def _joined(line: Line) -> Line:
-    """Join adjacent segments of one kind."""
     joined: Line = []
     for text, kind in line:
         if joined and joined[-1][1] == kind:

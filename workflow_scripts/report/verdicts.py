@@ -42,7 +42,6 @@ class Verdict:
 
 
 def deciding_measure(comparisons: pd.DataFrame) -> str:
-    """Return the score that decides."""
     rows = of_measure(comparisons, "adjective")
     return "adjective" if rows["low"].notna().any() else "exact"
 

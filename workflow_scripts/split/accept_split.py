@@ -14,7 +14,6 @@ from workflow_scripts.split.steps import AcceptSplit
 
 
 def advice(violation: dict[str, Any], is_published: bool) -> str:
-    """Return what to do about a violation."""
     tolerate = "set split.violations to count to use this split nevertheless"
     if is_published:
         return tolerate

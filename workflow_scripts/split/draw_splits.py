@@ -106,7 +106,6 @@ def distribution(words: pd.Series) -> pd.DataFrame:
 
 
 def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) -> Figure:
-    """Draw the fractions of ``distribution`` as bars."""
     if shares.empty:
         return empty(f"No pair of ranked words in {SPLIT_NAMES[split]}.")
     figure = Figure(figsize=size(len(shares), 0.22, 1.1))

@@ -50,7 +50,6 @@ class Cells:
 
     @property
     def mean(self) -> float:
-        """Return the weighted mean."""
         return float(self.value.sum() / self.weight.sum())
 
     @property

@@ -43,7 +43,6 @@ class Pool:
         return len(self.classes)
 
     def span(self, of: int) -> tuple[int, int]:
-        """Return the range of the images of one class."""
         return int(np.searchsorted(self.classes, of, "left")), int(np.searchsorted(self.classes, of, "right"))
 
     def eligible(self, of: int) -> tuple[int, int]:

@@ -14,7 +14,6 @@ SCENES = True
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
-    """Return ``start`` with everything that is stated."""
     return {**start, **{s.attribute: s.value for s in stated}}
 
 

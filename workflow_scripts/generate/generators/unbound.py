@@ -41,7 +41,6 @@ def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> di
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
-    """Return ``start`` with all stated adjectives misplaced."""
     scene = dict(start)
     for kind in sorted({s.kind for s in stated}):
         scene |= misplace(stated, kind, dice)
