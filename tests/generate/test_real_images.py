@@ -62,12 +62,6 @@ def test_a_single_image_cannot_be_shuffled(place: Place) -> None:
     assert set(manifest["status"][manifest["split"] == "test_unseen"]) == {"ok"}
 
 
-def test_images_without_a_file_are_not_partners(place: Place) -> None:
-    manifest, _ = place.generate("shuffled")
-    seen = manifest[manifest["split"] == "test_seen"]
-    assert set(seen["image_id"][seen["status"] == "missing"]) == {"s/none"}
-
-
 def test_partners_depend_only_on_the_seed_and_the_split() -> None:
     ids = [str(n) for n in range(50)]
     assert partners(ids, 0, "test_seen") == partners(ids[::-1], 0, "test_seen")

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from workflow_scripts.human.trials import TRIAL, make_trials
+from workflow_scripts.human.trials import make_trials
 
 
 def occurrence(image: str, caption: int, text: str, adjective: str, noun: str, relation: str = "adjacent") -> tuple:
@@ -60,8 +60,3 @@ def test_wrong_adjectives_depend_on_the_seed_alone(tables: tuple[pd.DataFrame, p
     same, _ = make_trials(captions.iloc[::-1], pairs.iloc[::-1], {"orange_wing", "red_wing"}, adjectives, 1)
     other, _ = make_trials(captions, pairs, {"red_wing", "orange_wing"}, adjectives, 2)
     assert one.equals(same) and not one.equals(other)
-
-
-def test_no_trials(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    trials, _ = make_trials(*tables, {"black_wing"}, ["red"], 0)
-    assert list(trials.columns) == TRIAL

@@ -65,6 +65,8 @@ def test_one_host_needs_no_slurm(slurm: dict[str, str]) -> None:
 
 def test_the_batch_is_divided_by_all_gpus() -> None:
     assert JudgeConfig(batch=24, gpus=4, hosts=3).processes == 12
+    with pytest.raises(ValueError, match="batch 128 must be divisible by gpus 3"):
+        JudgeConfig(batch=128, gpus=3)
     with pytest.raises(ValueError, match="batch 128 must be divisible by gpus 4 times hosts 3"):
         JudgeConfig(batch=128, gpus=4, hosts=3)
 
