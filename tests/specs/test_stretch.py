@@ -1,7 +1,6 @@
 """A stretched model: its positions by hand and by a loop, frozen positions, and the judge's folder."""
 
 import copy
-import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
-from torch.optim import optimizer as optim
 
 from tests.clip.conftest import SIGLIP, clip_folder
 from workflow_scripts.clip import tokens
@@ -20,7 +18,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, write_json
 from workflow_scripts.specs import stretch as step
 from workflow_scripts.specs.steps import Stretch
-from workflow_scripts.specs.stretch import hold_positions, stretch, stretch_positions
+from workflow_scripts.specs.stretch import positions_of, stretch, stretch_positions
 
 TINY = {
     "embed_dim": 16,
@@ -123,60 +121,9 @@ def test_other_text_towers_are_refused() -> None:
     with pytest.raises(UserError, match="text tower words: no positional_embedding to stretch"):
         stretch(words, model_of(words).state_dict())
     with pytest.raises(UserError, match="no positional_embedding to freeze"):
-        hold_positions(model_of(words))
+        positions_of(model_of(words), 20)
     with pytest.raises(UserError, match="positional_embedding: 77 positions, but the model's config says 248"):
         stretch({**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}, model_of(TINY).state_dict())
-
-
-@pytest.mark.parametrize("custom", [False, True])
-@pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
-def test_the_first_positions_are_frozen(kind: str, custom: bool) -> None:
-    """Bytes stay despite weight decay and momentum; other positions and other models train."""
-    cfg, state = stretch({**TINY, "custom_text": custom}, model_of({**TINY, "custom_text": custom}).state_dict())
-    make = {
-        "adamw": lambda p: torch.optim.AdamW(p, lr=0.1, weight_decay=0.5),
-        "adam": lambda p: torch.optim.Adam(p, lr=0.1, weight_decay=0.5),
-        "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.5),
-    }[kind]
-    held, free = construct(cfg), construct(cfg)
-    name = "text.positional_embedding" if custom else "positional_embedding"
-    ids = tokens.tokenize(tokens.get_tokenizer(cfg, None), ["a red bird", LONG])
-    for model in (held, free):
-        model.load_state_dict(state)
-    hold_positions(held, 20)
-    for model in (held, free):
-        optimizer = make(model.parameters())
-        for _ in range(3):
-            optimizer.zero_grad()
-            model.encode_text(ids)[:, 0].sum().backward()
-            optimizer.step()
-        gradient = dict(model.named_parameters())[name].grad
-        assert bool(gradient[:20].any()) == (model is free) and gradient[20:].any(dim=1).all()
-    assert held.state_dict().keys() == state.keys()
-    assert torch.equal(held.state_dict()[name][:20], state[name][:20])
-    assert not torch.isclose(held.state_dict()[name][20:], state[name][20:]).all(dim=1).any()
-    assert not torch.isclose(free.state_dict()[name][:20], state[name][:20]).all(dim=1).any()
-
-
-def test_hooks_are_removed_with_the_model() -> None:
-    before = len(optim._global_optimizer_pre_hooks), len(optim._global_optimizer_post_hooks)
-    model = model_of(TINY)
-    hold_positions(model)
-    assert len(optim._global_optimizer_pre_hooks) == before[0] + 1
-    del model
-    gc.collect()
-    assert (len(optim._global_optimizer_pre_hooks), len(optim._global_optimizer_post_hooks)) == before
-
-
-def test_weights_loaded_later_are_frozen_too() -> None:
-    """A resumed training loads its weights after the positions are frozen."""
-    model, other = model_of(TINY), construct(TINY)
-    hold_positions(model)
-    model.load_state_dict(other.state_dict())
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
-    model.encode_text(torch.ones(1, 77, dtype=torch.long)).sum().backward()
-    optimizer.step()
-    assert torch.equal(model.positional_embedding[:20], other.positional_embedding[:20])
 
 
 def run(judge: Path | str, output: Path | str, seed: int = 0, **settings: Any) -> None:
@@ -341,5 +288,6 @@ def test_a_judges_own_config(tiny: Path) -> None:
 
 def test_more_frozen_positions_than_positions() -> None:
     with pytest.raises(UserError, match="keep 500: the model has only 77 positions"):
-        hold_positions(model_of(TINY), 500)
-    hold_positions(model_of(TINY), 77)
+        positions_of(model_of(TINY), 500)
+    custom = model_of({**TINY, "custom_text": True})
+    assert positions_of(custom, 77) is custom.text.positional_embedding

@@ -28,7 +28,6 @@ from workflow_scripts.specs.zero_shot import (
     read_classified,
     read_folders,
     read_names,
-    read_prompts,
     read_templates,
     top_k,
 )
@@ -133,25 +132,6 @@ def test_templates(tmp_path: Path) -> None:
     assert make_prompts(["{x}"], ["a {}"]) == [["a {x}"]]
 
 
-def test_example_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each class has its own texts instead of templates, with the mean of their similarities."""
-    data = write_imagenet(tmp_path / "val")
-    (tmp_path / "synsets.txt").write_text(SYNSETS)
-    texts = {"n01440764": ["blue bill", "blue", "bill tail"], "red wing": ["red wing"], "n03000000": ["tail", "green"]}
-    (tmp_path / "p.json").write_text(json.dumps(texts))
-    settings = {"classes": tmp_path / "synsets.txt", "prompts": tmp_path / "p.json", "combine": "similarities"}
-    found, _ = run(zero_shot, tmp_path, monkeypatch, data=data, **settings)
-    means = np.stack([embed(some).mean(axis=0) for some in texts.values()])
-    best = (embed(["blue bill", "blue", "red wing blue", "red wing"]) @ means.T).argmax(axis=1)
-    assert found["top-1"]["value"] == pytest.approx(np.mean(best == [0, 0, 0, 1]), abs=1e-6)
-    assert found["templates"] is None and found["prompts"] == "p.json" and found["texts"] == 6
-    (tmp_path / "p.json").write_text(json.dumps({**texts, "n03000000": ["tail", ""]}))
-    classes = ["n01440764", "n02119789", "n03000000"], ["blue bill", "red wing", "green tail"]
-    assert "class 'n03000000': expected a list of texts" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
-    (tmp_path / "p.json").write_text("[]")
-    assert "must map each class" in refused(lambda: read_prompts(tmp_path / "p.json", *classes))
-
-
 CAPTIONS = {
     "n01440764": ["blue bill", "a blue thing", "bill tail"],
     "red wing": ["red wing", "is red"],
@@ -202,8 +182,8 @@ def test_bad_texts_of_classes(tmp_path: Path) -> None:
     settings = {"data": data, "captions": tmp_path / "texts.json", "classes": tmp_path / "synsets.txt"}
     said = refused(lambda: run(zero_shot, tmp_path, **settings))
     assert "class 'n02119789': no list of texts (1 classes without)" in said
-    said = refused(lambda: run(zero_shot, tmp_path, **settings, prompts=tmp_path / "texts.json"))
-    assert "--captions, --descriptions and --prompts exclude each other" in said
+    said = refused(lambda: run(zero_shot, tmp_path, **settings, descriptions=tmp_path / "texts.json"))
+    assert "--captions and --descriptions exclude each other" in said
     with pytest.raises(ValidationError, match="examples"):
         ZeroShot(judge=tmp_path, output=tmp_path, **settings, examples=0)
 

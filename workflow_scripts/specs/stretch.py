@@ -3,7 +3,6 @@
 Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
 """
 
-import weakref
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from workflow_scripts.clip.config import FOLDER, ModelConfig, has_weights
 from workflow_scripts.clip.model import (
@@ -86,45 +84,15 @@ def context_length(model_cfg: Mapping[str, Any]) -> int:
     return model_cfg["text_cfg"].get("context_length", CONTEXT_LENGTH)
 
 
-def hold_positions(model: nn.Module, keep: int = KEEP) -> None:
-    """Freeze the first ``keep`` positional embeddings of an open_clip model, whichever optimizer trains it.
-
-    They get no gradient, and hooks restore their bytes after each optimizer step, since weight decay would change
-    them. Copies of the model are not affected.
-    """
+def positions_of(model: nn.Module, keep: int) -> nn.Parameter:
+    """Return the positional embeddings of an open_clip model, at least ``keep``."""
     parameters = dict(model.named_parameters())
-    parameter = next((parameters[name] for name in POSITIONS if name in parameters), None)
-    if parameter is None:
+    positions = next((parameters[name] for name in POSITIONS if name in parameters), None)
+    if positions is None:
         raise UserError("this text tower has no positional_embedding to freeze; use an open_clip transformer")
-    if keep > len(parameter):
-        raise UserError(f"keep {keep}: the model has only {len(parameter)} positions; lower it")
-
-    def mask(gradient: torch.Tensor) -> torch.Tensor:
-        masked = gradient.clone()
-        masked[:keep] = 0  # not a product, since NaN times 0 is NaN
-        return masked
-
-    # A weak reference: otherwise the global hooks below would keep the model alive.
-    reference = weakref.ref(parameter)
-    saved: list[torch.Tensor] = []
-
-    def trained_by(optimizer: torch.optim.Optimizer) -> nn.Parameter | None:
-        positions = reference()
-        trained = (parameter for group in optimizer.param_groups for parameter in group["params"])
-        return positions if any(positions is parameter for parameter in trained) else None
-
-    def remember(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if (positions := trained_by(optimizer)) is not None:
-            saved.append(positions.detach()[:keep].clone())
-
-    def restore(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if (positions := trained_by(optimizer)) is not None:
-            positions.detach()[:keep] = saved.pop()
-
-    if parameter.requires_grad:
-        parameter.register_hook(mask)
-    for hook in (register_optimizer_step_pre_hook(remember), register_optimizer_step_post_hook(restore)):
-        weakref.finalize(parameter, hook.remove)
+    if keep > len(positions):
+        raise UserError(f"keep {keep}: the model has only {len(positions)} positions; lower it")
+    return positions
 
 
 def check_output(folder: Path, *sources: str | Path | None) -> None:

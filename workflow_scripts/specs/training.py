@@ -32,7 +32,7 @@ from workflow_scripts.specs.chunks import triple
 from workflow_scripts.specs.config import Training
 from workflow_scripts.specs.data import Example
 from workflow_scripts.specs.loss import CONTRASTIVE_WEIGHTS, Losses, Margin, specs_loss
-from workflow_scripts.specs.stretch import hold_positions
+from workflow_scripts.specs.stretch import positions_of
 
 # Words that no image shows or contradicts. Not all stop words: `no`, `two`, `above` tell images apart.
 UNSEEN_WORDS = frozenset(
@@ -188,7 +188,7 @@ class Trainer:
     def __init__(self, judge: Judge, settings: Training, hinges: bool, group: Group) -> None:
         self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
         training_mode(self.model)
-        hold_positions(self.model, settings.keep)
+        self.positions = positions_of(self.model, settings.keep).detach()[: settings.keep]
         self.optimizer = make_optimizer(self.model, settings.lr, settings.weight_decay)
         self.scaler = scaler(settings.precision, judge.device)
         self.margin = Margin(settings.margin)
@@ -218,7 +218,9 @@ class Trainer:
             values.append(torch.stack(losses).detach())
             counts += [batch.truncated, batch.without_negative]
         self.group.average(p for p in self.model.parameters() if p.requires_grad)
+        held = self.positions.clone()
         self.scaler.step(self.optimizer)
+        self.positions.copy_(held)  # frozen; weight decay would change them even without a gradient
         self.scaler.update()
         with torch.no_grad():
             self.model.logit_scale.clamp_(0, MAX_SCALE)

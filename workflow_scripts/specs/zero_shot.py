@@ -54,7 +54,6 @@ CIFAR = {
 # How the similarity of a class is computed from its texts.
 DEFINITION = {
     "vectors": "Of a class, the mean of its texts' unit vectors, of unit length.",
-    "similarities": "Of a class, the mean of its texts' similarities.",
     "ensembles": "Of a class, the mean of the similarities of its captions or descriptions; of each of these, the mean"
     " of its templates' unit vectors, of unit length.",
 }
@@ -71,7 +70,7 @@ class ZeroShot(Evaluation):
     The data are ImageNet's validation images (a folder per class, named by its wnid), any other folder of classes, or
     CIFAR-10 or CIFAR-100 as Python pickles (cifar-10-batches-py, cifar-100-python; the test images). The texts of a
     class are templates filled with its name; or, with --captions or --descriptions (files as stage compun writes
-    them), its example captions or descriptions in the prompts of that stage; or the texts of --prompts as they are.
+    them), its example captions or descriptions in the prompts of that stage.
     """
 
     data: Input = Field(description="a folder of classes (ImageNet's val), or of CIFAR's pickles")
@@ -83,17 +82,14 @@ class ZeroShot(Evaluation):
     )
     captions: Input | None = Field(None, description="JSON: example captions of each class, for its prompts")
     descriptions: Input | None = Field(None, description="JSON: descriptions of each class, for its prompts")
-    prompts: Input | None = Field(None, description="JSON: the texts of each class, instead of templates")
     examples: int | None = Field(None, ge=1, description="most captions or descriptions of a class; default: all")
-    combine: Combine = Field("vectors", description="what is averaged over a class's --prompts")
 
     @property
     def texts(self) -> Path | None:
-        """Return the file of the classes' texts; raises UserError if there are several."""
-        files = [file for file in (self.prompts, self.captions, self.descriptions) if file]
-        if len(files) > 1:
-            raise UserError("--captions, --descriptions and --prompts exclude each other; choose one")
-        return files[0] if files else None
+        """Return the file of the classes' texts; raises UserError if there are two."""
+        if self.captions and self.descriptions:
+            raise UserError("--captions and --descriptions exclude each other; choose one")
+        return self.captions or self.descriptions
 
 
 def class_vectors(
@@ -269,11 +265,6 @@ def read_prompts(path: Path, keys: Sequence[str], names: Sequence[str]) -> list[
 
 def make_classes(step: ZeroShot, keys: Sequence[str], names: Sequence[str]) -> tuple[list[Ensembles], str]:
     """Return the ensembles of each class, and the name of their ``DEFINITION``."""
-    if step.texts and step.prompts:
-        prompts = read_prompts(step.prompts, keys, names)
-        if step.combine == "similarities":
-            return [[[text] for text in texts] for texts in prompts], step.combine
-        return [[texts] for texts in prompts], step.combine
     templates = read_templates(_templates(step))
     if not step.texts:
         return [[texts] for texts in make_prompts(names, templates)], "vectors"
@@ -314,7 +305,7 @@ def main(step: ZeroShot) -> None:
         log.warning("warning: %d names belong to several classes, which tie; first %s", len(shared), shared[0])
     result = evaluation.head(step, step.data, f"{DEFINITION[combine]} {TIES}") | judge
     result |= {
-        "templates": None if step.prompts else Path(_templates(step)).name,
+        "templates": Path(_templates(step)).name,
         "prompts": step.texts.name if step.texts else None,
         "combine": combine,
         "classes": len(classified.names),
