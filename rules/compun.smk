@@ -202,7 +202,7 @@ if CONFIG.compun.human:
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.write_compun_pages"),
+            **step("human.write_pages", notice=compun_notice()),
         shell:
             "python -m {params.step} --log {log:q}"
 

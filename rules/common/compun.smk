@@ -1,5 +1,6 @@
 # compun: its compounds, texts and models, and what pages show.
 from workflow_scripts.compun.config import TRAININGS, Asking
+from workflow_scripts.human.config import Notice
 
 COMPUN_FIGURES = {name: f"figures/{DATASET}_compun_{name}.svg" for name in ("accuracy", "examples", "gains", "kinds")}
 
@@ -84,6 +85,11 @@ def compun_page_reads():
     read = ["analysis", "choices", "compounds.parquet", "images.parquet"]
     read += ["drawn/drawn.json"] if drawn_compounds() else []
     return [f"{RESULTS}/{file}" for file in COMPUN_FIGURES.values()] + [f"{compun_folder()}/{name}" for name in read]
+
+
+def compun_notice():
+    """Return what people are told before they begin."""
+    return CONFIG.compun.human.model_dump(mode="json", include=set(Notice.model_fields))
 
 
 def compun_outputs():

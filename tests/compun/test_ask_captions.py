@@ -172,16 +172,6 @@ def test_a_noun_without_a_valid_answer_is_named_and_the_others_are_cached(
     assert list(run()) == NOUNS and len(server.asked) == 6 + asked
 
 
-def test_an_invalid_answer_in_the_cache_is_asked_again(tmp_path: Path, server: StubModel) -> None:
-    run = Run(tmp_path, server, NOUNS[:2])
-    run()
-    with Cache(run.cache / "compun" / "answers.sqlite") as cache:
-        keys = [ask_captions.cache_key(talk(server), noun, CAPTIONS, 5) for noun in NOUNS[:2]]
-        assert len(cache.get(keys)) == 2
-        cache.put([(keys[0], b'{"texts": ["one"]}'), (keys[1], b"\xff")])
-    assert list(run()) == NOUNS[:2] and len(server.asked) == 4
-
-
 def test_the_model_is_asked_for_what_the_file_lacks(tmp_path: Path, server: StubModel, lines: list[str]) -> None:
     file = tmp_path / "given.json"
     given = {noun: [f"{noun} number {i}" for i in range(5)] for noun in NOUNS[:4]}

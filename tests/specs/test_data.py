@@ -98,9 +98,10 @@ layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=["json", "parquet", "ta
 
 def read(source: Path, images: Path | None = None) -> Iterator[Example]:
     """Yield the usable examples of a source in its order."""
-    for entry, image in sources.check_images(read_entries(source), sources.folder_of(source, images)):
+    folder = sources.folder_of(source, images)
+    for entry in sources.check_images(read_entries(source), folder):
         if not entry.fault:
-            yield Example(image, entry.text, entry.name)
+            yield Example(sources.read_image(entry, folder), entry.text, entry.name)
 
 
 def shade(example: Example) -> int:

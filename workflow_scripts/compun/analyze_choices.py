@@ -13,7 +13,7 @@ import pandas as pd
 
 from workflow_scripts.compun import published
 from workflow_scripts.compun.choices import is_tied
-from workflow_scripts.compun.prompt_names import in_order, read_prompt, usual_prompts
+from workflow_scripts.compun.prompt_names import in_order, usual_prompts
 from workflow_scripts.compun.published import OURS, PAPER
 from workflow_scripts.compun.steps import AnalyzeChoices
 from workflow_scripts.core import cli
@@ -186,14 +186,12 @@ def people_of(result: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def check_choices(choices: pd.DataFrame, compounds: pd.DataFrame, where: Path) -> None:
-    """Raise UserError for choices of other compounds, for no choices, and for unknown prompts."""
+    """Raise UserError for choices of other compounds, and for no choices."""
     if choices.empty:
         raise UserError(f"{where}: no choices; at least one model and one complete compound are needed")
     other = sorted(set(choices["compound"]) - set(compounds["compound"]))
     if other:
         raise UserError(f"{where}: {other[0]!r} is not among the compounds; run classify again")
-    for name in choices["prompt"].unique():
-        read_prompt(name)
 
 
 def analyze(

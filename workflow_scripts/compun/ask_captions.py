@@ -20,7 +20,6 @@ from workflow_scripts.compun.texts import (
     BadAnswer,
     Given,
     Kind,
-    check_texts,
     mentions,
     read_answer,
     read_given,
@@ -76,16 +75,7 @@ def cache_key(chat: Chat, noun: str, kind: Kind, count: int) -> bytes:
 def cached_answers(cache: Cache, chat: Chat, nouns: Sequence[str], kind: Kind, count: int) -> dict[str, Answer]:
     keys = {noun: cache_key(chat, noun, kind, count) for noun in nouns}
     stored = cache.get(list(keys.values()))
-    answers = {}
-    for noun, name in keys.items():
-        if name not in stored:
-            continue
-        try:
-            content = json.loads(stored[name])
-            answers[noun] = Answer(check_texts(content["texts"], count), str(content["model"]), int(content["tries"]))
-        except (ValueError, LookupError, TypeError):
-            log.debug("%s: %s: invalid answer in the cache; asked again", cache.path, noun)
-    return answers
+    return {noun: Answer(**json.loads(stored[name])) for noun, name in keys.items() if name in stored}
 
 
 def ask_all(

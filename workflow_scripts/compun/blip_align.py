@@ -44,35 +44,33 @@ class Blip(nn.Module):
         self.model, self.pad = model, pad
 
     def encode_image(self, pixels: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        features = self.model.vision_proj(self.model.vision_model(pixels).last_hidden_state[:, 0])
+        features = self.image_features(pixels)
         return F.normalize(features, dim=-1) if normalize else features
 
     def encode_text(self, ids: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        hidden = self.model.text_encoder(input_ids=ids, attention_mask=(ids != self.pad).long()).last_hidden_state
-        features = self.model.text_proj(hidden[:, 0])
+        features = self.text_features({"input_ids": ids, "attention_mask": (ids != self.pad).long()})
         return F.normalize(features, dim=-1) if normalize else features
 
+    def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
+        return self.model.vision_proj(self.model.vision_model(pixels).last_hidden_state[:, 0])
 
-class Align(nn.Module):
-    """ALIGN's features, as models of open_clip."""
+    def text_features(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        return self.model.text_proj(self.model.text_encoder(**inputs).last_hidden_state[:, 0])
+
+
+class Align(Blip):
+    """ALIGN's features."""
 
     library_class = "AlignModel"
 
-    def __init__(self, model: Any, pad: int) -> None:
-        super().__init__()
-        self.model, self.pad = model, pad
+    def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
+        return self.model.get_image_features(pixel_values=pixels).pooler_output
 
-    def encode_image(self, pixels: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        features = self.model.get_image_features(pixel_values=pixels).pooler_output
-        return F.normalize(features, dim=-1) if normalize else features
-
-    def encode_text(self, ids: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-        mask = (ids != self.pad).long()
-        features = self.model.get_text_features(input_ids=ids, attention_mask=mask).pooler_output
-        return F.normalize(features, dim=-1) if normalize else features
+    def text_features(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        return self.model.get_text_features(**inputs).pooler_output
 
 
-TOWERS: dict[str, type[Blip] | type[Align]] = {"blip": Blip, "align": Align}
+TOWERS: dict[str, type[Blip]] = {"blip": Blip, "align": Align}
 
 
 class Processed(Preprocess):

@@ -41,8 +41,3 @@ TABLE_1 = (
 TABLE_2 = {1: 0.7955, 2: 0.7990, 3: 0.8130, 4: 0.8355, 5: 0.8650, 6: 0.8650, 7: 0.8655}
 # With all images as candidates (section 6).
 RETRIEVAL = Result("CLIP", "template", 0.12)
-
-
-def is_share(accuracy: float, of: int = COMPOUNDS) -> bool:
-    """Return whether ``accuracy``, given with four digits, can be a fraction of ``of`` compounds."""
-    return abs(round(accuracy * of) / of - accuracy) < 0.5e-4

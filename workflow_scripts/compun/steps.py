@@ -8,8 +8,8 @@ from pydantic import Field, field_validator
 from workflow_scripts.compun.config import Asked, Asking, Bootstrap, Compounds, Drawn, PeopleTasks, check_titles
 from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
-from workflow_scripts.human.config import Notice, Screening
-from workflow_scripts.human.steps import Answers, Tasks, WritePages
+from workflow_scripts.human.config import Screening
+from workflow_scripts.human.steps import Answers, Tasks
 from workflow_scripts.plot.steps import MakeSectionPage
 
 CompoundsTable = Annotated[Input, Field(description="compounds.parquet")]
@@ -132,7 +132,7 @@ class SampleCompunTasks(Step):
     ``compound`` tasks measure human accuracy. In ``confusing`` tasks the pictures have names, and people say whether
     they are hard to tell apart, which the benchmark's authors asked three people before anything else. Checks are those
     of stage human: tasks of drawn shapes with a known answer, and repeats with the pictures in another order. Pages are
-    written by ``write_compun_pages``, and answers are analyzed by ``analyze_people``.
+    written by ``human.write_pages``, and answers are analyzed by ``analyze_people``.
     """
 
     compounds: CompoundsTable
@@ -143,12 +143,6 @@ class SampleCompunTasks(Step):
     tasks: Output = Field(description="tasks.parquet")
     pictures: Output = Field(description="folder of the pictures that are shown")
     summary: Output = Field(description="tasks.json: counts and cost")
-
-
-class WriteCompunPages(WritePages):
-    """Write the tasks about compounds as web pages, as ``human.write_pages`` does."""
-
-    notice: Annotated[Notice, Key("compun.human")] = Notice()
 
 
 class AnalyzePeople(Step):

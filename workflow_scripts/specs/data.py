@@ -128,7 +128,7 @@ def _index_entries(source: Path, folder: Path, index: Path) -> Path:
     modified = array("q")
 
     def rows() -> Iterator[tuple]:
-        for entry, _ in check_images(read_entries(source), folder):
+        for entry in check_images(read_entries(source), folder):
             modified.append(entry.modified)
             yield entry[:-1]
 

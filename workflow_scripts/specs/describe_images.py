@@ -1,6 +1,5 @@
 """Describe drawn birds at length: descriptions for training, and growing ones with wrong details for testing."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,52 +26,32 @@ def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"image_id": images, "split": split})
 
 
-@dataclass(frozen=True)
-class Description:
-    steps: list[tuple[str, str | None]]  # the description up to each sentence, also with a wrong last one (``grow``)
-    short: list[str]  # each from a description of its own
-
-
-def describe_all(scenes: pd.DataFrame, seed: int) -> dict[str, Description]:
-    """Describe every image of ``scenes``, which has a row per image and the columns of scenes.parquet.
-
-    The words depend on the seed and the image's own scene; the frequency of a wrong value depends on all scenes.
-    """
-    values = scenes[list(ATTRIBUTES)].astype(object).where(scenes[list(ATTRIBUTES)].notna(), None).to_dict("records")
-    frequencies = count_values(values)
-    descriptions = {}
-    for image, scene in zip(scenes["image_id"], values, strict=True):
-        dice = Dice(rng(seed, "describe_images", image))
-        steps = grow(describe(scene, frequencies, dice))
-        short = [shorten(describe(scene, frequencies, dice), dice) for _ in range(SHORT_CAPTIONS)]
-        descriptions[image] = Description(steps, short)
-    return descriptions
-
-
 def main(step: DescribeImages) -> None:
     scenes = read_frame(step.scenes).sort_values("image_id", ignore_index=True)
     paths = read_table(step.images, tables.IMAGES).set_index("image_id")["path"]
     splits = divide(scenes["image_id"].tolist(), step.test, step.seed)
-    descriptions = describe_all(scenes, step.seed)
-    files = {image: Path(paths[image]).name for image in splits["image_id"]}
-    train, test = (splits.loc[splits["split"] == split, "image_id"] for split in ("train", "test_seen"))
-    examples = pd.DataFrame([(files[i], descriptions[i].steps[-1][0]) for i in train], columns=["image", "text"])
-    steps = pd.DataFrame(
-        [(files[i], 0, number, *texts) for i in test for number, texts in enumerate(descriptions[i].steps)],
-        columns=["image", "caption_id", "step", "text", "negative"],
-    )
-    captions = pd.DataFrame(
-        [(i, number, text) for i, described in descriptions.items() for number, text in enumerate(described.short)],
-        columns=["image_id", "caption_id", "text"],
-    )
-    captions.insert(2, "class_id", pd.Series([None] * len(captions), dtype="str"))
-    write_table(captions, step.captions, tables.CAPTIONS)
-    write_table(examples, step.examples, tables.EXAMPLES)
-    write_table(steps, step.steps, tables.STEPS)
+    values = scenes[list(ATTRIBUTES)].astype(object).where(scenes[list(ATTRIBUTES)].notna(), None).to_dict("records")
+    frequencies = count_values(values)  # decide how often a wrong value is drawn
+    examples, steps, captions = [], [], []
+    for image, split, scene in zip(splits["image_id"], splits["split"], values, strict=True):
+        # The words depend on the seed and the image's own scene.
+        dice, file = Dice(rng(step.seed, "describe_images", image)), Path(paths[image]).name
+        grown = grow(describe(scene, frequencies, dice))
+        # Each from a description of its own.
+        short = [shorten(describe(scene, frequencies, dice), dice) for _ in range(SHORT_CAPTIONS)]
+        captions += [(image, number, None, text) for number, text in enumerate(short)]
+        if split == "train":
+            examples.append((file, grown[-1][0]))
+        else:
+            steps += [(file, 0, number, *texts) for number, texts in enumerate(grown)]
+    captions_table = pd.DataFrame(captions, columns=list(tables.CAPTIONS.columns)).astype({"class_id": "str"})
+    write_table(captions_table, step.captions, tables.CAPTIONS)
+    write_table(pd.DataFrame(examples, columns=list(tables.EXAMPLES.columns)), step.examples, tables.EXAMPLES)
+    write_table(pd.DataFrame(steps, columns=list(tables.STEPS.columns)), step.steps, tables.STEPS)
     write_table(splits, step.splits, tables.SPLIT)
     log.info(
         "%d training descriptions with %.0f words on average; %d test descriptions with %d steps",
-        len(examples), np.mean([len(text.split()) for text in examples["text"]]), len(test), len(steps),
+        len(examples), np.mean([len(text.split()) for _, text in examples]), step.test, len(steps),
     )  # fmt: skip
 
 

@@ -209,10 +209,7 @@ def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
     if raw:
         digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
         file = cache / "images" / digest
-        if file.is_file() and file.read_bytes() != raw:
-            log.warning("%s: damaged; written again", file)
-            file.unlink()
-        if not file.is_file():
+        if not file.is_file() or file.read_bytes() != raw:
             with atomic(file) as temporary:
                 temporary.write_bytes(raw)
         return PurePath(path).name if path else digest, file

@@ -191,12 +191,10 @@ def _sample(file: Path, sample: dict[str, Any]) -> Entry:
 
 _READERS: dict[str, Callable[[Path], Iterator[Entry]]] = {".json": _json, ".parquet": _parquet, ".tar": _tar}
 
-Checked = tuple[Entry, Path | bytes]
 
-
-def check_images(entries: Iterable[Entry], folder: Path) -> Iterator[Checked]:
-    """Yield the entries, completed by what their images' files say, and the images, in order."""
-    pending: deque[Future[Checked]] = deque()
+def check_images(entries: Iterable[Entry], folder: Path) -> Iterator[Entry]:
+    """Yield the entries in order, completed by what their images' files say."""
+    pending: deque[Future[Entry]] = deque()
     with ThreadPoolExecutor(IMAGES_IN_MEMORY // 2) as pool:
         try:
             for entry in entries:
@@ -209,9 +207,9 @@ def check_images(entries: Iterable[Entry], folder: Path) -> Iterator[Checked]:
             pool.shutdown(cancel_futures=True)
 
 
-def _check(entry: Entry, folder: Path) -> Checked:
+def _check(entry: Entry, folder: Path) -> Entry:
     if not entry.file:
-        return entry, b""
+        return entry
     image = read_image(entry, folder)
     if isinstance(image, bytes):
         entry = entry._replace(size=len(image))
@@ -219,7 +217,7 @@ def _check(entry: Entry, folder: Path) -> Checked:
         size, modified = file_state(image)  # before reading, so that a later change is noticed the next time
         entry = entry._replace(size=size, modified=modified)
     if entry.fault:
-        return entry, image
+        return entry
     try:
         if entry.size < 0:
             raise BrokenImage("no such file")
@@ -227,8 +225,8 @@ def _check(entry: Entry, folder: Path) -> Checked:
         image_size(raw)
     except (BrokenImage, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        return entry._replace(fault=f"not a readable image ({reason})"), image
-    return entry._replace(digest=hashlib.blake2b(raw.getbuffer(), digest_size=16).hexdigest()), image
+        return entry._replace(fault=f"not a readable image ({reason})")
+    return entry._replace(digest=hashlib.blake2b(raw.getbuffer(), digest_size=16).hexdigest())
 
 
 def file_state(path: str | Path) -> tuple[int, int]:
