@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,14 +46,13 @@ def fault(status: int, message: str = "", code: str | None = None, **headers: st
 
 @dataclass
 class StubModel:
-    """``answer``: what is said to a request's body; ``asked``: the bodies, ``headers``: their headers, ``times``."""
+    """``answer``: what is said to a request's body; ``asked``: the bodies, ``headers``: their headers."""
 
     answer: Callable[[dict[str, Any]], Said] = lambda body: completion(good(body))
     key: str | None = None
     address: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
 
     def nouns(self) -> list[str]:
         return [noun_of(body) for body in self.asked]
@@ -70,7 +68,6 @@ def serving(state: StubModel) -> Iterator[StubModel]:
             with lock:
                 state.asked.append(body)
                 state.headers.append({name.title(): value for name, value in self.headers.items()})
-                state.times.append(time.monotonic())
             if not self.path.endswith("/v1/chat/completions"):
                 said = fault(404, "no such path")
             elif state.key is not None and self.headers["Authorization"] != f"Bearer {state.key}":

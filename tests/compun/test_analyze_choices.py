@@ -18,7 +18,7 @@ from workflow_scripts.compun.analyze_choices import (
     people_of,
     retrieved,
 )  # fmt: skip
-from workflow_scripts.compun.choices import is_tied, standings
+from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.prompt_names import in_order, read_prompt, usual_prompts
 from workflow_scripts.compun.published import OURS, PAPER
 from workflow_scripts.core.errors import UserError
@@ -113,17 +113,6 @@ def test_kinds_by_hand(small: pd.DataFrame) -> None:
     # No right answer: no similarity. "both" has no compound, and d no kind.
     assert pd.isna(table.loc["none", "similarity"]) and list(table.index) == ["either", "none"]
     assert by_kind(small, pd.Series(dtype=object), Estimator(200, 0)).empty
-
-
-def test_standings_against_sorting() -> None:
-    random = np.random.default_rng(0)
-    values = random.integers(0, 6, (40, 12)) / 7
-    own = random.integers(0, 12, 40)
-    above, tied = standings(values, own)
-    for row, at in enumerate(own):
-        others = np.delete(values[row], at).tolist()
-        assert above[row] == sum(v > values[row, at] for v in others)
-        assert tied[row] == sum(v == values[row, at] for v in others)
 
 
 def test_retrieved_counts_no_tie() -> None:

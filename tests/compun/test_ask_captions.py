@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -111,12 +110,6 @@ def test_another_question_is_asked_again(tmp_path: Path, server: StubModel, chan
     assert len(server.asked) == 4
 
 
-def test_descriptions(tmp_path: Path, server: StubModel) -> None:
-    texts = Run(tmp_path, server, NOUNS[:2])(kind="descriptions", count=3)
-    assert [len(lines) for lines in texts.values()] == [3, 3]
-    assert "without_the_noun" not in read_json(tmp_path / "summary.json")
-
-
 def test_a_dry_run_asks_and_writes_nothing(tmp_path: Path, server: StubModel, lines: list[str]) -> None:
     run = Run(tmp_path, server)
     main(AskCaptions(compounds=run.nouns, ask=Asking(**run.asked), dry_run=True, cache=run.cache, texts=run.texts,
@@ -204,18 +197,6 @@ def test_transient_failures_are_retried(tmp_path: Path, server: StubModel, lines
     assert sum("Retrying request" in line for line in lines) == 4
 
 
-def test_the_pause_that_a_server_asks_for_holds_for_all(server: StubModel) -> None:
-    server.answer = lambda body: fault(429, Retry_After="1") if len(server.asked) == 1 else completion(good(body))
-    model = talk(server)
-    with ThreadPoolExecutor(2) as pool:
-        pool.submit(model.ask, *question("a"))
-        while not server.asked or model._next < server.times[0] + 1:
-            time.sleep(0.01)
-        pool.submit(model.ask, *question("b"))
-    assert sorted(server.nouns()) == ["a", "a", "b"]
-    assert min(server.times[1:]) - server.times[0] >= 0.95
-
-
 def test_a_pause_of_hours_ends_the_run(tmp_path: Path, server: StubModel) -> None:
     server.answer = lambda body: fault(429, "daily limit", Retry_After="7200")
     with pytest.raises(UserError, match="daily limit.*retry after 7200 s.*0 of 1 answers arrived and are cached"):
@@ -232,14 +213,6 @@ def test_a_question_waits_while_others_are_answered(server: StubModel) -> None:
 
     server.answer = answer
     assert model.ask(*question()).model == "stub-1" and len(server.asked) == 3 * ATTEMPTS + 1
-
-
-def test_the_rate_is_limited(server: StubModel) -> None:
-    model = talk(server, per_minute=600)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda noun: model.ask(*question(noun)), "abcd"))
-    times = sorted(server.times)
-    assert len(times) == 4 and times[3] - times[0] >= 0.25
 
 
 @pytest.mark.parametrize("slow", [1, 2])

@@ -158,17 +158,6 @@ def test_ties_are_no_wins(tmp_path: Path, fake: FakeJudge) -> None:
     assert summary["ties"] == len(tied) == (choices["compound"] == "blue wing").sum()
 
 
-def test_each_text_and_image_is_encoded_once(tmp_path: Path, fake: FakeJudge) -> None:
-    paths = write(tmp_path)
-    run(paths, [{"judge": "a"}])
-    assert len(fake.texts_seen) == len(set(fake.texts_seen)) and len(fake.images_seen) == 11
-    seen = len(fake.texts_seen), len(fake.images_seen)
-    first = (tmp_path / "out" / "choices.parquet").read_bytes()
-    run(paths, [{"judge": "a"}])
-    assert (len(fake.texts_seen), len(fake.images_seen)) == seen
-    assert (tmp_path / "out" / "choices.parquet").read_bytes() == first
-
-
 def test_parts_change_nothing(tmp_path: Path, fake: FakeJudge, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = write(tmp_path)
     whole = results(run(paths, [{"judge": "a"}]))

@@ -23,7 +23,7 @@ from workflow_scripts.compun.texts import KINDS, mentions, read_given
 from workflow_scripts.core import seeds, tables
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.dataset.sketch.draw import RGB, png
+from workflow_scripts.dataset.sketch.draw import RGB
 from workflow_scripts.dataset.sketch.world import Dice
 
 WORDS_OF = {"striped": {"striped", "stripes"}, "dotted": {"dotted", "dots"}, "checked": {"checked", "checks"}}
@@ -115,11 +115,6 @@ def test_both_things_of_a_picture_are_seen_apart() -> None:
         assert left.max() < right.min()
         sides.append(columns["red"].mean() < 32)
     assert {True, False} == set(sides)
-
-
-def test_the_same_dice_the_same_picture() -> None:
-    scene = Scene((Thing("fish", "pink", "dotted"),), "water")
-    assert png(paint(scene, dice(1))) == png(paint(scene, dice(1))) != png(paint(scene, dice(2)))
 
 
 # Compounds

@@ -376,13 +376,6 @@ def test_unlisted_compounds_of_the_benchmark_are_taken(tmp_path: Path, monkeypat
     assert read_json(tmp_path / "s.json")["compounds"] == 401
 
 
-def test_a_failed_step_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    with pytest.raises(UserError, match="holds no image of") as error:
-        run(tmp_path / "a", pictures(tmp_path / "in", ["holiday.jpg"]))
-    assert "\n" not in str(error.value) and not list((tmp_path / "a").rglob("*.*"))
-
-
 def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
     file = listed(tmp_path / "l.txt", "goldfish\n")
     folder = pictures(tmp_path / "in", triple("goldfish"))

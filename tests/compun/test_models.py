@@ -13,7 +13,6 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from tests.accelerator import assert_same_embeddings
-from tests.clip.conftest import SIGLIP
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
 from workflow_scripts.clip.embed import Embedder
@@ -145,34 +144,6 @@ def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
     (judge / "weights.safetensors").write_bytes((other / "weights.safetensors").read_bytes())
     renewed = keep_open_clip(named, tmp_path / "cache")
     assert renewed != kept and judge_hash(renewed) != judge_hash(kept)
-
-
-def test_two_weights_of_one_open_clip_model(tmp_path: Path) -> None:
-    """open_clip's own architecture and tokenizer, weights from a file."""
-    from workflow_scripts.clip.model import build
-    from workflow_scripts.judge.config import JudgeConfig
-
-    cfg = {
-        "embed_dim": 8,
-        "vision_cfg": {"image_size": 32, "layers": 1, "width": 16, "head_width": 8, "patch_size": 16},
-        "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
-    }
-    (tmp_path / "vit.json").write_text(json.dumps(cfg))
-    for seed in (0, 1):
-        state = build(JudgeConfig(model=str(tmp_path / "vit.json")), [], seed).model.state_dict()
-        save_file({n: t.contiguous().clone() for n, t in state.items()}, tmp_path / f"w{seed}.safetensors")
-    named = [
-        NamedModel(
-            open_clip=str(tmp_path / "vit.json"), pretrained=str(tmp_path / f"w{s}.safetensors"), preprocess=SIGLIP
-        )
-        for s in (0, 1)
-    ]
-    assert [model.title for model in named] == ["vit.json w0.safetensors", "vit.json w1.safetensors"]
-    found = []
-    for model in named:
-        with opened(model, tmp_path) as embedder:
-            found.append(embedder.texts(["a photo of a snow ball", "a photo of a ball snow"]))
-    assert not np.allclose(found[0], found[1]) and not np.allclose(found[0][0], found[0][1])
 
 
 def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

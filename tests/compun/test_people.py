@@ -97,13 +97,6 @@ def test_confusing_names_the_pictures(tasks: pd.DataFrame) -> None:
     assert "2: a part of its name" in study_tasks(unknown, images, "confusing", 0)[0].texts[0]
 
 
-def test_another_seed_is_another_study(tmp_path: Path, tasks: pd.DataFrame) -> None:
-    other = make_study(make_place(tmp_path), 1)
-    assert not set(other["task_id"]) & set(tasks["task_id"])
-    again = make_study(make_place(tmp_path), 0)
-    pd.testing.assert_frame_equal(again, tasks)
-
-
 @pytest.mark.parametrize("kind", list(COMPOUND_KINDS))
 def test_pages_and_site_files_are_complete_and_reveal_nothing(place: Path, tasks: pd.DataFrame, kind: str) -> None:
     page = tasks[(tasks["kind"] == kind) & (tasks["batch"] == 1)]

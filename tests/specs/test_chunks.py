@@ -149,20 +149,6 @@ def test_ten_thousand_words(chunker):
     assert ends[:-1] == alone[:-1] and len(ends) > 800 and ends[-1] == len(text) - 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Ein kleiner Vogel mit rotem Kopf sitzt auf einem Ast, der mit Moos bewachsen ist. Er schaut nach links.",
-        "Маленькая птица с красной головой сидит на ветке. Она смотрит налево.",
-        "赤い頭の小さな鳥が枝に止まっている。左を向いている。",
-        "طائر صغير برأس أحمر يجلس على غصن.",
-        "🐦 on 🌳, 🌞!",
-    ],
-)  # fmt: skip
-def test_other_languages(chunker, text):
-    assert_cut_well(text, chunker.cut([text])[0])
-
-
 def test_each_text_is_parsed_once_and_cached(tmp_path, chunker, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 4)
     texts = [f"A bird with {n % 50} wings is sitting on a branch." for n in range(200)] + ["", CAT]

@@ -62,15 +62,6 @@ def test_undefined_values_are_none() -> None:
     assert correlations(images[:1], scores[:1], ratings[:1], 50, 0)["spearman"]["value"] is None
 
 
-def test_many_ratings_in_little_memory() -> None:
-    """A matrix of all pairs would take 7 GB."""
-    images, scores, ratings = world(30_000, 4)
-    found = correlations(images, scores, ratings, 20, 0)
-    assert found["kendall"]["value"] == pytest.approx(stats.kendalltau(scores, ratings)[0], abs=1e-6)
-    assert found["spearman"]["value"] == pytest.approx(stats.spearmanr(scores, ratings)[0], abs=1e-6)
-    assert all(one["low"] < one["value"] < one["high"] for one in found.values())
-
-
 TEXTS = ["red wing", "red bill", "green tail", "blue wing black", "black"]
 
 

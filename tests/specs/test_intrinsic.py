@@ -61,13 +61,6 @@ def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -
     assert found == pytest.approx(np.array(expected).reshape(-1, 3), nan_ok=True)
 
 
-def test_without_ties_the_rate_is_the_mean_of_both() -> None:
-    random = np.random.default_rng(0)
-    rows = [(f"{i % 20}", str(i), *random.random(2)) for i in range(60) for _ in range(4)]
-    table = scored(rows)
-    assert table["increment_rate"].to_numpy() == pytest.approx(((table["pos"] + table["neg"]) / 2).to_numpy())
-
-
 def world(captions: int, lift: float, seed: int) -> pd.DataFrame:
     random = np.random.default_rng(seed)
     rows = []
@@ -256,14 +249,6 @@ def test_captions_with_one_increment_are_not_measured(tmp_path: Path, monkeypatc
     assert message == f"{path}: none of 4 captions {said}"
 
 
-def test_no_judge(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for folder in ("empty", "gone"):
-        data, judge = write_table(tmp_path), tmp_path / folder
-        message = refused(lambda data=data, judge=judge: run(intrinsic, tmp_path, data=data, judge=judge))
-        assert f"{folder}: not a judge's folder; make one with workflow_scripts.specs.stretch" in message
-
-
 HEADER = "image,caption_id,step,text,negative\n"
 
 
@@ -279,12 +264,6 @@ HEADER = "image,caption_id,step,text,negative\n"
 def test_bad_rows(tmp_path: Path, rows: str, said: str) -> None:
     (tmp_path / "t.csv").write_text(HEADER + rows)
     assert said in refused(lambda: intrinsic.read_table(tmp_path / "t.csv", None))
-
-
-def test_bad_files(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("image,text\na.png,red\n")
-    assert "no column 'caption_id'" in refused(lambda: intrinsic.read_table(tmp_path / "t.csv", None))
-    assert "no such file" in refused(lambda: intrinsic.read_table(tmp_path / "u.csv", None))
 
 
 def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:

@@ -141,31 +141,6 @@ def test_swapped_columns(folder: Path, embedder: Embedder) -> None:
     assert scored.status == ["no such image file", "ok", "no such image file"]
 
 
-def test_a_judge_that_returns_nan(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder.judge, "encode_texts", lambda texts, _: np.full((len(texts), 16), np.nan, np.float32))
-    with pytest.raises(
-        UserError, match=r"^caption 'a bird': its embedding by judge .* is NaN or infinite; use another"
-    ):
-        score_pairs(embedder, [folder / "0.png"], ["a bird"])
-
-
-def test_each_is_encoded_once(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-    for name in ("encode_images", "encode_texts"):
-        encode = getattr(embedder.judge, name)
-
-        def counting(items: list, batch: int, encode: Callable = encode) -> np.ndarray:
-            return seen.append(len(items)) or encode(items, batch)
-
-        monkeypatch.setattr(embedder.judge, name, counting)
-    images, texts = [folder / "0.png", folder / "1.png"] * 6, TEXTS[:3] * 4
-    cold = score_pairs(embedder, images, texts)
-    assert seen == [2, 3]
-    monkeypatch.setattr(step, "PAIRS_IN_MEMORY", 5)
-    warm = score_pairs(embedder, images, texts)
-    assert seen == [2, 3] and np.array_equal(warm.specs, cold.specs)
-
-
 def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
     """Other columns and the order of the rows are kept; the second run reads the cache."""
     rows = [["id", "text", "rating", "image"]]

@@ -162,14 +162,6 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     assert abs(judge.encode_texts([middling + " and a green tail"], 4) - vectors[1]).max() > 1e-3
 
 
-def test_a_judge_replaces_another(tmp_path: Path) -> None:
-    (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    for seed in (0, 1):
-        run(tmp_path / "tiny.json", tmp_path / "j", seed=seed)
-        load_judge(tmp_path / "j", 1, "cpu")
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-
-
 def test_bad_models(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="^--pretrained: ViT-Z would have random weights; give a tag of open_clip or a"):
         run("ViT-Z", tmp_path / "j")

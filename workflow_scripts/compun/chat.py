@@ -7,7 +7,6 @@ can hold the key.
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -21,8 +20,7 @@ from workflow_scripts.compun.texts import BadAnswer
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 
-RETRIES = 5  # of one request, with growing pauses; a server may ask for longer ones, up to MAX_PAUSE
-MAX_PAUSE = 120  # seconds, the client's own limit
+RETRIES = 5  # of one request, with growing pauses, or those that the server asks for
 CONNECT_SECONDS = 20
 # Codes of status 429 for which retrying is of no use.
 OUT_OF_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -65,12 +63,10 @@ class Chat:
         self.url, self.settings = endpoint(self.address), ask.sampling
         self._key = read_key(ask.key)
         check_without(self.address, self._key)
-        self._interval = 60 / ask.per_minute if ask.per_minute else 0.0
-        self._next = 0.0  # no request is sent before this time
-        self._turn, self._stop = threading.Lock(), threading.Event()
+        self._stop = threading.Event()
         self.answers = 0
         self._plain = False  # the server accepts no schema
-        hooks: dict[str, list[Callable[..., None]]] = {"request": [self._wait], "response": [self._note]}
+        hooks: dict[str, list[Callable[..., None]]] = {"request": [self._go], "response": [self._note]}
         self._client = openai.OpenAI(
             api_key=self._key or "none", base_url=self.url.removesuffix("/chat/completions"), max_retries=RETRIES,
             timeout=openai.Timeout(ask.timeout, connect=CONNECT_SECONDS),
@@ -182,17 +178,11 @@ class Chat:
         hint = f": wrong address (most end in /v1), or no model {self.model!r}" if status == 404 else ""
         return UserError(start + hint)
 
-    def _wait(self, _: Any) -> None:
-        """Wait for this request's turn; called before each one that is sent, retries included."""
-        with self._turn:
-            if self._stop.wait(max(0.0, self._next - time.monotonic())):
-                raise Stopped
-            self._next = time.monotonic() + self._interval
+    def _go(self, _: Any) -> None:
+        """Send nothing more once the run ends; called before each request, retries included."""
+        if self._stop.is_set():
+            raise Stopped
 
     def _note(self, response: Any) -> None:
-        """Log a failed request; if the server asks for a pause, it holds for all."""
         if response.status_code in (408, 409, 429) or response.status_code >= 500:
             log.warning("%s: the server answered %d", self.address, response.status_code)
-            with suppress(ValueError):
-                pause = min(float(response.headers.get("Retry-After", 0)), MAX_PAUSE)
-                self._next = max(self._next, time.monotonic() + pause)

@@ -62,7 +62,6 @@ class Asking(Section):
     top_p: float | None = Field(1.0, gt=0, le=1, description="null: not sent")
     tries: int = Field(3, ge=1, description="how often a compound is asked for until the answer is valid")
     at_once: int = Field(4, ge=1, description="concurrent requests")
-    per_minute: float | None = Field(None, gt=0, description="maximum rate of requests; null: unlimited")
     timeout: float = Field(120, gt=0, description="seconds to wait for an answer")
 
     @property

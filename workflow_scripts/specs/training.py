@@ -151,37 +151,22 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
             yield batch
 
 
-@dataclass(frozen=True)
-class Plan:
-    batch: int  # images of a batch, of all processes
-    accumulation: int  # batches of a step
-    each: int  # steps of an epoch
-    steps: int  # of the training
-
-
-def make_plan(count: int, settings: Training, processes: int) -> Plan:
-    batch = settings.batch * processes
-    each = count // (batch * settings.accumulation)
-    if not each:
-        raise UserError(
-            f"specs.training: {count} captions, but one step takes {batch * settings.accumulation}; lower batch or"
-            " accumulation"
-        )
-    return Plan(batch, settings.accumulation, each, each * settings.epochs)
-
-
 def make_batches(
-    judge: Judge, stream: Stream, plan: Plan, done: int, rows: slice, seed: int, hinges: bool
-) -> Iterator[Batch]:
-    """Yield this process's batches of the steps after the first ``done``, with randomness by seed and step alone."""
-    first, skipped = divmod(done, plan.each)
-    for epoch in range(first, plan.steps // plan.each):
-        samples = stream(epoch, skipped * plan.batch * plan.accumulation)
-        for step in range(epoch * plan.each + skipped, (epoch + 1) * plan.each):
-            for number in range(plan.accumulation):
-                batch = list(islice(samples, plan.batch))
-                yield make_batch(judge, batch, rows, rng(seed, "train_specs", step, number), hinges)
-        skipped = 0
+    judge: Judge, stream: Stream, settings: Training, batch: int, each: int, steps: range, rows: slice, seed: int,
+    hinges: bool,
+) -> Iterator[Batch]:  # fmt: skip
+    """Yield this process's batches of ``steps``, ``each`` an epoch, with randomness by seed and step alone.
+
+    ``batch`` is the number of images of all processes, of which ``rows`` are this one's.
+    """
+    samples: Iterator[Sample] = iter(())
+    for step in steps:
+        epoch, place = divmod(step, each)
+        if step == steps.start or place == 0:
+            samples = stream(epoch, place * batch * settings.accumulation)
+        for number in range(settings.accumulation):
+            draw = rng(seed, "train_specs", step, number)
+            yield make_batch(judge, list(islice(samples, batch)), rows, draw, hinges)
 
 
 class Trainer:
@@ -251,33 +236,39 @@ def train(
         stream: the samples, ``count`` in each epoch; those that do not fill a step are skipped.
         loss: contrastive omits the hinges, on the same images, captions and steps.
     """
-    plan = make_plan(count, settings, group.count)
+    batch = settings.batch * group.count
+    each = count // (batch * settings.accumulation)
+    if not each:
+        taken = batch * settings.accumulation
+        raise UserError(f"specs.training: {count} captions, but one step takes {taken}; lower batch or accumulation")
+    steps = each * settings.epochs
     hinges = loss == "specs"
     trainer = Trainer(judge, settings, hinges, group)
     kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION)
     rows = kept.resume()
     done = len(rows)
     if done:
-        log.info("%d of %d steps are done", done, plan.steps)
+        log.info("%d of %d steps are done", done, steps)
         trainer.margin.epsilon = rows[-1]["margin"]
-    warmup = settings.warmup if settings.warmup < 1 else settings.warmup / plan.steps
-    batches = make_batches(judge, stream, plan, done, group.share(plan.batch), seed, hinges)
+    warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
+    own = group.share(batch)
+    batches = make_batches(judge, stream, settings, batch, each, range(done, steps), own, seed, hinges)
     if is_gpu(judge.device):
         batches = ahead(batches)
-    with Progress(plan.steps, "steps") as progress:
+    with Progress(steps, "steps") as progress:
         progress.add(done)
-        for step in range(done, plan.steps):
+        for step in range(done, steps):
             torch.manual_seed(derive_seed(seed, "train_specs", step))
-            row = trainer.step(batches, rate(step, plan.steps, settings.lr, warmup))
+            row = trainer.step(batches, rate(step, steps, settings.lr, warmup))
             if not math.isfinite(row["loss"]):
                 raise UserError(
                     f"the loss is NaN or infinite in step {step + 1}; lower specs.training.lr (now {settings.lr})"
                 )
-            rows.append({"step": step + 1, "epoch": step // plan.each + 1, **row})
+            rows.append({"step": step + 1, "epoch": step // each + 1, **row})
             progress.add(1, f"loss {row['loss']:.3f}")
             if group.first:
-                kept.keep(rows, last=step + 1 == plan.steps)
-            if (step + 1) % plan.each == 0:
-                mean = np.mean([row["loss"] for row in rows[-plan.each :]])
+                kept.keep(rows, last=step + 1 == steps)
+            if (step + 1) % each == 0:
+                mean = np.mean([row["loss"] for row in rows[-each:]])
                 log.info("epoch %d of %d: loss %.4f", rows[-1]["epoch"], settings.epochs, mean)
     return rows
