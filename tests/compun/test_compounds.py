@@ -59,25 +59,11 @@ def test_a_text_file(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_table(tmp_path: Path, ending: str) -> None:
-    rows = pd.DataFrame(
-        {
-            "compound": ["goldfish", "lab_coat"],
-            "first": ["gold", None],
-            "second": ["fish", None],
-            "kind": ["either", None],
-            "n1": [None, "laboratory"],
-        }
-    )
-    file = tmp_path / f"mine.{ending}"
-    match ending:
-        case "csv" | "tsv":
-            rows.to_csv(file, index=False, sep="," if ending == "csv" else "\t")
-        case "json" | "jsonl":
-            rows.to_json(file, orient="records", lines=ending == "jsonl")
-        case "parquet":
-            rows.to_parquet(file)
+    given = [("goldfish", "gold", "fish", "either", None), ("lab_coat", None, None, None, "laboratory")]
+    rows, file = pd.DataFrame(given, columns=["compound", "first", "second", "kind", "n1"]), tmp_path / f"mine.{ending}"
+    rows.to_csv(file, index=False) if ending == "csv" else rows.to_parquet(file)
     assert read_list(file)[["compound", "first", "second", "kind", "n1", "n2"]].values.tolist() == [
         ["goldfish", "gold", "fish", "either", "gold", "fish"],
         ["lab coat", "lab", "coat", None, "laboratory", "coat"],

@@ -102,16 +102,10 @@ def texts(noun: str, n: int) -> list[str]:
     return [f"{noun} number {i}" for i in range(n)]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet"])
-def test_tables(tmp_path: Path, suffix: str) -> None:
+def test_tables(tmp_path: Path) -> None:
     rows = [{"compound": noun, "caption": text} for noun in NOUNS for text in texts(noun, 5)]
-    table, path = pd.DataFrame(rows).sample(frac=1, random_state=0), tmp_path / f"given{suffix}"
-    if suffix in (".csv", ".tsv"):
-        table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-    elif suffix == ".parquet":
-        table.to_parquet(path)
-    else:
-        table.to_json(path, orient="records", lines=suffix == ".jsonl")
+    table, path = pd.DataFrame(rows).sample(frac=1, random_state=0), tmp_path / "given.csv"
+    table.to_csv(path, index=False)
     given = read_given(path, NOUNS, CAPTIONS, 5).texts
     assert list(given) == NOUNS
     assert all(given[noun] == table.loc[table["compound"] == noun, "caption"].tolist() for noun in NOUNS)

@@ -324,13 +324,6 @@ def test_settings_that_do_not_fit(run: Run, changes: dict[str, Any], message: st
         run("judge", **changes)
 
 
-def test_an_image_that_cannot_be_read_is_named(run: Run, quarters: list[Sample], tmp_path: Path) -> None:
-    (tmp_path / "bad.png").write_bytes(b"no image")
-    bad = sample(tmp_path / "bad.png", "a bird, a wing", "bad.png")
-    with pytest.raises(UserError, match=r"bad\.png: not a readable image"):
-        run("judge", samples=[*quarters[:11], bad])
-
-
 def test_the_images_of_shards(quarters: list[Sample]) -> None:
     """The bytes of an image are equivalent to its file."""
     judge = new_judge()
