@@ -13,6 +13,7 @@ from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, ment
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SWAPPED
+from workflow_scripts.split.reading import Item, Reader
 from workflow_scripts.split.swap_adjectives import apply, candidates_of, choose, nouns_of
 from workflow_scripts.split.wording import Mention, article, cased, contradicts
 
@@ -307,6 +308,22 @@ def test_nobody_gains_by_moving_to_a_rarer_pair(rows: list[set[int]], seed: int)
         assert len(set(pairs)) == len(pairs)
     total = Counter(pair for pairs in chosen for pair in pairs)
     assert max(total.values(), default=0) == max(first.values(), default=0)
+
+
+def test_an_original_is_read_once_for_all_its_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, texts, read = "a red wing and a gray bill", list[str](), Reader.read
+
+    def count(reader: Reader, text: str) -> list[Item]:
+        texts.append(text)
+        return read(reader, text)
+
+    monkeypatch.setattr(Reader, "read", count)
+    red, gray = ("red", "wing", 2, 5, 6, 10, "adjacent"), ("gray", "bill", 17, 21, 22, 26, "adjacent")
+    heldout = ["blue_wing", "black_wing", "orange_bill"]
+    pairs = pairs_table([("i", 0, *red), ("i", 0, *gray)])
+    words = heldout, COLORS, NOUNS, 0, "d", "color", Reader(COLORS, NOUNS)
+    swapped_of(captions_table([("i", 0, text)]), pairs, *words)
+    assert len(texts) == len(set(texts)) == 1 + len(heldout)
 
 
 def test_nothing_to_swap() -> None:

@@ -22,7 +22,7 @@ from workflow_scripts.pairs.words import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Link:
     """An adjective and a noun, as positions among the words."""
 

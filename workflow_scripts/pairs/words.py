@@ -33,7 +33,7 @@ class Part(Enum):
     OTHER = "other"  # prepositions, verbs: a phrase ends
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # making a frozen one takes three times as long
 class Word:
     """One word; a form of several tokens (`eye ring`) is one."""
 

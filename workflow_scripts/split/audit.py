@@ -120,9 +120,10 @@ def audit_swapped(
     for image, number, text, swapped_text, changes, pair in swapped[columns].itertuples(index=False):
         changes = list(changes)
         faults = ["nothing is changed"]
+        read = reader.pairs(swapped_text)
         if changes:
             faults = _offset_faults(text, swapped_text, changes, heldout, reader)
-            faults += swap_faults(text, swapped_text, changes, heldout, reader)
+            faults += swap_faults(reader.pairs(text), read, changes, heldout)
         source = original.get((image, number))
         if source is None or source["text"] != text:
             faults.append("its text is not the caption's")
@@ -130,7 +131,7 @@ def audit_swapped(
             faults.append(f"its image is in {source['split']}")
         if pair not in {f"{c['new_adj']}_{c['noun']}" for c in changes}:
             faults.append(f"its pair {pair} is none of its changed pairs")
-        close = words_of(near(reader.read(swapped_text)))
+        close = words_of(near(read.items))
         counts["changes"] += len(changes)
         counts["adjective_not_by_its_noun"] += sum((c["new_adj"], c["noun"]) not in close for c in changes)
         row = {"pair": pair, "image_id": image, "caption_id": int(number), "text": text, "swapped_text": swapped_text}

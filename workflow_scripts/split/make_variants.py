@@ -72,13 +72,14 @@ def variants_of(
         return
     elsewhere = {new.adjective for m, new in zip(mentions, stated, strict=True) if new.noun == noun and m not in target}
     caption = Caption(text)
+    as_stated = [replace(m, adjective=adjective) for m in target]
     kept = [Candidate(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
     for other in ranked:
         if other == adjective:
             continue
         if other in elsewhere:
             reasons["describes the noun elsewhere"] += 1
-        elif contradiction(caption, [replace(m, adjective=adjective) for m in target], other, stated):
+        elif contradiction(caption, as_stated, other, stated):
             reasons["contradiction"] += 1
         elif any(other != m.adjective and objection(caption, m, other, adjectives, nouns) for m in target):
             reasons["wording"] += 1

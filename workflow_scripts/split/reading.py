@@ -13,7 +13,7 @@ is listed as such.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from workflow_scripts.core.heldout import split_pair
 from workflow_scripts.text.lexicon import Lexicon, plural, surface_forms, word_set
@@ -48,7 +48,7 @@ PATTERNS = word_set("speckled spotted striped streaked barred mottled flecked do
 ORDINALS = word_set("primary secondary")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # making a frozen one takes three times as long
 class Item:
     """A word, a form of several words or a sign of a text, from character ``start`` to ``end`` (exclusive)."""
 
@@ -88,20 +88,31 @@ class Reader:
         items: list[Item] = []
         i = 0
         while i < len(tokens):
-            for length in range(min(self.longest.get(lowers[i], 0), len(tokens) - i), 0, -1):
-                if known := self.forms.get(tuple(lowers[i : i + length])):
+            length, kind, word = 1, "other", lowers[i]
+            for longer in range(min(self.longest.get(word, 0), len(tokens) - i), 0, -1):
+                if known := self.forms.get(tuple(lowers[i : i + longer])):
+                    length, (kind, word) = longer, known
                     break
-            else:
-                length, known = 1, None
-            kind, word = known or ("other", lowers[i])
             if kind == "noun" and items and items[-1].kind == "noun" and self.has_compounds:
                 items[-1] = replace(items[-1], kind="other")
             items.append(Item(kind, word, tokens[i].start(), tokens[i + length - 1].end()))
             i += length
         return items
 
+    def pairs(self, text: str) -> "Read":
+        """Return the items of a text and the pairs that it states."""
+        items = self.read(text)
+        return Read(items, stated(text, items))
+
 
 Reading = list[tuple[Item, Item]]  # adjectives, each with its noun
+
+
+class Read(NamedTuple):
+    """A text as it is read."""
+
+    items: list[Item]
+    stated: Reading
 
 
 def _is_participle(text: str, noun: Item) -> bool:
@@ -304,22 +315,16 @@ def reader_of(
 
 
 def swap_faults(
-    text: str,
-    swapped_text: str,
-    changes: Sequence[dict[str, Any]],
-    heldout: Collection[tuple[str, str]],
-    reader: Reader,
+    caption: Read, swapped: Read, changes: Sequence[dict[str, Any]], heldout: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Return what is wrong with the words of a swapped caption, as they are read."""
+    """Return what is wrong with the words of a swapped caption."""
     faults = []
-    items, new_items = reader.read(text), reader.read(swapped_text)
-    if [i.word for i in items if i.kind == "noun"] != [i.word for i in new_items if i.kind == "noun"]:
+    if [i.word for i in caption.items if i.kind == "noun"] != [i.word for i in swapped.items if i.kind == "noun"]:
         faults.append("the nouns changed")
     # What only the swapped caption states must be held out too.
-    reading = stated(text, items)
-    added = words_of(stated(swapped_text, new_items)) - words_of(reading) - set(heldout)
+    added = words_of(swapped.stated) - words_of(caption.stated) - set(heldout)
     faults += [f"it also says {adjective}_{noun}, which is not held out" for adjective, noun in sorted(added)]
     changed = {change["start"]: change["noun"] for change in changes}
-    if any(a.start in changed and n.word != changed[a.start] for a, n in reading):
+    if any(a.start in changed and n.word != changed[a.start] for a, n in caption.stated):
         faults.append("the adjective is also about another noun")
     return faults

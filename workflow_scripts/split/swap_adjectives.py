@@ -208,8 +208,13 @@ def swap_adjectives(
         mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
         for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
             candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
-            if reader:
-                clear = [c for c in candidates if not swap_faults(text, *apply(text, [c]), held, reader)]
+            if reader and candidates:
+                read, swaps = reader.pairs(text), [apply(text, [candidate]) for candidate in candidates]
+                clear = [
+                    candidate
+                    for candidate, (swapped_text, changes) in zip(candidates, swaps, strict=True)
+                    if not swap_faults(read, reader.pairs(swapped_text), changes, held)
+                ]
                 if len(clear) < len(candidates):
                     reasons["order of words disagrees"] += len(candidates) - len(clear)
                 candidates = clear
@@ -273,10 +278,11 @@ def nouns_of(blocks: Iterable[Sequence[pd.DataFrame]]) -> set[str]:
     """
     counts: dict[str, Counter[str]] = {"adjective": Counter(), "noun": Counter()}
     for captions, pairs in blocks:
-        texts = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
+        pairs = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
+        texts = pairs["text"].tolist()
         for role, count in counts.items():
-            places = texts[["text", f"{role}_start", f"{role}_end"]].itertuples(index=False)
-            count.update(text[start:end].lower() for text, start, end in places)
+            starts, ends = (pairs[f"{role}_{side}"].tolist() for side in ("start", "end"))
+            count.update(text[start:end].lower() for text, start, end in zip(texts, starts, ends, strict=True))
     return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
 
 

@@ -7,7 +7,7 @@ gets those that apply to its words.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from workflow_scripts.text.lexicon import word_set
@@ -144,13 +144,18 @@ class Word:
     end: int
 
 
+@lru_cache(maxsize=1)  # the candidates of a caption follow each other
+def _words(text: str) -> list[Word]:
+    return [Word(m.group().lower(), m.start(), m.end()) for m in WORD.finditer(text)]
+
+
 @dataclass(frozen=True)
 class Caption:
     text: str
 
-    @cached_property
+    @property
     def words(self) -> list[Word]:
-        return [Word(m.group().lower(), m.start(), m.end()) for m in WORD.finditer(self.text)]
+        return _words(self.text)
 
     @cached_property
     def lower(self) -> list[str]:

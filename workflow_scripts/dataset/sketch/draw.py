@@ -200,13 +200,15 @@ def _place(points: np.ndarray, pose: Pose, size: int) -> list[float]:
 
 def _lit(rgb: tuple[int, int, int], pose: Pose) -> tuple[int, int, int]:
     r, g, b = rgb
-    tint = (pose.light + pose.warmth, pose.light, pose.light - pose.warmth)
-    return tuple(min(255, int(v * t + 0.5)) for v, t in zip((r, g, b), tint, strict=True))  # type: ignore[return-value]
+    light, warmth = pose.light, pose.warmth
+    red, green, blue = r * (light + warmth), g * light, b * (light - warmth)
+    return min(255, int(red + 0.5)), min(255, int(green + 0.5)), min(255, int(blue + 0.5))
 
 
 def edge(rgb: tuple[int, int, int]) -> tuple[int, int, int]:
     """Return an outline color, visible beside a neighbour of the same color: darker, or lighter for dark colors."""
-    return (76, 76, 84) if sum(rgb) < 130 else tuple(v * 11 // 20 for v in rgb)  # type: ignore[return-value]
+    r, g, b = rgb
+    return (76, 76, 84) if r + g + b < 130 else (r * 11 // 20, g * 11 // 20, b * 11 // 20)
 
 
 def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
@@ -225,10 +227,11 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
             draw.polygon(outline, fill=PUPIL)
             continue
         rgb = _lit(RGB[scene[f"{part}:color"]], pose)  # type: ignore[index]
+        rim = edge(rgb)
         # A thick outline would hide the color of a thin leg.
-        draw.polygon(outline, fill=rgb, outline=edge(rgb))
+        draw.polygon(outline, fill=rgb, outline=rim)
         if part not in SLIGHT:
-            draw.line([*outline, *outline[:2]], fill=edge(rgb), width=FINER)
+            draw.line([*outline, *outline[:2]], fill=rim, width=FINER)
     return picture.reduce(FINER)
 
 
