@@ -103,6 +103,21 @@ def flip(file: Path, rng: random.Random) -> None:
     file.write_bytes(data)
 
 
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_flips_are_found(tmp_path: Path, kind: str) -> None:
+    path = write(tmp_path, kind)
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.stat().st_size] or [path]
+    rng = random.Random(0)
+    for _ in range(100):
+        file = rng.choice(files)
+        before = file.read_bytes()
+        flip(file, rng)
+        with pytest.raises(UserError, match=f"^{file}: changed since stage.step wrote it; delete {path} and run again"):
+            digests.check([path])
+        file.write_bytes(before)
+        digests.check([path])
+
+
 def test_files_that_appear_and_disappear(tmp_path: Path) -> None:
     path = write(tmp_path, "folder")
     (path / ".DS_Store").touch()

@@ -1,12 +1,15 @@
 """Archives cannot write outside their folder, and every error is one line."""
 
 import io
+import shutil
 import stat
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.dataset.conftest import jpeg, tar, zipped
 from workflow_scripts.core import limits
@@ -29,6 +32,24 @@ def test_an_archive_with_a_path_outside_is_refused_as_a_whole(tmp_path: Path, pa
     with pytest.raises(UserError, match="do not trust it"):
         unpack(archive, folder, {"good": "good", name: "evil"})
     assert [p for p in tmp_path.rglob("*evil*")] == []
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["..", ".", "a", "", "b\\..", "/", "\\"]), min_size=1, max_size=4))
+def test_nothing_is_written_outside_whatever_the_name(tmp_path: Path, parts: list[str]) -> None:
+    name = "/".join(parts)
+    for pack in (tar, zipped):
+        archive = pack(tmp_path / "x.archive", {name: b"2"})
+        folder = tmp_path / "deep" / "folder"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            for member in contents(archive)[0]:
+                unpack(archive, folder, {member: member})
+        except UserError:
+            pass
+        outside = [p for p in tmp_path.rglob("*") if p.is_file() and folder not in p.parents and p != archive]
+        assert outside == []
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])

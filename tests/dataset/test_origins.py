@@ -72,6 +72,16 @@ def test_the_first_downloads_digest_is_required_later(tmp_path: Path, site: Site
     assert taken.sha256 == OTHER_SUM and OTHER_SUM in record.read_text()
 
 
+def test_a_cached_file_that_was_altered(tmp_path: Path, site: Site) -> None:
+    site.files["/x.tgz"] = CONTENT
+    found = get(f"{site.address}/x.tgz", tmp_path)
+    found.read_well()
+    found.path.write_bytes(OTHER)
+    with pytest.raises(UserError, match=f"sha256 is {OTHER_SUM}, expected {SUM}.*the download was removed"):
+        get(f"{site.address}/x.tgz", tmp_path)
+    assert get(f"{site.address}/x.tgz", tmp_path).sha256 == SUM
+
+
 def test_a_record_without_a_digest(tmp_path: Path, site: Site) -> None:
     site.files["/x.tgz"] = CONTENT
     get(f"{site.address}/x.tgz", tmp_path).read_well()

@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.dataset.conftest import jpeg
 from workflow_scripts.core.errors import UserError
@@ -17,6 +19,8 @@ ROWS = [
     {"image_id": "b/8", "caption": 'a "blue", long bill', "class_id": "2"},
     {"image_id": "007", "caption": "rote Flügel", "class_id": "01"},
 ]
+IDS = st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], include_characters="\t\n"), min_size=1)
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -64,6 +68,19 @@ def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
     assert all(value["count"] == 0 for value in loaded.summary.values())
 
 
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(IDS, TEXTS), min_size=1, max_size=6))
+def test_all_formats_agree(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    rows = list(dict.fromkeys(rows))
+    found = []
+    for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet"):
+        file = write(tmp_path / f"t{suffix}", [{"image_id": i, "caption": c} for i, c in rows])
+        captions, _, skipped = table.read_captions(file)
+        assert not any(rows["count"] for rows in skipped.values()) and captions["class_id"].isna().all()
+        found.append(captions[["image_id", "text"]].values.tolist())
+    assert all(f == [list(r) for r in rows] for f in found)
+
+
 def test_ids_that_look_alike_are_equal(tmp_path: Path) -> None:
     rows = [
         {"image_id": image_id, "class_id": class_id, "caption": f"bird {n}"}
@@ -99,6 +116,11 @@ def test_numbers_become_text_unchanged(tmp_path: Path) -> None:
     assert list(captions["image_id"]) == [str(2**128 - 1), "-1.5"]
     captions, _, _ = table.read_captions(write(tmp_path / "t.parquet", [{"image_id": 7, "caption": "a"}]))
     assert list(captions["image_id"]) == ["7"]
+
+
+def test_captions_without_images(tmp_path: Path) -> None:
+    loaded = load(write(tmp_path / "t.csv", ROWS), None, tmp_path / "out")
+    assert loaded.images["path"].isna().all() and len(loaded.images) == 2
 
 
 def test_bad_rows_are_counted_and_named(tmp_path: Path) -> None:

@@ -89,6 +89,12 @@ def test_a_novel_is_no_caption(tmp_path):
     assert not (tmp_path / "pairs.parquet").exists()
 
 
+def test_damaged_captions(tmp_path):
+    (tmp_path / "captions.parquet").write_bytes(b"not Parquet")
+    with pytest.raises(UserError, match="captions.parquet: not a readable Parquet file"):
+        extract_pairs.main(step(tmp_path))
+
+
 def test_unknown_model():
     said = "spaCy pipeline 'xx_no_model' is not installed; run python -m spacy download"
     with pytest.raises(UserError, match=f"^--model: {said}"):
@@ -112,6 +118,13 @@ def test_same_bytes_for_any_processes_and_cache(tmp_path, monkeypatch):
         table = read_table(tmp_path / "pairs.parquet", PAIRS)
         results.add((table.to_csv(), (tmp_path / "pairs.json").read_bytes()))
     assert len(results) == 1
+
+
+def test_pairs_file_is_the_same_warm_and_cold(tmp_path):
+    run(tmp_path, captions(TEXTS))
+    cold = (tmp_path / "pairs.parquet").read_bytes()
+    run(tmp_path, captions(TEXTS), processes=2)
+    assert (tmp_path / "pairs.parquet").read_bytes() == cold
 
 
 def shards_of(folder: Path, shards: int) -> list[Path]:
