@@ -48,7 +48,7 @@ def step(name, *code, also=None, **given):
     declared = declaration(name).model_fields
 
     def values(wildcards):
-        named = {"dataset": DATASET, "results": results_folder(wildcards)} | dict(wildcards.items())
+        named = {"dataset": DATASET, "results": on_disk(RESULTS)} | dict(wildcards.items())
         named |= {key: value(wildcards) if callable(value) else value for key, value in given.items()}
         return {key: value for key, value in named.items() if key in declared}
 
@@ -77,11 +77,6 @@ def config_of(wildcards):
     """Return the config of a job: {composition} in the path of the judge's weights is replaced."""
     composition = dict(wildcards.items()).get("composition")
     return CONFIG.model_copy(update={"judge": CONFIG.judge.of(composition)}) if composition else CONFIG
-
-
-def results_folder(wildcards):
-    """Return the folder that paths inside artifacts are relative to."""
-    return on_disk(RESULTS)
 
 
 @cache

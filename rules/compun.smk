@@ -29,7 +29,7 @@ if drawn_compounds():
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.draw_compounds", folder=lambda wildcards: on_disk(f"{compun_folder()}/drawn")),
+            **step("compun.draw_compounds", folder=lambda wildcards: on_disk(f"{COMPUN_FOLDER}/drawn")),
         shell:
             "python -m {params.step} --log {log:q}"
 
@@ -49,7 +49,7 @@ if drawn_compounds():
             "<logs>/compun/compun/train_small_clip_{training}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: training_threads(CONFIG.compun.judge)
+        threads: CONFIG.threads * CONFIG.compun.judge.gpus
         resources:
             **training_resources(CONFIG.compun.judge),
             mem_mb=growing(4000 * CONFIG.compun.judge.gpus),
@@ -61,7 +61,7 @@ if drawn_compounds():
                 settings=CONFIG.compun.judge.model_dump(mode="json"),
                 also={"contents": contents(*CONFIG.compun.judge.files())},
             ),
-            launch=launch(CONFIG.compun.judge),
+            launch=launch_command(CONFIG.compun.judge.gpus, CONFIG.compun.judge.hosts),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -233,7 +233,7 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
 rule draw_compun:
     """Draw how often each model is right about compound nouns, by prompt and by kind, next to the paper's figures."""
     input:
-        analysis=f"{compun_folder()}/analysis",
+        analysis=f"{COMPUN_FOLDER}/analysis",
     output:
         **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},
         text="<results>/compun.md",

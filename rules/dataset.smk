@@ -5,27 +5,27 @@
 rule load_dataset:
     """Read or draw the images and captions of the config's source."""
     input:
-        stored(source_section()),
+        stored(SOURCE_SECTION),
     output:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
         folder=directory("<dataset>/images"),
         summary="<dataset>/dataset.json",
-        tables=[f"<dataset>/{name}.parquet" for name in source_table_names()],
+        tables=[f"<dataset>/{name}.parquet" for name in SOURCE_TABLES],
     log:
         "<logs>/dataset/load_dataset.log",
     benchmark:
         "<logs>/dataset/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: source_threads()
+    threads: 4 if getattr(SOURCE, "PARALLEL", False) else 1
     resources:
         runtime=growing(120),
     params:
         **step(
             "dataset.load_dataset",
             f"{SOURCES}.{CONFIG.dataset.source}",
-            settings=lambda wildcards: retrieved(source_section()),
+            settings=lambda wildcards: retrieved(SOURCE_SECTION),
             contents=source_contents_read,
             also={"contents": lambda wildcards: source_contents()},
         ),

@@ -38,7 +38,7 @@ rule draw_divergence:
     input:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",
-        division=division_files,
+        division=branch(by_divergence(), then="<dataset>/{composition}/division.json"),
     output:
         parts=divergence_figures(),
         path=division_figures(),

@@ -31,8 +31,11 @@ rule generate_images:
             "generate.generate_images",
             kind=lambda wildcards: GENERATORS[wildcards.generator].kind,
             settings=lambda wildcards: retrieved(generator_section(wildcards)),
-            threads=for_model(CONFIG.threads),
-            cache=generator_cache,
+            # Other kinds do not rerun when it changes.
+            threads=lambda wildcards: (
+                CONFIG.threads if getattr(kind_of(wildcards.generator), "MODEL", False) else None
+            ),
+            cache=lambda wildcards: CONFIG.cache if hasattr(kind_of(wildcards.generator), "fingerprint") else None,
             contents=generator_contents_read,
             also={
                 "kind_code": lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),

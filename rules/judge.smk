@@ -35,9 +35,9 @@ rule train_judge:
         images="<dataset>/images.parquet",
         folder="<dataset>/images",
         splits="<dataset>/{composition}/splits.parquet",
-        pretraining=pretraining_tables(),
-        negatives=hard_negatives(),
-        files=judge_files,
+        pretraining=branch("pretraining" in SOURCE_TABLES, then="<dataset>/pretraining.parquet"),
+        negatives=branch(CONFIG.judge.hard_negatives, then="<dataset>/{composition}/negatives.parquet"),
+        files=lambda wildcards: of_project(*config_of(wildcards).judge.files()),
         # Training waits for the audit, and until it is printed what the splits can measure.
         after=[ancient("<dataset>/{composition}/accepted.json"), ancient("<dataset>/{composition}/widths.json")],
     output:
@@ -50,14 +50,18 @@ rule train_judge:
     priority: 1
     conda:
         "../envs/torch.yaml"
-    threads: training_threads(CONFIG.judge)
+    threads: CONFIG.threads * CONFIG.judge.gpus  # of a host: each GPU has a process
     resources:
         **training_resources(CONFIG.judge),
         mem_mb=growing(8000 * CONFIG.judge.gpus),
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("judge.train_judge", also={"contents": judge_contents}, seed=lambda wildcards: int(wildcards.judge)),
-        launch=launch(CONFIG.judge),
+        **step(
+            "judge.train_judge",
+            also={"contents": lambda wildcards: contents_of(*config_of(wildcards).judge.files())},
+            seed=lambda wildcards: int(wildcards.judge),
+        ),
+        launch=launch_command(CONFIG.judge.gpus, CONFIG.judge.hosts),
     shell:
         "{params.launch} {params.step} --log {log:q}"

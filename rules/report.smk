@@ -105,7 +105,7 @@ rule make_page:
             *(f"workflow_scripts.{stage}.section" for stage in SECTIONS),
             sections=SECTIONS,
             **all_generators(),
-            about=about_generators(),
+            about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
         ),
     shell:
         "python -m {params.step} --log {log:q}"

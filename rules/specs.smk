@@ -52,7 +52,7 @@ if CONFIG.specs.base.epochs:
             "<logs>/specs/specs/{seed}/train_base.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: training_threads(CONFIG.specs.base)
+        threads: CONFIG.threads * CONFIG.specs.base.gpus
         resources:
             **training_resources(CONFIG.specs.base),
             mem_mb=growing(8000 * CONFIG.specs.base.gpus),
@@ -64,7 +64,7 @@ if CONFIG.specs.base.epochs:
                 settings=CONFIG.specs.base.model_dump(mode="json"),
                 also={"contents": contents(*CONFIG.specs.base.files())},
             ),
-            launch=launch(CONFIG.specs.base),
+            launch=launch_command(CONFIG.specs.base.gpus, CONFIG.specs.base.hosts),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -131,7 +131,7 @@ rule train_specs:
         "<logs>/specs/specs/{seed}/train_specs_{loss}.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
-    threads: training_threads(CONFIG.specs.base)
+    threads: CONFIG.threads * CONFIG.specs.base.gpus
     resources:
         **training_resources(CONFIG.specs.base),
         mem_mb=growing(8000 * CONFIG.specs.base.gpus),
@@ -139,7 +139,7 @@ rule train_specs:
         torch=torch_slots(),
     params:
         **step("specs.train_specs", processes=CONFIG.threads, also={"contents": long_contents}),
-        launch=launch(CONFIG.specs.base),
+        launch=launch_command(CONFIG.specs.base.gpus, CONFIG.specs.base.hosts),
     shell:
         "{params.launch} {params.step} --log {log:q}"
 

@@ -48,7 +48,7 @@ rule sample_heldout:
     params:
         **step(
             "split.sample_heldout",
-            listed=listed_heldout,
+            listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
             published=published_split,
             also={"contents": published_contents},
         ),
@@ -279,6 +279,6 @@ rule draw_splits:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.draw_splits", dominant=dominant_pairs),
+        **step("split.draw_splits", dominant=lambda wildcards: CONFIG.score.balance.dominant_of(wildcards.composition)),
     shell:
         "python -m {params.step} --log {log:q}"

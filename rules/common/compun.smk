@@ -2,12 +2,8 @@
 from workflow_scripts.compun.config import TRAININGS, Asking
 from workflow_scripts.human.config import Notice
 
+COMPUN_FOLDER = f"{RESULTS}/{DATASET}/compun"
 COMPUN_FIGURES = {name: f"figures/{DATASET}_compun_{name}.svg" for name in ("accuracy", "examples", "gains", "kinds")}
-
-
-def compun_folder():
-    """Return the folder of the stage's artifacts."""
-    return f"{RESULTS}/{DATASET}/compun"
 
 
 def drawn_compounds():
@@ -18,7 +14,7 @@ def drawn_compounds():
 def compound_files(wildcards):
     """Return the list of compounds and, if they are drawn, their images."""
     if drawn_compounds():
-        return [f"{compun_folder()}/drawn/{name}" for name in ("list.csv", "images")]
+        return [f"{COMPUN_FOLDER}/drawn/{name}" for name in ("list.csv", "images")]
     return of_project(CONFIG.compun.compounds.file) if CONFIG.compun.compounds.file else []
 
 
@@ -40,7 +36,7 @@ def text_file(wildcards):
     """Return the file of captions or descriptions that exist already."""
     texts = getattr(CONFIG.compun, wildcards.kind)
     if texts is None:
-        return [f"{compun_folder()}/drawn/{wildcards.kind}.json"]
+        return [f"{COMPUN_FOLDER}/drawn/{wildcards.kind}.json"]
     return of_project(texts.file) if texts.file else []
 
 
@@ -58,12 +54,12 @@ def asking(wildcards):
 
 def text_table(kind):
     """Return the file of all captions or descriptions, if there are any."""
-    return [f"{compun_folder()}/{kind}.json"] if drawn_compounds() or getattr(CONFIG.compun, kind) else []
+    return [f"{COMPUN_FOLDER}/{kind}.json"] if drawn_compounds() or getattr(CONFIG.compun, kind) else []
 
 
 def small_clips():
     """Return the folders of the CLIPs trained on drawn pictures, by name."""
-    return {name: f"{compun_folder()}/judges/{name}" for name in TRAININGS if drawn_compounds()}
+    return {name: f"{COMPUN_FOLDER}/judges/{name}" for name in TRAININGS if drawn_compounds()}
 
 
 def asked_models(wildcards):
@@ -84,7 +80,7 @@ def compun_page_reads():
         return []
     read = ["analysis", "choices", "compounds.parquet", "images.parquet"]
     read += ["drawn/drawn.json"] if drawn_compounds() else []
-    return [f"{RESULTS}/{file}" for file in COMPUN_FIGURES.values()] + [f"{compun_folder()}/{name}" for name in read]
+    return [f"{RESULTS}/{file}" for file in COMPUN_FIGURES.values()] + [f"{COMPUN_FOLDER}/{name}" for name in read]
 
 
 def compun_notice():
@@ -96,5 +92,5 @@ def compun_outputs():
     """Return the targets of the stage."""
     if CONFIG.compun is None:
         return []
-    asked = [f"{compun_folder()}/human/pages"] if CONFIG.compun.human else []
+    asked = [f"{COMPUN_FOLDER}/human/pages"] if CONFIG.compun.human else []
     return [f"{RESULTS}/compun.md", f"{RESULTS}/compun.html", *asked]

@@ -43,16 +43,6 @@ def generator_stored(wildcards):
     return stored(generator_section(wildcards))
 
 
-def for_model(value):
-    """``value`` for a kind that runs a model, nothing for any other, which does not rerun when it changes."""
-    return lambda wildcards: value if getattr(kind_of(wildcards.generator), "MODEL", False) else None
-
-
-def generator_cache(wildcards):
-    """The cache folder for a kind that runs a model or reads the user's files."""
-    return CONFIG.cache if hasattr(kind_of(wildcards.generator), "fingerprint") else None
-
-
 def generator_contents(wildcards):
     """A fingerprint of the user's files that the generator reads."""
     has_files = hasattr(kind_of(wildcards.generator), "fingerprint")

@@ -23,11 +23,6 @@ def all_generators():
     return {**generators, "judges": CONFIG.judges, "reference": CONFIG.reference}
 
 
-def about_generators():
-    """Return what each generator does, for readers."""
-    return {name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")}
-
-
 def layout(composition=""):
     """Return where the artifacts of a composition are."""
     return Layout(Path("<results>"), DATASET, composition)

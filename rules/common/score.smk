@@ -13,11 +13,6 @@ def of_generators(path, generators):
     return expand(path, generator=generators, allow_missing=True)
 
 
-def dominant_pairs(wildcards):
-    """The number of dominant pairs of a composition, for the figures of stage split."""
-    return CONFIG.score.balance.dominant_of(wildcards.composition)
-
-
 def judging(memory, minutes=60):
     """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
     gpu = gpu_of(CONFIG.judge.device)
@@ -43,7 +38,7 @@ def all_fids():
 
 def oracle_generators():
     """The generators whose scenes are known: those that record what they draw, and those that show real sketches."""
-    if not {"scenes", "facts"} <= set(source_table_names()):
+    if not {"scenes", "facts"} <= set(SOURCE_TABLES):
         return []
     # A kind that reads only the images draws none.
     return [

@@ -1,12 +1,6 @@
 # split: listed and published pairs, divisions by divergence.
 from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS
 
-
-def listed_heldout(wildcards):
-    """Return the pairs that the config lists for this composition; none if they are drawn."""
-    return CONFIG.split.heldout.listed(wildcards.composition)
-
-
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 
@@ -29,11 +23,6 @@ def published_contents(wildcards):
 def by_divergence():
     """Return whether the images are divided by divergence, and the held-out pairs follow."""
     return CONFIG.split.method == "divergence"
-
-
-def division_files(wildcards):
-    """Return the summary of the division of a composition; nothing if pairs are held out first."""
-    return [f"{RESULTS}/{DATASET}/{wildcards.composition}/division.json"] if by_divergence() else []
 
 
 def split_figures():
