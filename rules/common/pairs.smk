@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from workflow_scripts.core.layout import SHARED, Layout
-from workflow_scripts.pairs.reading import lexicons_of
+from workflow_scripts.text.lexicon import lexicons_of
 
 
 def adjective_lexicons(wildcards):

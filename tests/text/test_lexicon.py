@@ -6,7 +6,7 @@ import pytest
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.text.lexicon import load_lexicon, merge
+from workflow_scripts.text.lexicon import lexicons_of, load_lexicon, merge
 
 
 def write(path: Path, text: str) -> Path:
@@ -63,3 +63,12 @@ def test_those_of_the_project() -> None:
     merge(adjectives)
     for path in (ROOT / "lexicons" / "nouns").glob("*.yaml"):
         load_lexicon(path)
+
+
+def test_own_and_shared_lexicons(tmp_path: Path) -> None:
+    lexicons = {"color": "red: []", "shape": "small: [tiny]", "size": "big: [tiny]", "age": "old:"}
+    for name, text in lexicons.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    assert lexicons_of("color", tmp_path) == lexicons_of("shape", tmp_path) == ["color", "shape"]
+    assert lexicons_of("age", tmp_path) == ["color", "shape", "age"]
+    assert lexicons_of("size", tmp_path) == ["color", "size"]

@@ -30,11 +30,6 @@ def module_file(module: str) -> Path | None:
     return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
 
 
-def decides(module: str) -> bool:
-    """Return whether a result can depend on ``module``; the declarations of steps are command lines."""
-    return module not in UNDECISIVE and not module.endswith(".steps")
-
-
 class _Meaning(ast.NodeTransformer):
     """Removes what does not change a result."""
 
@@ -71,10 +66,6 @@ class _Meaning(ast.NodeTransformer):
 def _is_log(statement: ast.Expr) -> bool:
     function = statement.value.func if isinstance(statement.value, ast.Call) else None
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "log"
-
-
-def _is_main(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and ast.unparse(statement.test).startswith("__name__ ==")
 
 
 @dataclass(frozen=True)
@@ -119,7 +110,8 @@ def _parse(module: str) -> _Module:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     parsed = _Module(imports=_imports(tree))
     for statement in _Meaning().visit(tree).body:
-        if not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass) and not _is_main(statement):
+        is_main = isinstance(statement, ast.If) and ast.unparse(statement.test).startswith("__name__ ==")
+        if not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass) and not is_main:
             for name in _bound(statement):
                 parsed.definitions.setdefault(name, []).append(statement)
     return parsed
@@ -152,7 +144,9 @@ def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | N
                 target, inner = parsed.imports[used]
                 digest.update(f"{used}={target}:{inner}".encode())
                 places += [(target, inner or attribute) for attribute in attributes]
-    return digest.digest(), tuple(place for place in places if place[0].startswith(PACKAGE) and decides(place[0]))
+    # The declarations of steps are command lines.
+    ours = (p for p in places if p[0].startswith(PACKAGE) and not p[0].endswith(".steps") and p[0] not in UNDECISIVE)
+    return digest.digest(), tuple(ours)
 
 
 @cache

@@ -3,6 +3,7 @@
 Left to themselves, these libraries wait and try again for minutes where there is no internet.
 """
 
+import hashlib
 import re
 import textwrap
 import urllib.error
@@ -14,7 +15,6 @@ from pathlib import Path
 from threading import Thread
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.digests import sha256
 from workflow_scripts.core.errors import UserError
 
 PATIENCE = 1.5  # seconds that a server may take to answer; with the start of Python an error takes less than three
@@ -107,7 +107,8 @@ def check_blob(file: Path) -> None:
 
 @cache
 def _sha256(file: Path, mtime: int) -> str:
-    return sha256(file)
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def check_hub_file(model: str, names: Sequence[str]) -> None:

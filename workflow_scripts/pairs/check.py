@@ -6,9 +6,8 @@ from typing import Any
 
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.code import ROOT
-from workflow_scripts.pairs.reading import lexicons_of
 from workflow_scripts.text.language import installed_name
-from workflow_scripts.text.lexicon import load_lexicon, merge
+from workflow_scripts.text.lexicon import lexicons_of, load_lexicon, merge
 
 
 def check(config: Any, findings: Findings) -> None:

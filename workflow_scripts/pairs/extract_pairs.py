@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import merge
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -82,13 +82,9 @@ def join(folders: Sequence[Path], output: Path) -> tuple[Counter[str], int]:
         for folder in folders:
             for frame in read_frames(folder / "pairs.parquet", list(PAIRS.columns), ROWS_PER_GROUP):
                 write(frame)
-    distinct = groupby(merge(*map(_hashes, folders)))
+    frames = [read_frames(folder / "texts.parquet", ["hash"], BATCH) for folder in folders]
+    distinct = groupby(merge(*(chain.from_iterable(frame["hash"].tolist() for frame in of) for of in frames)))
     return sum((Counter(shard["counts"]) for shard in shards), Counter()), sum(1 for _ in distinct)
-
-
-def _hashes(folder: Path) -> Iterator[int]:
-    for frame in read_frames(folder / "texts.parquet", ["hash"], BATCH):
-        yield from frame["hash"].tolist()
 
 
 def main(step: ExtractPairs) -> None:

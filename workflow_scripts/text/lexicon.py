@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workflow_scripts.core.documents import decode, parse_yaml
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.layout import SHARED
 
 # Compound nouns that are read as one noun whatever noun lexicon is used.
 COMPOUNDS = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "common.yaml"
@@ -51,6 +52,20 @@ def load_lexicon(path: str | Path) -> Lexicon:
                 raise UserError(f"{path}: duplicate entry {form!r} under {forms[form]!r} and {word!r}; remove one")
             forms[form] = word
     return Lexicon(path.stem, forms)
+
+
+def lexicons_of(composition: str, folder: Path) -> list[str]:
+    """Return the names of the lexicons in ``folder`` with which a composition's captions are read.
+
+    A word that a lexicon lists is read differently from one that only a tagger knows, so more lexicons change the pairs
+    of all adjectives. A composition is therefore read with the shared lexicons and its own, which replaces a shared one
+    that lists one of its words, and not with the others of the config.
+    """
+    if composition in SHARED:
+        return list(SHARED)
+    own = load_lexicon(folder / f"{composition}.yaml").forms.keys()
+    kept = [name for name in SHARED if own.isdisjoint(load_lexicon(folder / f"{name}.yaml").forms)]
+    return [*kept, composition]
 
 
 def word_set(words: str) -> frozenset[str]:

@@ -199,8 +199,8 @@ def _describe_fault(first: ErrorDetails) -> str:
     return f"{key}: {message}" if too_long else f"{key}: {message}, got {value}"
 
 
-def _check_compositions(config: Config, where: str) -> None:
-    """Check what is set for each composition; raises UserError."""
+def _check_names(config: Config, where: str) -> None:
+    """Check what names compositions or a generator; raises UserError."""
     for key, value in (
         ("split.heldout.pairs", config.split.heldout.pairs),
         ("score.balance.dominant", config.score.balance.dominant),
@@ -217,10 +217,6 @@ def _check_compositions(config: Config, where: str) -> None:
                     f"{where}: split.published.{key}: {path}: add {COMPOSITION_FIELD}, since there are"
                     f" {len(config.compositions)} compositions"
                 )
-
-
-def _check_reference(config: Config, where: str) -> None:
-    """Raise UserError if the named reference is no generator."""
     if config.score.reference and not config.reference:
         allowed = ", ".join(generator.name for generator in config.generate.generators) or "none"
         raise UserError(
@@ -252,8 +248,7 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
         # Several lines, each as if it were the only one.
         raise UserError("\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))) from None
     if not config.runs:
-        _check_compositions(config, where)
-        _check_reference(config, where)
+        _check_names(config, where)
     for name, run in run_values(values, where).items():
         load_config(run, f"{where}: runs.{name}")
     return config

@@ -101,12 +101,8 @@ def _default(field: FieldInfo) -> str:
         return ""
     if isinstance(value, list) and value and isinstance(value[0], BaseModel):
         value = [item.model_dump(exclude_defaults=True) for item in value]
-    return f"`{json.dumps(value, default=_path, ensure_ascii=False)}`"
-
-
-def _path(path: Path) -> str:
-    """Return a path, one of the checkout relative to it."""
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return f"`{text.replace(f'{ROOT}/', '')}`"
 
 
 def _sections(kind: Any) -> list[type[Section]]:
