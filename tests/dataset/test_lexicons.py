@@ -32,12 +32,6 @@ def test_the_words_of_the_paper() -> None:
     assert set(FLOWERS) <= set(lexicon("nouns/flowers").words)
 
 
-@pytest.mark.parametrize("word", ["petal", "stamen", "leaf", "ovary", "stigma", "anther"])
-def test_inflected_forms_of_flowers_are_listed(word: str) -> None:
-    plural = {"leaf": "leaves", "ovary": "ovaries"}.get(word, f"{word}s")
-    assert lexicon("nouns/flowers").forms[plural] == word
-
-
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
     adjectives = [lexicon(f"adjectives/{name}") for name in ("color", "shape")]

@@ -1,7 +1,6 @@
 """Several runs in one: the same as each alone, one table of all, and a dry run that stays quick."""
 
 import resource
-import time
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -71,21 +70,6 @@ def test_jobs_do_not_grow_with_generators_that_they_do_not_read(tmp_path: Path) 
     new = [job for job in many if job not in kept and job.rule not in OF_ALL_GENERATORS]
     assert {job.rule for job in new} == {"generate_images"}
     assert len(new) == 27 * 2
-
-
-@pytest.mark.slow
-def test_planning_takes_about_as_long_for_each_generator(tmp_path: Path) -> None:
-    def seconds(count: int) -> float:
-        config = written({"generate": {"generators": folders(count)}}, tmp_path / f"{count}.yaml")
-        taken = []
-        for _ in range(3):
-            begun = time.process_time()
-            assert len(jobs(config)) > 2 * count
-            taken.append(time.process_time() - begun)
-        return min(taken)
-
-    none, half, whole = map(seconds, (1, 50, 100))
-    assert whole - half < 2 * (half - none)
 
 
 def without_prefix(found: list[Job], run: str) -> list[tuple]:
