@@ -75,14 +75,15 @@ def entries_read():
     return list(dict.fromkeys(files))
 
 
+def in_report(path, caption, category, **more):
+    """Return a file that Snakemake's report shows."""
+    return report(path, caption=f"../workflow_scripts/report/captions/{caption}.rst", category=category, **more)
+
+
 def of_section(stage, name, **labels):
-    """Return a file of a stage with a page of its own, shown in Snakemake's report."""
-    return report(
-        f"{RESULTS}/{name}",
-        caption=f"../workflow_scripts/report/captions/{stage}.rst",
-        category={"specs": "Long captions", "compun": "Compound nouns"}[stage],
-        labels=labels,
-    )
+    """Return a file of a stage with a page of its own."""
+    category = {"specs": "Long captions", "compun": "Compound nouns"}[stage]
+    return in_report(f"{RESULTS}/{name}", stage, category, labels=labels)
 
 
 def shown_settings(stage):
@@ -108,24 +109,14 @@ SCORE_FIGURES = (
 
 
 def score_table(name, suffix, label, caption=None):
-    """Return a file for all compositions, shown in Snakemake's report with the caption of its name or ``caption``."""
-    return report(
-        f"<results>/{name}.{suffix}",
-        caption=f"../workflow_scripts/report/captions/{caption or name}.rst",
-        category="Scores",
-        labels={"table": label},
-    )
+    """Return a file for all compositions, with the caption of its name or ``caption``."""
+    return in_report(f"<results>/{name}.{suffix}", caption or name, "Scores", labels={"table": label})
 
 
 def figure(name, caption=None):
-    """Return a figure of a composition, shown in Snakemake's report with the caption of its name or ``caption``."""
-    return report(
-        f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg",
-        caption=f"../workflow_scripts/report/captions/{caption or name}.rst",
-        category="Figures",
-        subcategory="{composition}",
-        labels={"figure": name.replace("_", " ")},
-    )
+    """Return a figure of a composition, with the caption of its name or ``caption``."""
+    path, labels = f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg", {"figure": name.replace("_", " ")}
+    return in_report(path, caption or name, "Figures", subcategory="{composition}", labels=labels)
 
 
 def figures(names):

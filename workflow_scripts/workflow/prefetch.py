@@ -1,9 +1,6 @@
-"""Download everything that a config's run needs, on a machine with internet for one without.
+"""Download what a run needs, or say why it could not be: files to the cache, models to their libraries' caches.
 
-Archives and the weights of Inception go to the config's cache; models of the Hugging Face Hub and of open_clip go to
-the caches of these libraries (HF_HOME, ~/.cache/clip), which must be visible where the run is. Existing files are kept.
-For each thing it logs its place or why it could not be downloaded, and fails if one is missing. With
-HF_HUB_OFFLINE=1 the same command checks, without internet, that everything is there.
+With HF_HUB_OFFLINE=1 it checks, without internet, that everything is there (docs/cluster.md).
 """
 
 import os

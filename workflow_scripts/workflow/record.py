@@ -1,8 +1,7 @@
 """Record a finished run that DVC did not start, for example one of a cluster, as ``dvc repro`` would have.
 
-Snakemake must find nothing left to do for the config, no file may be empty, and no run may be active; otherwise
-nothing is recorded. ``dvc commit`` then writes the hashes of all artifacts to the dvc.lock beside the
-config's dvc.yaml, and the artifacts to its cache. Snakemake's lock is set meanwhile, so that no run starts in between.
+``dvc commit`` writes the hashes of all artifacts to the dvc.lock beside the config's dvc.yaml, and the artifacts to its
+cache. Snakemake's lock is set meanwhile, so that no run starts in between.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""Compare what rules request from a scheduler with what their jobs used, from the benchmark files of a run.
-
-The last column tells where a rule requests too little or far too much; ``--profile`` prints lines for a profile that
-request what was measured instead, with headroom.
-"""
+"""Compare what rules request from a scheduler with what their jobs used, from the benchmark files of a run."""
 
 import ast
 import math
