@@ -20,10 +20,7 @@ from workflow_scripts.core.documents import json_items, no_such, parse_json, par
         ("a: [", "expected the node content"),
         ("a: 2026-13-45", "month must be in 1..12"),
         ("[" * 999, "nested too deeply"),
-        (
-            "a: " + "1" * 5000,
-            r"111111111111…: 5,000 digits, more than the limit of 40 \(core/limits.py: INTEGER_DIGITS\)",
-        ),
+        ("a: " + "1" * 5000, r"1…: 5,000 digits, more than the limit of 40 \(core/limits.py: INTEGER_DIGITS\)"),
     ],
 )
 def test_ambiguous_or_invalid_yaml(text: str, message: str) -> None:
@@ -45,10 +42,7 @@ def test_a_merged_key_may_be_overridden() -> None:
     [
         ('{"a": {"b": 1, "b": 1}}', "duplicate key 'b'; remove one"),
         ("[" * 100_000, "nested too deeply"),
-        (
-            "[" + "9" * 5000 + "]",
-            r"999999999999…: 5,000 digits, more than the limit of 40 \(core/limits.py: INTEGER_DIG",
-        ),
+        ("[" + "9" * 5000 + "]", r"9…: 5,000 digits, more than the limit of 40 \(core/limits.py: INTEGER_DIG"),
         ("{", "line 1 column 2"),
     ],
 )

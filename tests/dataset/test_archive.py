@@ -142,10 +142,7 @@ def test_duplicate_members_are_refused(tmp_path: Path, mode: str) -> None:
     [
         ({"ARCHIVE_MEMBERS": 2}, "more files than the limit of 2 "),
         ({"ARCHIVE_MEMBER_BYTES": 99_999}, "'1' has 100,000 bytes, more than the limit of 99,999 "),
-        (
-            {"ARCHIVE_SMALL_BYTES": 9, "ARCHIVE_RATIO": 0},
-            "unpacks to more than the limit of 0 .core/limits.py: ARCHIVE_RATIO. times",
-        ),
+        ({"ARCHIVE_SMALL_BYTES": 9, "ARCHIVE_RATIO": 0}, "unpacks to more than the limit of 0 .* times its size"),
     ],
 )
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack, values: dict[str, int], message: str) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.text.lexicon import lexicons_of, load_lexicon, merge
 
@@ -55,14 +54,6 @@ def test_an_unknown_lexicon(tmp_path: Path) -> None:
     write(tmp_path / "color.yaml", "red: []\n")
     with pytest.raises(UserError, match="no such lexicon; choose one of: color"):
         load_lexicon(tmp_path / "colour.yaml")
-
-
-def test_those_of_the_project() -> None:
-    adjectives = [load_lexicon(p) for p in sorted((ROOT / "lexicons" / "adjectives").glob("*.yaml"))]
-    assert {lexicon.name for lexicon in adjectives} >= {"color", "shape"}
-    merge(adjectives)
-    for path in (ROOT / "lexicons" / "nouns").glob("*.yaml"):
-        load_lexicon(path)
 
 
 def test_own_and_shared_lexicons(tmp_path: Path) -> None:

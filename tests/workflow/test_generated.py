@@ -8,7 +8,7 @@ import yaml
 from benchmarks import container, picture
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.workflow.config import load_config, read_config
+from workflow_scripts.workflow.config import load_config
 from workflow_scripts.workflow.make_dvc import dvc_file, dvc_text
 from workflow_scripts.workflow.reference import WRITTEN
 
@@ -32,15 +32,6 @@ def test_picture_is_the_workflows() -> None:
 
 def test_dockerfile_is_the_environments() -> None:
     assert container.dockerfile() == container.FILE.read_text(), "run `make container`"
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.parent.name)
-def test_configs_are_valid(config: Path) -> None:
-    assert read_config(config).results
-
-
-def test_defaults_need_no_file() -> None:
-    assert load_config({}).dataset.source == "sketch"
 
 
 def test_stages_follow_the_keys_that_their_steps_take(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -115,8 +114,3 @@ def test_what_dvc_says_is_passed_on(run: Repository) -> None:
     said = refused(run)
     assert "prompts.json" in said
     file.write_bytes(kept)
-
-
-def test_no_such_config(run: Repository) -> None:
-    assert "none.yaml: no such config file" in refused(run, "--config", "none.yaml")
-    assert not Path(run.root / "none.yaml").exists()

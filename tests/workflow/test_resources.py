@@ -9,7 +9,7 @@ import yaml
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.workflow.resources import SNAKEMAKE, by_rule, measured, profile, text, verdict
+from workflow_scripts.workflow.resources import SNAKEMAKE, by_rule, measured, profile, text
 
 HEAD = "s\tmax_rss\tcpu_time\trule_name\tthreads\tresources\n"
 
@@ -44,14 +44,6 @@ def test_rules_are_compared_with_what_they_ask_for(run: Path) -> None:
     assert train["note"] == "memory much, time much"
     assert math.isnan(table.loc["short", "rss"]) and table.loc["short", "note"] == ""
     assert text(table.reset_index()).count("\n") == 4
-
-
-def test_too_little_and_much() -> None:
-    assert verdict(100, 90, (1.25, 4), 0) == "too little"
-    assert verdict(100, 80, (1.25, 4), 0) == ""
-    assert verdict(100, 20, (1.25, 4), 0) == "much"
-    assert verdict(100, 20, (1.25, 4), 100) == ""
-    assert verdict(100, math.nan, (1.25, 4), 0) == ""
 
 
 def test_profile_lines_hold_what_was_measured_and_grow(run: Path) -> None:
