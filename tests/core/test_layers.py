@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -63,13 +62,3 @@ def test_imports_point_down(package: str) -> None:
 def test_an_import_that_points_up_is_named(package: str, line: str) -> None:
     assert upward(package, line)[0] in line
     assert not upward(package, "from workflow_scripts.core.io import atomic")
-
-
-def test_maintainers_tools_are_not_imported() -> None:
-    users = [str(f) for f in FILES if {"benchmarks", "tests"} & {w.split(".")[0] for w in _external(f)}]
-    assert not users
-
-
-def _external(file: Path) -> set[str]:
-    nodes = [n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.ImportFrom) and n.module]
-    return {node.module or "" for node in nodes}
