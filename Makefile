@@ -35,7 +35,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 	$(PIP) -r $< -c constraints.txt
 	@touch $@
 
-# Run a config, CONFIG=config.yaml, on CORES cores, and print its scores.
+# Run a config (CONFIG=config.yaml) and print its scores.
 run: .venv/run
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
 
@@ -43,25 +43,25 @@ run: .venv/run
 help:
 	@awk '/^# / { text = text substr($$0, 2); next } /^[a-z-]+:/ && text { sub(/[.:] .*|\.$$/, "", text); printf "make %-13s%s\n", substr($$1, 1, index($$1, ":") - 1), text } { text = "" }' Makefile
 
-# Check a config's files, models, device and disk, and say what its run will do.
+# Check a config's files, models, device and disk, without a run.
 check: .venv/run
 	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
 
-# The published benchmark, birds and flowers, with the authors' files, downloaded by hand: docs/published.md.
+# The published benchmark, with the authors' files. They are downloaded by hand: docs/published.md.
 paper: .venv/run
 	@python -m workflow_scripts.workflow.run --config presets/published/config.yaml --cores $(CORES)
 
-# Only stage specs of preset specs: training with long captions of drawn birds, for three seeds.
+# Long captions (SPECS): training on drawn birds, for three seeds.
 specs: .venv/run
 	@python -m workflow_scripts.workflow.run --config presets/specs/config.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
 
-# Only stage compun of preset compun: drawn compound nouns, and two small CLIPs, one of which learns them.
+# Compound nouns (Compun): drawn ones, and two small CLIPs, one of which learns them.
 compun: .venv/run
 	@python -m workflow_scripts.workflow.run --config presets/compun/config.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
-# The documentation as a site, in site/; broken links are errors.
+# The documentation as a site, in site/. Broken links are errors.
 docs: .venv/maintainer
 	mkdocs build --strict --quiet
 
@@ -76,7 +76,7 @@ test-all: test test-slow test-cluster
 test-slow: .venv/test .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
-# The workflow on a Slurm of one node, which the tests start and stop; as root, with Debian's slurm-wlm and munge.
+# The workflow on a Slurm of one node. As root, with Debian's slurm-wlm and munge.
 test-cluster: .venv/test .venv/cluster
 	python -m pytest tests/cluster
 
@@ -92,7 +92,7 @@ lint: .venv/maintainer
 bench: .venv/test
 	python -m benchmarks.speed
 
-# The default run with five draws of held-out pairs, crossed with three judges: docs/seeds.md. Takes hours.
+# Five draws of held-out pairs, crossed with three judges: docs/seeds.md. Takes hours.
 seeds: .venv/run
 	python -m benchmarks.seeds
 
@@ -105,13 +105,13 @@ intervals: .venv/run
 scale: .venv/run
 	python -m benchmarks.scale $(if $(REAL),--real '$(REAL)')
 
-# Kills at random moments, each followed by another run, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS,
+# Kills at random moments, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS,
 # and CONFIG to replace the small run.
 faults: .venv/test
 	python -m benchmarks.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
 	  --flips $(or $(FLIPS),100) $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
 
-# Download everything that a config's run needs, for machines without internet.
+# Download what a config's run needs, for machines without internet.
 prefetch: .venv/run
 	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
 
@@ -119,7 +119,7 @@ prefetch: .venv/run
 dvc: .venv/cluster
 	python -m workflow_scripts.workflow.make_dvc --config '$(CONFIG)'
 
-# Record a finished run that DVC did not start, for example on a cluster, as dvc repro would.
+# Record a finished run for DVC, which did not start it: for example on a cluster.
 record: .venv/cluster
 	@python -m workflow_scripts.workflow.record --config '$(CONFIG)'
 
@@ -135,7 +135,7 @@ reference: .venv/run
 picture: .venv/run
 	python -m benchmarks.picture
 
-# The picture and the scores of README.md and docs/results.md, and the notebook, from the finished default run.
+# Pictures and scores of the documents, from the finished default run.
 readme: .venv/test
 	python -m benchmarks.idea
 	python -m benchmarks.scores
@@ -149,7 +149,7 @@ report: .venv/run
 unlock: .venv/run
 	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
 
-# Check each artifact of a finished run against the digests that its step recorded.
+# Check each artifact of a finished run against its recorded digest.
 verify: .venv/run
 	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)'
 

@@ -115,7 +115,7 @@ def test_long_names_are_cut_in_the_figure_alone(results: Path) -> None:
     file.write_text(json.dumps(content))
     figure = draw(results)["test_seen_subgraphs_compounds"]
     assert name in described(figure)[1]
-    assert "has(" * 15 + "h…" in figure.decode() and "has(" * 16 not in figure.decode().split("</metadata>")[1]
+    assert "has(" * 10 + "h…" in figure.decode() and "has(" * 11 not in figure.decode().split("</metadata>")[1]
 
 
 def test_what_was_not_measured_is_said(results: Path) -> None:

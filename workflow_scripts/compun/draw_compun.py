@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import blended_transform_factory
 
 from workflow_scripts.compun.prompt_names import read_prompt, usual_prompts
 from workflow_scripts.compun.published import CHANCE, CHANCE_NAME, OURS, PAPER, PEOPLE
@@ -23,7 +24,7 @@ MARKS = {"template": "o", "reversed": "v", "descriptions": "s", "examples": "D"}
 MODEL_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MODEL_MARKS = "os^Dv*"
 PAPER_COLOR = "#777777"
-MAX_NAME = 34  # characters of a row's name; longer ones are truncated
+MAX_NAME = 26  # characters of a row's name; longer ones are truncated
 
 # A row of a figure: its name and its values; None for a heading.
 Line = tuple[str, dict | None]
@@ -36,16 +37,16 @@ def _dot(axes: Axes, y: float, row: dict, color: str, mark: str, *, hollow: bool
 
 
 def _name_groups(axes: Axes, lines: list[Line], *, heads: bool = True, thick: float = 1) -> None:
-    """Name the rows; rows without values are headings on gray, inside the plot because their names may be long."""
+    """Name the rows; rows without values are headings on gray, from the figure's edge because they may be long."""
     short = [name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…" for name, _ in lines]
     name_rows(axes, ["" if row is None else name for name, (_, row) in zip(short, lines, strict=True)])
-    axes.tick_params(axis="y", labelsize=10)
+    from_edge = blended_transform_factory(axes.figure.transFigure, axes.transData)
     for y, (name, row) in enumerate(lines):
         if row is None:
             axes.axhspan(y - thick / 2, y + thick / 2, color="#eeeeee", zorder=2.5, linewidth=0)
         if row is None and heads:
             axes.text(
-                0.01, y, name, transform=axes.get_yaxis_transform(), fontweight="bold", va="center", zorder=3,
+                0.01, y, name, transform=from_edge, fontweight="bold", va="center", zorder=3,
                 in_layout=False,
             )  # fmt: skip
 
@@ -75,7 +76,7 @@ def draw_accuracy(beside: pd.DataFrame) -> Figure:
     axes.axvline(100 * CHANCE, color="#555555", linewidth=1, linestyle=":")
     _name_groups(axes, lines)
     axes.set_xlim(0, 102)
-    axes.set_xlabel("compound's image chosen, %")
+    axes.set_xlabel("%")
     note(
         figure,
         f"line: 95 % interval; dotted: chance; {_count(ours['n'])} here;\nhollow and grey: as the paper prints it, "
@@ -111,10 +112,14 @@ def draw_examples(beside: pd.DataFrame, accuracy: pd.DataFrame) -> Figure:
         linewidth=1, label="CLIP ViT-L/14, in the paper",
     )  # fmt: skip
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("example captions (line: 95 % interval; dotted: the model's template)")
+    axes.set_xlabel("example captions")
     axes.set_ylabel("compound's image chosen, %")
     figure.legend(loc="outside upper left", ncols=2, handletextpad=0.4, columnspacing=1)
-    note(figure, f"{_count(ours['n'])} here; the paper's table 2 is of {int(paper['n'].max())}")
+    note(
+        figure,
+        "line: 95 % interval; dotted: the model's template;\n"
+        f"{_count(ours['n'])} here; the paper's table 2 is of {int(paper['n'].max())}",
+    )
     return figure
 
 
@@ -180,19 +185,19 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
                 if column == "similarity":
                     axes.text(
                         1.03, at, f"{row['right']}", transform=axes.get_yaxis_transform(), color=COLORS[base],
-                        fontsize=10, va="center",
+                        va="center",
                     )  # fmt: skip
         named: list[Line] = [(words if kind else model, {} if kind else None) for model, kind, words in lines]
         _name_groups(axes, named, heads=column == "wrong", thick=0.5)
-        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_locator(MaxNLocator(3))
     # A model's name may extend over both panels.
     panels[0].set_zorder(panels[1].get_zorder() + 1)
     for prompt in prompts:
         base = read_prompt(prompt).base
         panels[0].plot([], [], MARKS[base], color=COLORS[base], markersize=5.5, label=prompt_words(prompt))
     panels[0].set_xlim(left=0)
-    panels[0].set_xlabel("wrong answers, %")
-    panels[1].set_xlabel("cosine × 100 of right ones")
+    panels[0].set_xlabel("wrong\nanswers, %")
+    panels[1].set_xlabel("cosine × 100\nof right ones")
     figure.legend(loc="outside upper left", ncols=2, handletextpad=0.3, columnspacing=1)
     note(
         figure,
@@ -203,7 +208,7 @@ def draw_kinds(kinds: pd.DataFrame) -> Figure:
 
 
 def _count(n: pd.Series) -> str:
-    return f"n = {_range(n.min(), n.max())} compounds"
+    return f"n = {_range(int(n.min()), int(n.max()))} compounds"
 
 
 def _range(low: int, high: int) -> str:

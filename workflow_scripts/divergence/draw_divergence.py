@@ -20,7 +20,7 @@ from workflow_scripts.plot.labels import PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, 
 # Longest name, in characters, beside its bars; if one is longer, all are above their bars.
 BESIDE = 20
 # Longest name above its bars; longer ones are truncated.
-ABOVE = 62
+ABOVE = 42
 
 
 def part_name(definition: str, name: str) -> str:
@@ -60,11 +60,11 @@ def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: i
         name_rows(axes, names)
     axes.set_xlim(left=0)
     of = PART_NAMES[definition, kind]
-    axes.set_xlabel(f"share of {'the weight of ' if weighed(definition, kind) else ''}all {of}, %")
-    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.set_xlabel(f"fraction of {'the weight of ' if weighed(definition, kind) else ''}all {of}, %")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2)
     column = kind.removesuffix("s")
-    first = "heaviest" if weighed(definition, kind) else "commonest"
+    first = "heaviest" if weighed(definition, kind) else "most frequent"
     shown = "all" if len(names) == row[kind] else f"the {len(names)} {first} of"
     apart = f"{SYMBOLS[kind]} {share(row[f'{column}_divergence'])} (random {random_share(row, column)})"
     note(figure, f"{apart}; {shown} {row[kind]:,} {of};\nn: images, with all their captions; seed {seed}")
@@ -98,9 +98,7 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
         if target != "max":
             axes.axhline(target, color="#D55E00", linewidth=1.2, linestyle="--", label="wanted")
         kind = f"{column}s"
-        axes.set_title(
-            f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {share(reached)}, wanted: {wanted}", fontsize=10
-        )
+        axes.set_title(f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {share(reached)}, wanted: {wanted}")
     all_axes[0].set_ylim(0, 1.02)
     # It starts at 1 and ends at a few hundredths.
     all_axes[1].set_yscale("log", nonpositive="mask")

@@ -69,6 +69,6 @@ def draw_people(preferences: pd.DataFrame, correlations: pd.DataFrame, about: st
     if lines:
         _draw_correlations(axes_of[-1], tau, lines)
     handles = {label: h for axes in axes_of for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=4, fontsize=10, handletextpad=0.2)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=2, handletextpad=0.2)
     note(figure, about)
     return figure

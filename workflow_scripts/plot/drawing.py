@@ -16,10 +16,11 @@ from workflow_scripts.core.io import atomic
 # Points: the size of titles, and the width of their letters.
 TITLE, LETTER = 11, 7.4
 # Inches: what a phone shows at full size, with words that can be read.
-WIDTH = 5.4
+WIDTH = 3.75
 STYLE: dict[str, Any] = {
     "svg.hashsalt": "compclip", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 10,
-    "axes.titlesize": 11, "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.titlesize": 10, "figure.labelsize": 10, "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd", "grid.linewidth": 0.7,
     "legend.frameon": False, "figure.constrained_layout.use": True,
 }  # fmt: skip
@@ -44,13 +45,13 @@ def name_rows(axes: Axes, names: Sequence[str], margin: float = 0.6) -> None:
 
 def draw_interval(
     axes: Axes, y: float, value: float, ends: tuple[float, float] | None, color: str, mark: str, *,
-    hollow: bool = False, points: float = 5.5, wide: float = 2, **look: Any,
+    hollow: bool = False, **look: Any,
 ) -> None:  # fmt: skip
     """Draw a fraction in percent, and its interval as a line."""
     if ends:
-        axes.hlines(y, 100 * ends[0], 100 * ends[1], color=color, linewidth=wide)
+        axes.hlines(y, 100 * ends[0], 100 * ends[1], color=color, linewidth=1.8)
     face = "white" if hollow else color
-    axes.plot(100 * value, y, mark, color=color, markersize=points, markerfacecolor=face, **look)
+    axes.plot(100 * value, y, mark, color=color, markersize=5.5, markerfacecolor=face, **look)
 
 
 def legend(figure: Figure, panels: Iterable[Axes], **look: Any) -> None:
@@ -59,12 +60,12 @@ def legend(figure: Figure, panels: Iterable[Axes], **look: Any) -> None:
     figure.legend(known.values(), known, loc="outside upper left", handletextpad=0.2, **look)
 
 
-def note(figure: Figure, text: str, points: int = 10) -> None:
+def note(figure: Figure, text: str) -> None:
     """Write a note below the figure, with its n and seed; the figure grows if the note needs more lines."""
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(" ".join(text.split()), int(width * 72 / (0.56 * points)))
-    figure.set_size_inches(width, height + max(0, len(lines) - text.count("\n") - 1) * points / 60)
-    figure.supxlabel("\n".join(lines), fontsize=points, color="#555555", x=0.01, ha="left")
+    lines = textwrap.wrap(" ".join(text.split()), int(width * 72 / 5.6))
+    figure.set_size_inches(width, height + max(0, len(lines) - text.count("\n") - 1) / 6)
+    figure.supxlabel("\n".join(lines), color="#555555", x=0.01, ha="left")
 
 
 def empty(text: str) -> Figure:

@@ -51,8 +51,8 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
                 axes.tick_params(labelleft=False)
         line[0].set_title(f"{SPLIT_NAMES[split]} − seen")
     for axes, measure in zip(grid[-1], measures, strict=True):
-        axes.set_xlabel(f"{MEASURE_NAMES[measure]}, points")
-    legend(figure, [grid[0][0]], ncols=3)
+        axes.set_xlabel(f"{MEASURE_NAMES[measure]}, points".replace(" ", "\n"))
+    legend(figure, [grid[0][0]], ncols=2)
     more = f"; {len(generators) - len(names)} more generators are in pairs.csv" if len(generators) > len(names) else ""
     note(
         figure,

@@ -27,8 +27,6 @@ from workflow_scripts.report.verdicts import MARGIN, deciding_measure
 
 # With more generators, a matrix has a cell for each difference instead of a line.
 MOST_LISTED = 8
-# Points: the score figure can be read on a phone, which shows it at two thirds of its size.
-LARGE = 14
 Place = tuple[str, str]  # generator and split
 # The pairs of which judge health is measured, with the split that they are drawn as.
 HEALTH_SIDES = {"seen": "test_seen", "held_out": "test_unseen"}
@@ -41,13 +39,12 @@ def _name_generators(panels: Sequence[Axes], served: Sequence[Place]) -> dict[Pl
         lines += [(generator, "")] * ((generator, "") not in lines) + [(generator, split)]
     for axes in panels:
         name_rows(axes, [""] * len(lines))
-        axes.tick_params(labelsize=LARGE)
     for y, (generator, split) in enumerate(lines):
         if not split:
             for axes in panels:
                 axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=0, linewidth=0)
             place = panels[0].get_yaxis_transform()
-            panels[0].text(0.01, y, generator, transform=place, va="center", fontsize=LARGE, fontweight="bold")
+            panels[0].text(0.01, y, generator, transform=place, va="center", fontweight="bold")
     # A long name continues over the second panel.
     panels[0].set_zorder(1)
     panels[0].patch.set_visible(False)
@@ -56,15 +53,15 @@ def _name_generators(panels: Sequence[Axes], served: Sequence[Place]) -> dict[Pl
 
 def _mark(axes: Axes, y: float, split: str, values: Sequence[float], hollow: bool = False) -> None:
     """Draw the mark of a split with its interval; values: low, middle and high, fractions."""
-    look: dict[str, Any] = {"points": 8, "wide": 2.5, "clip_on": False, "label": SPLIT_NAMES[split]}
+    look: dict[str, Any] = {"clip_on": False, "label": SPLIT_NAMES[split]}
     ends = values[0], values[2]
     draw_interval(axes, y, values[1], ends, SPLIT_COLORS[split], SPLIT_MARKS[split], hollow=hollow, **look)
 
 
 def _explain(figure: Figure, axes: Axes, text: str) -> None:
     """Draw the legend of ``axes`` above a figure, and a note below."""
-    legend(figure, [axes], ncols=3, fontsize=LARGE, columnspacing=1)
-    note(figure, text, LARGE)
+    legend(figure, [axes], ncols=3, columnspacing=1)
+    note(figure, text)
 
 
 def draw_scores(table: pd.DataFrame, reference: str | None) -> Figure:
@@ -82,7 +79,7 @@ def draw_scores(table: pd.DataFrame, reference: str | None) -> Figure:
     scores = rows.set_index(["generator", "split"])
     candidates = int(rows["candidates"].iloc[0])
     chances = {"exact": 1 / candidates, "adjective": rows["adjective_chance"].mean()}
-    figure = Figure(figsize=size(len(served) + rows["generator"].nunique(), 0.24, 3.1))
+    figure = Figure(figsize=size(len(served) + rows["generator"].nunique(), 0.17, 2.2))
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
     places = _name_generators(panels, served)
     for axes, measure in zip(panels, measures, strict=True):
@@ -91,11 +88,11 @@ def draw_scores(table: pd.DataFrame, reference: str | None) -> Figure:
         for (generator, split), y in places.items():
             if generator != reference and (reference, split) in places:
                 axes.plot(
-                    100 * scores.at[(reference, split), measure], y, "|", color="#000000", markersize=15,
-                    markeredgewidth=1.8, clip_on=False, label=f"reference: {reference}",
+                    100 * scores.at[(reference, split), measure], y, "|", color="#000000", markersize=10.5,
+                    markeredgewidth=1.3, clip_on=False, label=f"reference: {reference}",
                 )  # fmt: skip
-        axes.axvline(100 * chances[measure], color="#555555", linewidth=1.8, linestyle=":", label="chance")
-        axes.set_title(f"{MEASURE_NAMES[measure]}, %", fontsize=LARGE)
+        axes.axvline(100 * chances[measure], color="#555555", linewidth=1.3, linestyle=":", label="chance")
+        axes.set_title(f"{MEASURE_NAMES[measure]}, %")
         axes.set_xlim(0, 102)
         axes.set_xticks([0, 50, 100])
     low, high = int(rows["n"].min()), int(rows["n"].max())
@@ -120,7 +117,7 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
     parts = [("minus seen, points", falls.set_index(["generator", "split"]))]
     if len(beyond):
         parts.append((f"and minus {beyond['b'].iloc[0]}", beyond.set_index(["a", "split"])))
-    figure = Figure(figsize=size(len(falls) + falls["generator"].nunique(), 0.24, 3.3))
+    figure = Figure(figsize=size(len(falls) + falls["generator"].nunique(), 0.17, 2.3))
     panels = figure.subplots(1, len(parts), sharex=True, squeeze=False)[0]
     places = _name_generators(panels, list(zip(falls["generator"], falls["split"], strict=True)))
     for axes, (title, rows) in zip(panels, parts, strict=True):
@@ -129,9 +126,9 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
                 low, middle, high = rows.loc[(generator, split), ["low", "difference", "high"]]
                 _mark(axes, y, split, (low, middle, high), not (low > 0 or high < 0))
         axes.axvline(0, color="#333333", linewidth=1)
-        axes.set_title(title, fontsize=LARGE)
+        axes.set_title(title)
         axes.xaxis.set_major_locator(MaxNLocator(3))
-    panels[-1].axvline(-100 * MARGIN, color="#555555", linewidth=1.8, linestyle=":")
+    panels[-1].axvline(-100 * MARGIN, color="#555555", linewidth=1.3, linestyle=":")
     text = (
         f"{MEASURE_NAMES[measure]} minus that on seen captions,\n"
         "and, at the right, minus the same of the reference.\n"
@@ -147,7 +144,7 @@ def draw_health(healths: Sequence[Mapping[str, Any]]) -> Figure:
     kinds = [kind for kind, of in healths[0]["images"].items() if all(of[side]["n"] for side in HEALTH_SIDES)]
     if not kinds:
         return empty("No judged held-out pair has another ranked adjective.")
-    figure = Figure(figsize=size(len(kinds) * len(HEALTH_SIDES), 0.45, 3.2))
+    figure = Figure(figsize=size(len(kinds) * len(HEALTH_SIDES), 0.32, 2.2))
     axes = figure.add_subplot()
     names: list[str] = []
     for kind in kinds:
@@ -159,11 +156,10 @@ def draw_health(healths: Sequence[Mapping[str, Any]]) -> Figure:
                 _mark(axes, y, split, values)
             names.append(f"{kind} images")
     chance = np.mean([healths[0]["images"][kind][side]["chance"] for kind in kinds for side in HEALTH_SIDES])
-    axes.axvline(100 * chance, color="#555555", linewidth=1.8, linestyle=":", label="chance")
+    axes.axvline(100 * chance, color="#555555", linewidth=1.3, linestyle=":", label="chance")
     name_rows(axes, names)
-    axes.tick_params(labelsize=LARGE)
     axes.set_xlim(0, 102)
-    axes.set_title("adjective accuracy, %", fontsize=LARGE)
+    axes.set_title("adjective accuracy, %")
     ratios = [of["ratio"] for of in healths if of["ratio"] is not None]
     health = f"; health {min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
     text = (
@@ -208,10 +204,10 @@ def draw_drops(table: pd.DataFrame, gaps: pd.DataFrame, seed: int) -> Figure:
             axes.margins(y=0.12)
             axes.xaxis.set_major_locator(MaxNLocator(4))
             axes.yaxis.set_major_locator(MaxNLocator(4))
-        line[0].set_title(generator, fontweight="bold", fontsize=10)
+        line[0].set_title(generator, fontweight="bold")
     for axes, words in zip(grid[-1], columns.values(), strict=True):
         axes.set_xlabel(words)
-    figure.supylabel("points from seen", fontsize=10)
+    figure.supylabel("points from seen")
     legend(figure, grid[:, 0], ncols=3)
     note(
         figure,
@@ -245,7 +241,6 @@ def _draw_matrices(groups: Sequence[tuple[str, pd.DataFrame]], seed: int) -> Fig
         # Violet and orange can be told apart with any color vision.
         drawn = axes.imshow(shown, cmap="PuOr", vmin=-limit, vmax=limit, interpolation="none", aspect="auto")
         name_rows(axes, names, 0.5)
-        axes.tick_params(axis="y", labelsize=10)
         axes.set_xticks([])
         axes.grid(visible=False)
         axes.set_title(title)
@@ -276,10 +271,11 @@ def draw_comparisons(comparisons: pd.DataFrame, seed: int) -> Figure:
         axes.axvline(0, color="#333333", linewidth=1)
         name_rows(axes, [f"{row.a} − {row.b}" for row in part.itertuples()])
         axes.set_title(SPLIT_NAMES[split])
-    all_axes[-1].set_xlabel("percentage points (line: 95 % interval)")
+    all_axes[-1].set_xlabel("percentage points")
     note(
         figure,
-        f"difference of exact R-precision; hollow: the interval holds 0;\npaired on the same images; seed {seed}",
+        "difference of exact R-precision; line: 95 % interval; hollow: it holds 0;\n"
+        f"paired on the same images; seed {seed}",
     )
     return figure
 
@@ -293,7 +289,7 @@ def draw_judges(table: pd.DataFrame) -> Figure:
     means, parts = rows[rows["judges"] > 1], rows[rows["judges"] == 1]
     figure = Figure(figsize=size(len(means), 0.25, 1.4))
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, column, title in zip(panels, ("exact", "adjective"), ("R-precision", "adjective accuracy"), strict=True):
+    for axes, column, title in zip(panels, ("exact", "adjective"), ("R-precision", "adjective\naccuracy"), strict=True):
         for y, mean in enumerate(means.itertuples()):
             own = parts[(parts["generator"] == mean.generator) & (parts["split"] == mean.split)]
             color = SPLIT_COLORS[mean.split]
@@ -327,11 +323,11 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
                 markersize=4, label=None if number else SPLIT_NAMES[split],
             )  # fmt: skip
     if watched:
-        all_axes[1].set_title("real test images whose caption is first of 100, %")
+        all_axes[1].set_title("test images whose caption is first of 100, %")
         all_axes[1].set_ylim(0, 100)
-        all_axes[1].legend(fontsize=10, loc="best")
+        all_axes[1].legend(loc="best")
     all_axes[-1].set_xlabel("epoch")
-    all_axes[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    all_axes[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
     note(
         figure,
         f"n = {int(training['step'].max()):,} steps in {len(training)} epochs; {len(trainings)} judges; seed {seed}",

@@ -27,6 +27,8 @@ ADJECTIVE_COLUMNS = tuple((title, split, "adjective") for title, split, column i
 EXACT_COLUMNS = SCORE_COLUMNS[:3]
 # Columns of table.csv that the whole table does not repeat in each row if they are constant.
 CONSTANT = ("dataset", "composition", "candidates", "class_rule", "judge_hash", "seed")
+# Columns that tell the rows of table.csv apart.
+WHICH = ("generator", "judge", "judge_seed", "split", "prompts", "distractors")
 # What the sources of error are, and what reduces them.
 ERROR_SOURCES = {
     "pairs": "held-out pairs: hold out more (split.heldout.fraction)",
@@ -119,7 +121,8 @@ def full_table(table: pd.DataFrame) -> dict[str, Any]:
     """Return all rows of table.csv as texts; constant columns once (``same``)."""
     table = table.drop(columns=list(DIVERGENCE_COLUMNS))
     same = {c: table[c].iloc[0] for c in CONSTANT if len(table) and table[c].nunique(dropna=False) == 1}
-    columns = [c for c in table.columns if c not in same and not (c.startswith("balanced") and not balances(table))]
+    named = [*WHICH, *(c for c in table.columns if c not in WHICH)]
+    columns = [c for c in named if c not in same and (balances(table) or not c.startswith("balanced"))]
 
     def text(column: str, value: Any) -> str:
         if pd.isna(value):

@@ -47,12 +47,13 @@ def draw_measures(table: pd.DataFrame) -> Figure:
     values = table[table["against"] == ""]
     figure, axes = _draw_intervals(values.assign(series=values["judge"]), JUDGES, 0.42, 0.22)
     axes.axvline(50, color="#555555", linewidth=1, linestyle=":")
-    axes.set_xlabel("% (line: 95 % interval; dotted: by chance)")
-    figure.legend(loc="outside upper left", ncols=3, handletextpad=0.3, columnspacing=1)
+    axes.set_xlabel("%")
+    figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
     note(
         figure,
         "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat.\n"
-        f"Increment rate: the mean of Pos and of wrong details that do not win. {_count(table)}",
+        "Increment rate: the mean of Pos and of wrong details that do not win.\n"
+        f"Line: 95 % interval; dotted: chance. {_count(table)}",
     )
     return figure
 
@@ -62,9 +63,9 @@ def draw_gains(table: pd.DataFrame) -> Figure:
     labels = {judge: f"loss of SPECS − {name}" for judge, name in JUDGES.items() if judge in set(gains["against"])}
     figure, axes = _draw_intervals(gains.assign(series=gains["against"]), labels, 0.36, 0.26)
     axes.axvline(0, color="#555555", linewidth=1)
-    axes.set_xlabel("percentage points (line: 95 % interval)")
+    axes.set_xlabel("percentage points")
     figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
-    note(figure, f"Paired: both judges see the same resampled images. {_count(table)}")
+    note(figure, f"Paired: both judges see the same resampled images. Line: 95 % interval. {_count(table)}")
     return figure
 
 
@@ -76,7 +77,7 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
     judges = [judge for judge in JUDGES if judge in set(steps["judge"])]
     texts = steps[steps["judge"] == judges[0]].sort_values("step")
     added = [text[len(before) :].strip() for before, text in zip(["", *texts["text"]], texts["text"], strict=False)]
-    figure = Figure(figsize=size(len(added), 0.27, 2.2))
+    figure = Figure(figsize=(5.4, 0.27 * len(added) + 2.2))
     top, below = np.asarray(figure.subfigures(2, 1, height_ratios=(1.2, len(added) * 0.27 + 1)), object)
     picture = top.subplots(1, 3, width_ratios=(1, 1, 2))
     if image.is_file():
@@ -93,15 +94,13 @@ def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
         wrong = 100 * (by_judge["negative_similarity"] - first)
         axes.plot(wrong, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4)
         axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
-        axes.set_title(textwrap.fill(JUDGES[judge], 11), fontsize=10, color=COLORS[judge])
-        axes.tick_params(axis="x", labelsize=10)
+        axes.set_title(textwrap.fill(JUDGES[judge], 11), color=COLORS[judge])
         axes.xaxis.set_major_locator(MaxNLocator(2))
         name_rows(axes, [textwrap.shorten(text, 38, placeholder=" …") for text in added])
-        axes.tick_params(axis="y", labelsize=10)
     picture[1].plot([], [], "-o", color="#555555", markersize=4, label="the caption up to here")
     picture[1].plot([], [], "x", color="#CC79A7", label="with a wrong detail instead")
-    picture[1].legend(loc="center left", fontsize=10)
-    below.supxlabel("cosine × 100, above that of the first row", fontsize=10)
+    picture[1].legend(loc="center left")
+    below.supxlabel("cosine × 100, above that of the first row")
     return figure
 
 

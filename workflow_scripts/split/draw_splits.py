@@ -87,9 +87,9 @@ def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
         )  # fmt: skip
     name_words(axes, list(shown.index), 0.5)
     axes.set_xlim(left=0)
-    axes.set_xlabel(f"share of the split's pairs that have this {kind}, %")
+    axes.set_xlabel("fraction of the split's pairs, %")
     axes.xaxis.set_major_locator(MaxNLocator(6))
-    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2)
+    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2, columnspacing=0.6)
     cut = f"; {len(shares) - len(shown)} rarer ones not shown" if len(shares) > len(shown) else ""
     note(figure, f"n: occurrences of ranked adjectives with ranked nouns{cut}; split seed {seed}")
     return figure
@@ -117,7 +117,7 @@ def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) ->
     name_words(axes, list(shares["word"]), 0.6)
     axes.margins(x=0.1)
     axes.set_xlim(left=0)
-    axes.set_xlabel(f"{WORD_KINDS[kind]} in {SPLIT_NAMES[split]}: share of its pairs, %")
+    axes.set_xlabel("fraction of the split's pairs, %")
     axes.xaxis.set_major_locator(MaxNLocator(6))
     note(figure, f"n = {shares['n'].sum():,} occurrences of ranked adjectives with ranked nouns; split seed {seed}")
     return figure
