@@ -37,11 +37,12 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
     ``classes`` are by image_id, ``images`` (n, d) embeddings of the entries' images.
     """
     pool = entry_set.pool.drop_duplicates("text").reset_index(drop=True)
-    texts = embed_texts(list(pool["text"]))
+    captions = pool["text"].tolist()
+    texts = embed_texts(captions)
     names = {name: number for number, name in enumerate(classes.unique())}
     of_pool = pool["image_id"].map(classes).map(names).to_numpy()
     of_entries = entry_set.entries["image_id"].map(classes).map(names).to_numpy()
-    place = {text: number for number, text in enumerate(pool["text"])}
+    place = {text: number for number, text in enumerate(captions)}
     own = entry_set.entries["text"].map(place).fillna(-1).to_numpy(int)
     nearest: list[int] = []
     for start in range(0, len(images), BLOCK):
@@ -51,7 +52,7 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
         known = own[rows] >= 0
         cosines[np.flatnonzero(known), own[rows][known]] = -np.inf
         nearest += cosines.argmax(axis=1).tolist()
-    return [pool["text"][number] for number in nearest]
+    return [captions[number] for number in nearest]
 
 
 def marked(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:

@@ -48,8 +48,8 @@ def drawn_set(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFra
 def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     """Return, for an adjective (canonical) and a form of it, its most frequent other form in these captions."""
     rows = pairs.drop_duplicates([*CAPTION, "adjective_start"]).merge(captions, on=CAPTION)
-    columns = rows[["adjective", "text", "adjective_start", "adjective_end"]].itertuples(index=False)
-    counts = Counter((adjective, text[start:end].lower()) for adjective, text, start, end in columns)
+    columns = (rows[name].tolist() for name in ("adjective", "text", "adjective_start", "adjective_end"))
+    counts = Counter((adjective, text[start:end].lower()) for adjective, text, start, end in zip(*columns, strict=True))
     of_word = Counter[str]()
     for (adjective, _), n in counts.items():
         of_word[adjective] += n

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 LEVEL = 0.95
-# Random indices in memory at once, 8 bytes each.
-INDICES = 1 << 22
+# Random indices at once, 8 bytes each, so that they stay in the processor's cache.
+INDICES = 1 << 17
 
 
 @dataclass(frozen=True)
