@@ -77,13 +77,6 @@ def test_a_folder_without_splits(place: Place) -> None:
     assert manifest["path"][1].endswith(f"images/{HOME}/test_seen/s/1/1.png")
 
 
-def test_a_folder_without_splits_cannot_serve_a_caption_and_its_swap(place: Place) -> None:
-    mine = make(place.root / "made", ["s/1/0.png"])
-    with pytest.raises(UserError, match="s/1 caption 0: test_seen and test_swapped have different prompts") as error:
-        place.generate("folder", path=str(mine))
-    assert "folders named test_seen, test_unseen, test_swapped" in str(error.value)
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_a_manifest(place: Place, suffix: str) -> None:
     file = place.root / "made" / f"list{suffix}"
@@ -218,15 +211,6 @@ def test_a_folder_that_changes_during_a_run_is_refused(place: Place) -> None:
     picture(mine / place.prompts["file_name"][0], 7)
     with pytest.raises(UserError, match="generator it: its files changed since the run started"):
         place.generate("folder", contents=before, path=str(mine))
-
-
-def test_new_files_change_the_fingerprint(place: Place) -> None:
-    mine = make(place.root / "made", ["a.png"])
-    chosen = folder.Settings(path=str(mine))
-    before = folder.fingerprint(chosen)
-    assert before == folder.fingerprint(chosen)
-    make(mine, ["b.png"])
-    assert folder.fingerprint(chosen) != before
 
 
 def test_names_that_the_papers_models_write(place: Place) -> None:

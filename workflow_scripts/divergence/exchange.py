@@ -9,12 +9,12 @@ and an improvement is kept. On some samples either method alone is worse, and so
 An exchange changes the overlap Σ train^alpha test^(1 − alpha) only in the items of its two samples.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from workflow_scripts.core.progress import Progress
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
 from workflow_scripts.divergence.kernels import TRAIN, Goal, Kind, Sides, anneal, as_items, clear, empty_sides, score
 from workflow_scripts.divergence.samples import Samples
@@ -49,7 +49,7 @@ def exchange(
     goal: Goal,
     moves: int,
     generator: np.random.Generator,
-    progress: Progress | None = None,
+    advance: Callable[[int], object] = lambda moves: None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return rows of train and test after exchanges, ``moves`` in the annealing; they may score worse, so compare."""
     # Sums in another order may differ by this.
@@ -60,7 +60,7 @@ def exchange(
     # Equal samples would give 0.
     unit = max(1e-12, mixed.step(goal, SOFT, np.inf, generator.random((-(-moves // STEPS), 3))))
     best = fill(samples, order, sizes)
-    best.cool(goal, moves, STEPS, HOT * unit, COLD * unit, generator, progress)
+    best.cool(goal, moves, STEPS, HOT * unit, COLD * unit, generator, advance)
     compounds = best.compounds.items.items
     for _ in range(HOPS):
         if best.score(goal) < REACHED:
@@ -70,8 +70,7 @@ def exchange(
             hop.cool(goal, int(moves * HOP_FRACTION), HOP_STEPS, WARM * unit, COLD * unit, generator)
             if hop.score(goal) < best.score(goal):
                 best = hop
-        if progress is not None:
-            progress.add(int(moves * HOP_FRACTION))
+        advance(int(moves * HOP_FRACTION))
     train, test, _ = np.split(best.order, np.cumsum(sizes))
     return train, test
 
@@ -109,15 +108,14 @@ class State(NamedTuple):
         hot: float,
         cold: float,
         generator: np.random.Generator,
-        progress: Progress | None = None,
+        advance: Callable[[int], object] = lambda moves: None,
     ) -> None:
         """Try ``moves`` exchanges while the temperature falls from ``hot`` to ``cold``."""
         size = -(-moves // steps)
         for step, temperature in enumerate(np.geomspace(hot, cold, steps)):
             penalty = SOFT if step + 1 < SOFT_FRACTION * steps else HARD
             self.step(goal, penalty, temperature, generator.random((size, 3)))
-            if progress is not None:
-                progress.add(size)
+            advance(size)
             if self.score(goal) < REACHED:
                 break
 

@@ -11,11 +11,11 @@ sample changes only the gains of samples that share an item with it. So all scor
 pool, however many items it has.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from workflow_scripts.core.progress import Progress
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
 from workflow_scripts.divergence.kernels import TRAIN, as_items, empty_sides, place, renew, take
 from workflow_scripts.divergence.samples import Samples
@@ -39,7 +39,7 @@ def greedy(
     atom: float,
     compound: float,
     first: int,
-    progress: Progress | None = None,
+    advance: Callable[[int], object] = lambda steps: None,
 ) -> Division:
     """Divide ``samples`` for the wanted D_A and D_C, starting with sample ``first`` in train."""
     kinds = as_items(samples.atoms, ATOMS_ALPHA), as_items(samples.compounds, COMPOUNDS_ALPHA)
@@ -56,7 +56,6 @@ def greedy(
             renew(kinds[one], sides[one])
         end = min(begin + RENEW, steps)
         take(kinds[0], kinds[1], sides[0], sides[1], targets, sizes, side_of, taken, reached, begin, end)
-        if progress is not None:
-            progress.add(end - begin)
+        advance(end - begin)
     on_train = side_of[taken] == TRAIN
     return Division(taken[on_train], taken[~on_train], *reached)

@@ -118,12 +118,12 @@ def divide(
             raise UserError("no sample has both atoms and compounds; nothing can diverge")
         first = int(weighty[generator.integers(len(weighty))])
         with Progress(n_train + n_test, f"samples of start {start + 1}") as progress:
-            grown = greedy(samples, n_train, n_test, atom, wanted, first, progress)
+            grown = greedy(samples, n_train, n_test, atom, wanted, first, progress.add)
         unchanged = measured(samples, grown, grown.train, grown.test)
         if start == 0 and compound != "max" and unchanged.atom >= atom - NEAR:
             goal = goal._replace(limit=unchanged.atom)
         with Progress(tried(moves), f"exchanges of start {start + 1}") as progress:
-            rows = exchange(samples, grown.train, grown.test, goal, moves, generator, progress)
+            rows = exchange(samples, grown.train, grown.test, goal, moves, generator, progress.add)
         exchanged = measured(samples, grown, *rows)
         starts.append(min(unchanged, exchanged, key=lambda one: rank(goal, one)))
         log.info(
