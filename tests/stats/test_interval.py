@@ -96,3 +96,12 @@ def test_all_or_none_is_not_certain() -> None:
     # Chances that are no certainties are resampled as ever.
     for values in (0.5 * ones, np.where(images == "i0", 0.9, 1.0)):
         assert interval.share(images, values, ones, 100, rng()) == interval.mean(images, values, ones, 100, rng())
+
+
+def test_all_or_none_covers_the_truth() -> None:
+    inside = 0
+    for seed in range(400):
+        hits = rng(seed).random(20) < 0.97
+        found = interval.share(np.arange(20), hits, np.ones(20), 200, rng(seed))
+        inside += found.low <= 0.97 <= found.high
+    assert inside >= 0.9 * 400

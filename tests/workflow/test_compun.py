@@ -1,4 +1,4 @@
-"""Stage compun through Snakemake: from drawn compounds to the page, and the same bytes again."""
+"""Stage compun through Snakemake: from drawn compounds to the page, the same bytes again, and what is rerun."""
 
 import json
 import re
@@ -47,6 +47,14 @@ def nouns(project: Project) -> Path:
     return run(project, "nouns")
 
 
+def changed(project: Project, old: str, new: str) -> set[str]:
+    """Return the rules that run if ``old`` in the config becomes ``new``."""
+    text = (project.root / "nouns.yaml").read_text()
+    assert old in text
+    (project.root / "changed.yaml").write_text(text.replace(old, new))
+    return set(project.planned("changed.yaml", "nouns/compun.html"))
+
+
 def test_it_runs_to_the_page(nouns: Path) -> None:
     place = nouns / "sketch" / "compun"
     accuracy = pd.read_csv(place / "analysis" / "accuracy.csv")
@@ -78,6 +86,23 @@ def test_the_same_bytes_from_nothing(project: Project, nouns: Path) -> None:
     one, other = project.artifacts("nouns"), project.artifacts("again")
     assert sorted(path for path in one.keys() | other.keys() if one.get(path) != other.get(path)) == []
     assert len(one) > 300 and again != nouns
+
+
+def test_one_setting_reruns_what_depends_on_it(project: Project, nouns: Path) -> None:
+    assert project.planned("nouns.yaml", "nouns/compun.html") == {}
+    drawing = {"draw_compounds", "load_compounds", "ask_captions"}
+    rules = changed(project, "bootstrap: 200", "bootstrap: 300")
+    assert {"analyze_choices", "draw_compun", "make_compun_page"} <= rules
+    assert not {*drawing, "train_small_clip", "classify"} & rules
+    rules = changed(project, "templates: simple", "templates: none")
+    assert "classify" in rules and not {*drawing, "train_small_clip"} & rules
+    rules = changed(project, "epochs: 1", "epochs: 2")
+    assert {"train_small_clip", "classify"} <= rules and not drawing & rules
+    assert drawing | {"train_small_clip", "classify"} <= changed(project, "things: 160", "things: 180")
+    # People are asked beside the models.
+    assert not {*drawing, "train_small_clip", "classify", "analyze_choices"} & changed(
+        project, "  bootstrap: 200", "  bootstrap: 200\n  human: {batch: 6}"
+    )
 
 
 def test_a_language_model_is_asked_once_and_its_key_is_written_nowhere(

@@ -17,8 +17,8 @@ MODEL = "3.8.0"
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 # The file of each set of requirements; "" is what runs need.
 SETS = {name: ROOT / f"requirements{name}.txt" for name in ("", "-cluster", "-test", "-maintainer")}
-# Imported for object storage alone.
-BEYOND_RUNS = {"boto3", "botocore"}
+# Imported for object storage alone, or if the user has it.
+BEYOND_RUNS = {"boto3", "botocore", "nltk"}
 # What brings a package along that is imported too.
 BRINGS = {
     "diffusers": {"huggingface_hub"},

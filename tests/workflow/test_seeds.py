@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.workflow.conftest import Project
+from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import config_keys, declaration, settings
-from workflow_scripts.workflow.config import load_config
+from workflow_scripts.workflow.config import load_config, read_config
 
 # Steps, and what rules give them beside the config.
 STEPS = {
@@ -82,3 +83,9 @@ def test_another_world_leaves_nothing_stale(first_run: Project, tmp_path: Path) 
     (run.root / "small.yaml").write_text((run.root / "small.yaml").read_text() + "seeds: {world: 1}\n")
     planned = run.planned("small.yaml")
     assert "load_dataset" in planned and planned == empty.planned(empty.config("small.yaml", "results"))
+
+
+def test_judges_of_the_default_run_train_side_by_side() -> None:
+    """Steps of one thread take none of the `torch` resource, of which there is one."""
+    config = read_config(ROOT / "config.yaml")
+    assert len(config.judges) == 3 and config.threads == 1

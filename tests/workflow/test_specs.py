@@ -1,4 +1,4 @@
-"""Stage specs through Snakemake: from drawn birds to the page, and the same bytes again."""
+"""Stage specs through Snakemake: from drawn birds to the page, the same bytes again, and what a change reruns."""
 
 import re
 from pathlib import Path
@@ -75,6 +75,16 @@ def test_the_same_bytes_with_a_cold_cache_and_one_core(project: Project, long: P
     again = run(project, "again", cores=1)
     assert project.artifacts("long") == project.artifacts("again")
     assert len(project.artifacts("again")) > 30 and again != long
+
+
+@pytest.mark.slow
+def test_a_setting_reruns_what_depends_on_it(project: Project, long: Path) -> None:
+    assert project.planned("long.yaml", "long/specs.html") == {}
+    text = (project.root / "long.yaml").read_text()
+    (project.root / "changed.yaml").write_text(text.replace("lr: 0.001", "lr: 0.002"))
+    planned = project.planned("changed.yaml", "long/specs.html")
+    assert {"train_specs", "intrinsic", "make_specs_page"} <= planned.keys()
+    assert not {"describe_images", "train_base", "stretch", "load_dataset"} & planned.keys()
 
 
 @pytest.mark.slow
