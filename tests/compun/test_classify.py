@@ -18,8 +18,7 @@ from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun import classify
 from workflow_scripts.compun.choices import is_tied
 from workflow_scripts.compun.classify import choose, stand
-from workflow_scripts.compun.config import Asked
-from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.config import Asked, NamedModel
 from workflow_scripts.compun.steps import Classify
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.io import read_table, write_json, write_table

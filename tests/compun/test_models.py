@@ -17,8 +17,8 @@ from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
 from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun.blip_align import _short, load_transformers
+from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.compun.models import CannotLoad, keep_open_clip, open_model, own_keys, without_folders
-from workflow_scripts.compun.named_model import NamedModel
 from workflow_scripts.compun.steps import Classify
 from workflow_scripts.core import hub
 from workflow_scripts.core.step import parse

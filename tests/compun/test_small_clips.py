@@ -5,8 +5,7 @@ import pytest
 
 from workflow_scripts.compun import classify, draw_compounds, load_compounds
 from workflow_scripts.compun.analyze_choices import Estimator, compare
-from workflow_scripts.compun.config import TRAININGS, Asked, Compounds, Drawn
-from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.config import TRAININGS, Asked, Compounds, Drawn, NamedModel
 from workflow_scripts.compun.steps import Classify, DrawCompounds, LoadCompounds
 from workflow_scripts.core.tables import CHOICES
 from workflow_scripts.judge import train_judge

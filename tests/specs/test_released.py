@@ -154,11 +154,9 @@ def test_pickled_code_is_not_run(tmp_path: Path) -> None:
 
 def test_the_checkpoint_is_not_overwritten(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
     name = saved(state, tmp_path / "spec.pt")
-    for output, said in ((tmp_path, "would overwrite"), (Path(name), "would overwrite"), (tmp_path / "f", "is a file")):
-        (tmp_path / "f").write_text("mine")
-        with pytest.raises(UserError, match=f"--output {output}: .*{said}"):
-            released.main(Released(checkpoint=name, output=output))
-    assert Path(name).is_file() and (tmp_path / "f").read_text() == "mine"
+    with pytest.raises(UserError, match=f"--output {tmp_path}: would overwrite {name}"):
+        released.main(Released(checkpoint=name, output=tmp_path))
+    assert Path(name).is_file()
 
 
 def test_hub_names(state: dict[str, torch.Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.clip.model import Judge
 from workflow_scripts.clip.pixels import Item, Preprocess
 from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash

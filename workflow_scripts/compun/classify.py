@@ -48,12 +48,8 @@ class Images:
     lost: dict[str, list[str]]
 
 
-@dataclass
-class Answers:
-    """What models answered: a frame a model and prompt, with the columns of CHOICES and of RETRIEVAL."""
-
-    choices: list[pd.DataFrame]
-    ranks: list[pd.DataFrame]
+# What models answered: frames of a model and prompt, with the columns of CHOICES and of RETRIEVAL.
+Answers = list[tuple[pd.DataFrame, pd.DataFrame]]
 
 
 def choose(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +91,7 @@ def ask(embedder: Embedder, model: str, prompts: Prompts, images: Images) -> Ans
     distinct = list(dict.fromkeys(tuple(t) for own in asked.values() for e in own.values() for t in e))
     vectors = class_vectors(embedder.texts, distinct)
     place = {ensemble: row for row, ensemble in enumerate(distinct)}
-    answers = Answers([], [])
+    answers: Answers = []
     for prompt, own in asked.items():
         if not own:
             continue
@@ -108,8 +104,9 @@ def ask(embedder: Embedder, model: str, prompts: Prompts, images: Images) -> Ans
         answer, right = choose(three)
         head = {"compound": names, "model": model, "prompt": prompt}
         values = {f"similarity_{role}": three[:, i] for i, role in enumerate(ROLES)}
-        answers.choices.append(pd.DataFrame({**head, **values, "answer": answer, "right": right}))
-        answers.ranks.append(pd.DataFrame({**head, "images": len(images.vectors), "above": above, "tied": tied}))
+        choices = pd.DataFrame({**head, **values, "answer": answer, "right": right})
+        ranks = pd.DataFrame({**head, "images": len(images.vectors), "above": above, "tied": tied})
+        answers.append((choices, ranks))
     return answers
 
 
@@ -135,7 +132,7 @@ def ask_all(
 ) -> tuple[Answers, dict[str, Any], Mapping[str, Sequence[str]]]:
     """Return each model's answers, the content of models.json, and what is lost because images are unreadable."""
     texts = distinct_texts(prompts)
-    answers = Answers([], [])
+    answers: Answers = []
     loaded, failed = list[dict[str, Any]](), list[dict[str, str]]()
     lost: Mapping[str, Sequence[str]] = {}
     for model in step.models:
@@ -153,9 +150,8 @@ def ask_all(
             continue
         say_cut(cut, len(texts), "texts")
         lost = readable.lost
-        answers.choices += own.choices
-        answers.ranks += own.ranks
-    if not answers.choices:
+        answers += own
+    if not answers:
         reason = f"{failed[0]['model']}: {failed[0]['reason']}"
         raise UserError(f"none of {len(step.models)} models could be asked: {reason}")
     if failed:
@@ -210,7 +206,7 @@ def main(step: Classify) -> None:
         len(step.models), images["path"].notna().sum(), len(distinct_texts(prompts)), len(whole), len(prompts),
     )  # fmt: skip
     answers, models, lost = ask_all(step, prompts, images)
-    table = pd.concat(answers.choices, ignore_index=True)
+    table, ranks = (pd.concat(frames, ignore_index=True) for frames in zip(*answers, strict=True))
     for prompt, names in lacking.items():
         # An ensemble lacks what the prompt itself lacks.
         if names and not prompt.endswith(ENSEMBLE):
@@ -221,7 +217,7 @@ def main(step: Classify) -> None:
         log.warning("warning: %d of %d answers are ties, which are not right", summary["ties"], len(table))
     with atomic_folder(step.choices) as folder:
         write_table(table, folder / "choices.parquet", CHOICES)
-        write_table(pd.concat(answers.ranks, ignore_index=True), folder / "retrieval.parquet", RETRIEVAL)
+        write_table(ranks, folder / "retrieval.parquet", RETRIEVAL)
         write_json(models, folder / "models.json")
         write_json(summary, folder / "choices.json")
     for (title, prompt), accuracy in table.groupby(["model", "prompt"], sort=False)["right"].mean().items():

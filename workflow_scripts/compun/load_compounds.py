@@ -37,9 +37,6 @@ DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
 Files = dict[str, dict[str, str]]
 
 
-# Matching images to compounds
-
-
 def match(
     compounds: pd.DataFrame | None, names: Sequence[str], where: str, listed_in: str = "", take_unlisted: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
@@ -177,9 +174,6 @@ def _by_columns(
     return images, {"images_stated_and_not_there": named(absent), "images_not_used": named(unused)}
 
 
-# Files
-
-
 @cache
 def image_endings() -> frozenset[str]:
     """Return the endings of all readable image formats, in lower case."""
@@ -256,9 +250,6 @@ def same_bytes(images: pd.DataFrame, folder: Path) -> list[str]:
     present = present.assign(digest=present["path"].map(digest))
     equal = present[present.duplicated(["compound", "digest"], keep=False)]
     return [f"{name}: {', '.join(rows['role'])}" for name, rows in equal.groupby("compound", sort=False)]
-
-
-# The step
 
 
 def load(

@@ -10,19 +10,20 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from workflow_scripts.clip.embed import Embedder, open_embedder
-from workflow_scripts.clip.model import MANIFEST, build, check_judge, save_judge
+from workflow_scripts.clip.model import build, save_judge
 from workflow_scripts.clip.sources import find_source, model_name
 from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.core.cache import key
 from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.digests import record
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.io import atomic_folder, write_json
+from workflow_scripts.core.io import atomic_folder
+from workflow_scripts.core.sealed import is_recorded
 
 # The folders of a path, but not those of an address.
 FOLDERS = re.compile(r"(?<![\w:/.~-])(?:/[^/\s'\",:()]+)+/")
@@ -58,35 +59,20 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     assert model.open_clip is not None
     config = model.judge_config()
     source = find_source(config)
-    parts: list[Any] = [
-        model_name(model.open_clip),
-        source.model_cfg,
-        source.preprocess_cfg,
-        fingerprint(*source.files),
-    ]
     code = code_hash("workflow_scripts.clip.model:build", "workflow_scripts.clip.model:save_judge")
-    parts += [open_clip().__version__, code]
+    parts = [
+        model_name(model.open_clip), source.model_cfg, source.preprocess_cfg, fingerprint(*source.files),
+        open_clip().__version__, code,
+    ]  # fmt: skip
     folder = cache / "models" / key(json.dumps(parts)).hex()
-    if not _is_whole(folder):
+    if not is_recorded(folder, "made again"):
         log.info("%s: copied to %s, which takes as much space as the weights", model.title, folder)
         # The seed does not matter, since all weights are loaded.
         built = build(config, [], 0)
         with atomic_folder(folder) as temporary:
-            digest = save_judge(built, model_name(config.model), config.crop, temporary)
-            write_json({"judge_hash": digest}, temporary / MANIFEST)
+            save_judge(built, model_name(config.model), config.crop, temporary)
+        record(folder, "classify")
     return folder
-
-
-def _is_whole(folder: Path) -> bool:
-    """Return whether a judge was kept in a folder; the log names a damaged one."""
-    if not (folder / MANIFEST).is_file():
-        return False
-    try:
-        check_judge(folder)
-    except (UserError, OSError) as error:
-        log.warning("%s; made again", one_line(error))
-        return False
-    return True
 
 
 def without_folders(text: str, places: Sequence[Path] = ()) -> str:

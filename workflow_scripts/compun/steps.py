@@ -5,8 +5,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from workflow_scripts.compun.config import Asked, Asking, Bootstrap, Compounds, Drawn, PeopleTasks, check_titles
-from workflow_scripts.compun.named_model import NamedModel
+from workflow_scripts.compun.config import (
+    Asked,
+    Asking,
+    Bootstrap,
+    Compounds,
+    Drawn,
+    NamedModel,
+    PeopleTasks,
+    check_titles,
+)  # fmt: skip
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.human.config import Screening
 from workflow_scripts.human.steps import Answers, Tasks
@@ -21,10 +29,9 @@ Resamples = Annotated[Bootstrap, Key("compun.bootstrap")]
 class DrawCompounds(Step):
     """Draw compounds: a list of them, three images of each, texts about them, and pictures to train small CLIPs on.
 
-    Compounds are names made of two things that can be drawn (``drawn/world.py``): the picture of a compound shows one
-    of the two changed, both, or neither. Two training sets differ in one respect: ``taught`` has pictures of the
-    tested compounds, captioned by name, and ``untaught`` has none. Both have single things, two things side by side
-    (never those of a tested compound), and other compounds of the same kinds.
+    A compound's picture shows one of its two things changed, both, or neither. Of the two training sets only
+    ``taught`` has pictures of the tested compounds; both have single things, two things side by side, and other
+    compounds of the same kinds.
 
     Writes list.csv and images/, which load_compounds reads, captions.json and descriptions.json, which ask_captions
     reads, drawn.json, and training/, which train_judge reads.
@@ -112,10 +119,9 @@ class Classify(Step):
 class AnalyzeChoices(Step):
     """Compute how often each model chooses the compound's image, by prompt, and test the differences.
 
-    Writes tables (CSV): accuracy, with bootstrap intervals over compounds; comparisons of two prompts of a model and
-    of two models under a prompt, on the compounds that both answered (McNemar's test; Holm's correction within each
-    model for prompts, over all prompts for models); kinds, by what the compound's picture shows of its nouns, if the
-    list states it; retrieval, among all images; and beside, the paper's figures and ours.
+    Writes tables (CSV): accuracy, with bootstrap intervals over compounds; comparisons of prompts and of models
+    (McNemar's test with Holm's correction); kinds, by what the compound's picture shows of its nouns, if the list
+    states it; retrieval, among all images; and beside, the paper's figures and ours.
     """
 
     compounds: CompoundsTable
@@ -129,10 +135,8 @@ class AnalyzeChoices(Step):
 class SampleCompunTasks(Step):
     """Make a task for people of each complete compound: which of three pictures shows it; is it confusing?
 
-    ``compound`` tasks measure human accuracy. In ``confusing`` tasks the pictures have names, and people say whether
-    they are hard to tell apart, which the benchmark's authors asked three people before anything else. Checks are those
-    of stage human: tasks of drawn shapes with a known answer, and repeats with the pictures in another order. Pages are
-    written by ``human.write_pages``, and answers are analyzed by ``analyze_people``.
+    In ``confusing`` tasks the pictures have names, and people say whether they are hard to tell apart. Checks are
+    those of stage human. ``human.write_pages`` writes the pages, ``analyze_people`` analyzes the answers.
     """
 
     compounds: CompoundsTable
@@ -149,8 +153,7 @@ class AnalyzePeople(Step):
     """Report how often people choose the compound's picture, how far they agree, and which compounds confuse them.
 
     The answers of workers who miss too many tasks with a known answer are excluded and counted; artifacts name nobody.
-    Human accuracy is the mean of the workers' own accuracies, as in the paper's table 1; the accuracy of the majority
-    is given too.
+    Human accuracy is the mean of the workers' own, as in the paper's table 1.
     """
 
     tasks: Tasks

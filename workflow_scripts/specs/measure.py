@@ -60,8 +60,6 @@ class SpecsScore(Metric):
     is_differentiable = True
     higher_is_better = True
     full_state_update = False
-    plot_lower_bound = 0.0
-    plot_upper_bound = 1.0
 
     total: torch.Tensor
     pairs: torch.Tensor

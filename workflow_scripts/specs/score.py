@@ -154,15 +154,13 @@ def read_pairs(path: Path) -> tuple[list[str], list[list[str]]]:
 
 def score_rows(embedder: Embedder, header: Sequence[str], rows: Sequence[Sequence[str]], folder: Path) -> Scored:
     """Score a table's rows (``score_pairs``), with images from ``folder``; a row of another length has no score."""
-    complete = [number for number, row in enumerate(rows) if len(row) == len(header)]
     image, text = header.index(IMAGE), header.index(TEXT)
-    pairs = score_pairs(embedder, [folder / rows[n][image] for n in complete], [rows[n][text] for n in complete])
-    statuses = [f"{len(row)} fields, not {len(header)}: put quotes around a text that has commas" for row in rows]
-    empty = np.full(len(rows), np.nan, np.float32)
-    scored = Scored(empty, empty.copy(), statuses)
-    scored.cosine[complete], scored.specs[complete] = pairs.cosine, pairs.specs
-    for number, status in zip(complete, pairs.status, strict=True):
-        scored.status[number] = status
+    complete = [row if len(row) == len(header) else [""] * len(header) for row in rows]
+    scored = score_pairs(embedder, [folder / row[image] for row in complete], [row[text] for row in complete])
+    for number, row in enumerate(rows):
+        if len(row) != len(header):
+            fault = f"{len(row)} fields, not {len(header)}: put quotes around a text that has commas"
+            scored.status[number] = fault
     return scored
 
 

@@ -46,8 +46,7 @@ class DescribeImages(Step):
 class Stretch(Step):
     """Stretch a CLIP's text tower from 77 positions to 248, as Long-CLIP does.
 
-    The result is a judge's folder whose captions may have 248 tokens. Training by SPECS starts from it, and stage
-    score reads it as any other. Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
+    The result is a judge's folder. Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
     """
 
     judge: str = Field(
@@ -65,10 +64,7 @@ class Stretch(Step):
 
 
 class CutCaptions(CaptionsStep):
-    """Index a source of long captions: which examples are usable, and where the chunks of each caption end.
-
-    The index is kept in the cache, where each training on these captions reads it.
-    """
+    """Index long captions in the cache: which examples are usable, and where the chunks of each caption end."""
 
     summary: Output = Field(description="JSON: numbers of usable and skipped examples")
 
