@@ -89,13 +89,6 @@ def test_a_proposal_is_marked_and_read_again(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read_list(again), table)
 
 
-def test_nothing_to_cut_asks_for_no_words() -> None:
-    def never() -> frozenset[str]:
-        raise AssertionError("asked")
-
-    assert propose(read_list(COMPUN), never)["check"].isna().all()
-
-
 def test_the_step(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "list.txt").write_text("goldfish\nlab coat\n")
     (tmp_path / "words.txt").write_text("# nouns\nGold\nfish\n")
