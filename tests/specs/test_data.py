@@ -16,7 +16,6 @@ import pytest
 from PIL import Image
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.sealed import sealed
 from workflow_scripts.specs import chunks, cut_captions, data, sources
 from workflow_scripts.specs.chunks import Chunker
 from workflow_scripts.specs.data import Example, open_examples
@@ -221,24 +220,6 @@ def test_an_image_that_is_lost_later_is_skipped(tmp_path, spoil):
     assert after.identity != before.identity
     image.write_bytes(whole)
     assert open_examples(source, images, MODEL, tmp_path / "cache", 1).identity == before.identity
-
-
-def test_an_index_without_its_times_is_made_again(tmp_path, monkeypatch):
-    """A run may be killed between the two."""
-    source, images = write_json(tmp_path, TEXTS)
-    before = open_examples(source, images, MODEL, tmp_path / "cache", 1)
-    (times,) = (tmp_path / "cache" / "specs").glob("times_*.npy")
-    kept = times.read_bytes()
-    looked = []
-    real = data.check_images
-    monkeypatch.setattr(data, "check_images", lambda *arguments: (looked.append(1), real(*arguments))[1])
-    times.unlink()
-    assert open_examples(source, images, MODEL, tmp_path / "cache", 1).identity == before.identity
-    assert looked == [1] and times.read_bytes() == kept
-    with sealed(times) as file:
-        np.save(file, np.zeros(3, np.int64))
-    open_examples(source, images, MODEL, tmp_path / "cache", 1)
-    assert looked == [1, 1] and times.read_bytes() == kept
 
 
 def test_a_damaged_index_is_made_again(tmp_path, monkeypatch, caplog):

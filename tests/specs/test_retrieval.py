@@ -22,16 +22,6 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.parametrize("above", [0, 1, 2])
-@pytest.mark.parametrize(("tied", "own"), [(1, 1), (3, 1), (4, 2), (5, 3), (4, 4)])
-def test_expected_hit_is_the_mean_over_orders(above: int, tied: int, own: int) -> None:
-    for k in (1, 2, 4):
-        orders = list(itertools.permutations(range(tied)))
-        hits = [any(item < own for item in order[: max(k - above, 0)]) for order in orders]
-        found = expected_hit(*(torch.tensor([float(v)]) for v in (above, tied, own)), k)
-        assert found.item() == pytest.approx(np.mean(hits))
-
-
 def world(images: int, most: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return images, similar texts, and the image of each text."""
     random = np.random.default_rng(seed)

@@ -1,6 +1,5 @@
 """Classification by texts: against open_clip, torchmetrics and brute force; ImageNet's and CIFAR's layouts."""
 
-import io
 import json
 import os
 import pickle
@@ -188,26 +187,15 @@ def test_bad_texts_of_classes(tmp_path: Path) -> None:
         ZeroShot(judge=tmp_path, output=tmp_path, **settings, examples=0)
 
 
-class Python2(pickle._Pickler):  # noqa: SLF001
-    """Pickle as Python 2 pickled CIFAR: texts as bytes, under numpy's old name."""
-
-    dispatch = dict(pickle._Pickler.dispatch)
-
-    def save_text(self, value: Any) -> None:
-        raw = value.encode() if isinstance(value, str) else value
-        if len(raw) < 256:
-            self.write(pickle.SHORT_BINSTRING + bytes([len(raw)]) + raw)
-        else:
-            self.write(pickle.BINSTRING + len(raw).to_bytes(4, "little") + raw)
-        self.memoize(value)
-
-    dispatch[str] = dispatch[bytes] = save_text
-
-
 def python_2(value: Any) -> bytes:
-    file = io.BytesIO()
-    Python2(file, 2).dump(value)
-    return file.getvalue().replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+    """Pickle a dict with texts as bytes, as Python 2 wrote them."""
+
+    def raw(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {raw(key): raw(content) for key, content in value.items()}
+        return value.encode() if isinstance(value, str) else [*map(raw, value)] if isinstance(value, list) else value
+
+    return pickle.dumps(raw(value), 3)
 
 
 def write_cifar(folder: Path, kind: str, labels: list[int], pixels: np.ndarray) -> Path:
