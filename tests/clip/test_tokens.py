@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workflow_scripts.clip import tokens
 from workflow_scripts.clip.vision import open_clip
@@ -15,6 +17,14 @@ def test_vocabulary_leaves_rare_words_unknown() -> None:
     ids = tokens.WordTokenizer(words, 6)(["a rare bird"])
     assert ids.tolist() == [[4, tokens.UNKNOWN, 5, tokens.END, tokens.PAD, tokens.PAD]]
     assert tokens.tokenize(tokens.WordTokenizer(words, 5), []).shape == (0, 5)
+
+
+@given(st.lists(st.text("ab'-_ .\t\u00a0\u2003\u0085\u001c\u0301é")))
+def test_words_are_those_of_the_pattern(texts: list[str]) -> None:
+    words = ["a", "b", "'", ".", "-", "ab", "é"]
+    ids = tokens.WordTokenizer(words, 9)(texts)
+    expected = [[words.index(w) if w in words else tokens.UNKNOWN for w in tokens.WORD.findall(t)][:8] for t in texts]
+    assert ids.tolist() == [row + [tokens.END] + [tokens.PAD] * (8 - len(row)) for row in expected]
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -9,7 +9,9 @@ import pytest
 from tests.score.world import FakeJudge
 from workflow_scripts.clip import embed
 from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, items_of, mean_embedding, merge_equal, similarities
+from workflow_scripts.core import digests
 from workflow_scripts.core.cache import Cache
+from workflow_scripts.core.errors import UserError
 
 
 @pytest.fixture
@@ -34,6 +36,19 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
     assert np.array_equal(texts[0], texts[2]) and np.array_equal(images[0], images[2])
     assert np.array_equal(again[0], images[0])
     assert texts.dtype == np.float32 and texts.shape == (3, 16)
+
+
+def test_an_image_that_changes_meanwhile_is_not_cached(tmp_path: Path, files: list[Path]) -> None:
+    """What the check of the inputs has read is not read again before it is encoded."""
+    digests.record(tmp_path, "step")
+    digests.check([tmp_path])
+    assert digests.checked_digest(files[0]) == digests.sha256(files[0])
+    assert digests.checked_digest(tmp_path.with_name(f"{tmp_path.name}-0.png")) is None
+    files[1].write_text("red bill")
+    with Cache(tmp_path / "c.sqlite") as cache:
+        with pytest.raises(UserError, match=r"1\.png: changed while it was read"):
+            Embedder(FakeJudge(), cache, 4, "made").images([(path, None) for path in files])
+        assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
 
 
 def test_warm_cache_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -208,6 +208,10 @@ def test_the_expected_score_alone_is_that_of_judge() -> None:
     judged = judge(of, 50, entries, pool, candidates=9, ties="random", seed=0)
     alone = precision.expected(of, 50, entries, pool, 9, "random")
     assert np.array_equal(alone, judged.expected) and 0 < alone.mean() < 1
+    same = precision.expected(
+        blocks(lambda rows: values[:1].repeat(len(rows), 0), entries.classes), 50, entries, pool, 9, "random"
+    )
+    assert np.array_equal(precision.expected_of_one(values[0], entries, pool, 9, "random"), same) and same.min() < 1
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 12), st.integers(0, 5))

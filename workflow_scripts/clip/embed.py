@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import errno
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from workflow_scripts.core.cache import Cache, key, keys
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.digests import checked_digest, sha256
 from workflow_scripts.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -81,10 +83,15 @@ class Embedder:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
         digests = {path: file_digest(path) for path in dict.fromkeys(path for path, _ in items)}
         names = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
-        return self._rows(
-            "images", names, lambda rows: self.judge.encode_images([items[i] for i in rows], self.batch),
-            lambda row: str(items[row][0]),
-        )  # fmt: skip
+
+        def encode(rows: list[int]) -> np.ndarray:
+            vectors = self.judge.encode_images([items[row] for row in rows], self.batch)
+            changed = [path for path, _ in (items[row] for row in rows) if sha256(path) != digests[path]]
+            if changed:
+                raise UserError(f"{changed[0]}: changed while it was read; wait until it is complete and run again")
+            return vectors
+
+        return self._rows("images", names, encode, lambda row: str(items[row][0]))
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         return self._rows(
@@ -150,10 +157,11 @@ def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Pa
         yield Embedder(judge, opened, batch, made)
 
 
-def file_digest(path: Path) -> bytes:
-    """Return 16 bytes over a file's content."""
-    with open(path, "rb", buffering=0) as file:  # making a buffer takes as long as reading a small image
-        return hashlib.blake2b(file.read(), digest_size=16).digest()
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's content, from the check of the step's inputs if that has read it."""
+    if digest := checked_digest(path) or sha256(path):
+        return digest
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[Item]:

@@ -1,5 +1,6 @@
 """Captions to token ids: the words of the training captions, or open_clip's tokenizers."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -45,11 +46,20 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
-        words = [WORD.findall(text)[: length - 1] for text in texts]
-        counts = np.array([len(of_text) for of_text in words], int)[:, None]
+        # Captions repeat what stands between blanks, which no match crosses, so each such piece is matched once.
+        known: dict[str, list[int]] = {}
+        words = []
+        for text in texts:
+            ids: list[int] = []
+            for piece in text.split():
+                if piece not in known:
+                    known[piece] = [self.ids.get(word, UNKNOWN) for word in WORD.findall(piece)]
+                ids += known[piece]
+            words.append(ids[: length - 1])
+        counts = np.fromiter(map(len, words), int, len(words))[:, None]
         places = np.arange(length)
         result = np.full((len(texts), length), PAD)
-        result[places < counts] = [self.ids.get(word, UNKNOWN) for of_text in words for word in of_text]
+        result[places < counts] = np.fromiter(itertools.chain.from_iterable(words), int)
         result[places == counts] = END
         return torch.from_numpy(result)
 

@@ -79,12 +79,11 @@ def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     if len(entry_set.entries) and not len(entry_set.pool):
         raise UserError(f"{entry_set.name}: no captions to draw distractors from; add images to the split")
     entries, pool = entry_set.entries, entry_set.pool
-    texts, text_index = np.unique(np.concatenate([entries["text"], pool["text"]]).astype(object), return_inverse=True)
-    names = pd.concat([entries["image_id"], pool["image_id"]]).map(classes)
-    _, class_index = np.unique(names.to_numpy(object), return_inverse=True)
-    _, image_index = np.unique(pool["image_id"].to_numpy(object), return_inverse=True)
+    text_index, texts = pd.concat([entries["text"], pool["text"]]).factorize(sort=True)
+    class_index, _ = pd.concat([entries["image_id"], pool["image_id"]]).map(classes).factorize(sort=True)
+    image_index, _ = pool["image_id"].factorize(sort=True)
     n = len(entries)
-    keys = list(zip(entries["image_id"], map(int, entries["caption_id"]), map(int, entries["draw"]), strict=True))
+    keys = list(zip(*(entries[name].tolist() for name in ENTRY), strict=True))
     return Numbered(
         Entries(text_index[:n], class_index[:n], keys),
         make_pool(image_index, class_index[n:], text_index[n:]),

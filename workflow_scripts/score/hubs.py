@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from workflow_scripts.score.entries import Numbered
-from workflow_scripts.stats.r_precision import BLOCK, Blocks, Weights, by_class
+from workflow_scripts.stats.r_precision import Blocks, Weights, by_class, tiles
 
 # Inverse temperature of the inverted softmax (Smith et al. 2017, "Offline bilingual word vectors").
 BETA = 30.0
@@ -26,7 +26,7 @@ class Nearest:
         entries = self.numbered.entries
         for of, part in by_class(entries.classes[rows]):
             no_candidates = np.flatnonzero(self.weights.of(of)[0] == 0)
-            of_class, each = values[part], np.arange(part.stop - part.start)
+            of_class, each = values[part.start : part.stop], np.arange(len(part))
             own, kept = of_class[each, entries.own[rows[part]]], of_class[:, no_candidates]
             of_class[:, no_candidates] = -np.inf
             best = of_class.argmax(axis=1)
@@ -49,20 +49,23 @@ class InvertedSoftmax:
     """
 
     def __init__(self, texts: int, rows: np.ndarray) -> None:
-        self.rows, self.total, self.block = rows, np.zeros(texts), np.empty((BLOCK, texts))
+        self.rows, self.total = rows, np.zeros(texts)
 
     def add(self, rows: np.ndarray, values: np.ndarray) -> None:
-        _, values = self.chosen(rows, values)
-        powers = np.multiply(values, BETA, out=self.block[: len(values)], dtype=np.float64)
-        self.total += np.exp(powers, out=powers).sum(axis=0)
+        for _, tile in self.tiles(rows, values):
+            tile *= BETA
+            self.total += np.exp(tile, out=tile).sum(axis=0)
 
     def blocks(self, blocks: Blocks) -> Blocks:
-        """Yield the blocks of these images with such similarities; the next overwrites the last."""
+        """Yield the blocks of these images with such similarities, in parts."""
         share = np.log(self.total) / BETA
         for rows, values in blocks:
-            rows, values = self.chosen(rows, values)
-            yield rows, np.subtract(values, share, out=self.block[: len(values)])
+            for of, tile in self.tiles(rows, values):
+                tile -= share
+                yield of, tile
 
-    def chosen(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        here = self.rows[rows]
-        return (rows, values) if here.all() else (rows[here], values[here])
+    def tiles(self, rows: np.ndarray, values: np.ndarray) -> Blocks:
+        """Yield the chosen rows and a copy of their similarities in float64, in parts that a core's cache holds."""
+        chosen = np.flatnonzero(self.rows[rows])
+        for part in tiles(range(len(chosen)), values.shape[1]):
+            yield rows[chosen[part]], values[chosen[part]].astype(np.float64)

@@ -20,7 +20,7 @@ from workflow_scripts.score.entries import EntrySet, number, renumber
 from workflow_scripts.score.hubs import InvertedSoftmax, Nearest
 from workflow_scripts.score.scores import Inputs, SetScores
 from workflow_scripts.score.steps import ScoreImages
-from workflow_scripts.stats.r_precision import BLOCK, Blocks, Judged, blocks
+from workflow_scripts.stats.r_precision import BLOCK, Blocks, Judged, blocks, expected, expected_of_one
 
 HELD = 1 << 27  # similarities held for the second pass, 512 MB; of larger sets they are computed again
 
@@ -35,7 +35,8 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
 def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embed: Embed, images: np.ndarray) -> Choices:
     """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
     entry, variant = variants_of_entries(entry_set, variants)
-    texts = embed([*entry_set.entries["text"], *variants["text"].iloc[variant]])
+    # ``tolist``, because Python takes the values of Arrow's strings one by one, and slowly.
+    texts = embed(entry_set.entries["text"].tolist() + variants["text"].iloc[variant].tolist())
     n, cosines = len(entry_set.entries), gathered(images, texts)
     return ranked_first(cosines(np.arange(n), np.arange(n)), cosines(entry, np.arange(n, len(texts))), entry)
 
@@ -69,11 +70,12 @@ def score_set(
     def by_others(rows: np.ndarray, _: Judged) -> dict[str, Any]:
         if not rows.any():
             return dict.fromkeys(("blind_control", "inverted_softmax", "hubness"))
-        blind = similarities(mean_embedding(images, rows)[None].repeat(BLOCK, axis=0), texts)(np.arange(BLOCK))
+        blind = similarities(mean_embedding(images, rows)[None].repeat(BLOCK, axis=0), texts)(np.arange(BLOCK))[0]
+        rule = numbered.entries, numbered.pool, scores.candidates_of(step), step.scoring.ties
         again = softmax[rows.tobytes()].blocks(held or blocks(cosines, classes))
         return {
-            "blind_control": scores.expected_mean(step, blocks(lambda _: blind, classes), n, numbered, rows),
-            "inverted_softmax": scores.expected_mean(step, again, n, numbered, rows),
+            "blind_control": rounded(expected_of_one(blind, *rule)[rows].mean()),
+            "inverted_softmax": rounded(expected(again, n, *rule)[rows].mean()),
             "hubness": rounded(nearest.hubness(rows)),
         }
 
@@ -87,7 +89,7 @@ def main(step: ScoreImages) -> None:
     epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
     with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "judge_epochs": epochs}
-        embed_texts = embed_once(embedder, [*captions, *inputs.variants["text"]])
+        embed_texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
         truncated = cut_texts(embedder.judge.tokenizer, captions)
         say_cut(len(truncated), len(captions))
 
@@ -108,7 +110,7 @@ def main(step: ScoreImages) -> None:
                 return images, adjective_choices(entry_set, inputs.variants, embed_texts, images)
 
             scored = {part.name: score_set(step, inputs, part, embed_texts, *of_split(part.split)) for part in sets}
-            texts = {text for part in sets for text in [*part.entries["text"], *part.pool["text"]]}
+            texts = {text for part in sets for table in (part.entries, part.pool) for text in table["text"].tolist()}
             return scored, judge | {"captions": len(texts), "truncated_captions": len(truncated & texts)}
 
         scores.score_generators(step, inputs, score)

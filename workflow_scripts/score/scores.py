@@ -23,7 +23,7 @@ from workflow_scripts.score.steps import ScoreStep
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.stats import balance
-from workflow_scripts.stats.r_precision import Blocks, Judged, expected, judge, sampled
+from workflow_scripts.stats.r_precision import Blocks, Judged, judge, sampled
 
 S = TypeVar("S", bound=ScoreStep)
 Prediction = tuple[str, int, str, int]
@@ -79,10 +79,10 @@ def served(step: ScoreStep) -> set[str]:
 def all_captions(step: ScoreStep, inputs: Inputs) -> list[str]:
     """Return the distinct captions of all sets, also of prompts without an image, sorted."""
     prompts, captions, judged, swapped = (inputs.tables[name] for name in ("prompts", "captions", "judged", "swapped"))
-    texts = {*prompts.loc[prompts["split"].isin(served(step)), "text"]}
-    texts.update(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"])
+    texts = {*prompts.loc[prompts["split"].isin(served(step)), "text"].tolist()}
+    texts.update(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"].tolist())
     if "swapped" in step.scoring.distractors:
-        texts.update(swapped.loc[swapped["image_id"].isin(judged["image_id"]), "swapped_text"])
+        texts.update(swapped.loc[swapped["image_id"].isin(judged["image_id"]), "swapped_text"].tolist())
     return sorted(texts)
 
 
@@ -110,12 +110,6 @@ def candidates_of(step: ScoreStep) -> int:
 def judge_set(step: ScoreStep, blocks: Blocks, texts: int, numbered: Numbered) -> Judged:
     settings: dict[str, Any] = {"candidates": candidates_of(step), "ties": step.scoring.ties, "seed": step.seed}
     return judge(blocks, texts, numbered.entries, numbered.pool, **settings)
-
-
-def expected_mean(step: ScoreStep, blocks: Blocks, texts: int, numbered: Numbered, rows: np.ndarray) -> float | None:
-    """Return the score of ``rows``, (n,) booleans, by other similarities, rounded."""
-    rule = candidates_of(step), step.scoring.ties
-    return rounded(expected(blocks, texts, numbered.entries, numbered.pool, *rule)[rows].mean())
 
 
 def parts(inputs: Inputs, entry_set: EntrySet) -> list[np.ndarray]:

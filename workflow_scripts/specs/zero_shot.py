@@ -220,7 +220,7 @@ def read_cifar(folder: Path, kind: str, cache: Path) -> Classified:
         )
     if len(label) and not 0 <= label.min() <= label.max() < len(names):
         raise UserError(f"{folder / images}: not {kind}: label {label.max()} of {len(names)} classes; download again")
-    place = cache / "cifar" / file_digest(folder / images).hex()
+    place = cache / "cifar" / file_digest(folder / images)
     if not is_recorded(place, "written again"):
         with atomic_folder(place) as temporary:
             for number, row in enumerate(pixels.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)):

@@ -26,8 +26,8 @@ Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 
 # Entries whose similarities are computed at once; fixed, because the shape may change a product's rounding.
 BLOCK = 256
-# Of these, rows that are compared at once, so that what is compared stays in the processor's cache.
-TILE = 16
+# Similarities that are compared at once, so that they and what is made of them stay in a core's cache.
+TILE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,12 @@ class Weights:
         self.pool, self.portions = pool, portions.astype(np.float32 if portions.sum() < 2**24 else np.float64)
         self.weights = np.bincount(pool.texts, portions, texts).astype(self.portions.dtype)
         self.total, self.without = int(portions.sum()), slice(0, 0)
+        self.last: int | None = None
 
     def of(self, of: int) -> tuple[np.ndarray, int]:
-        """Return the weights (texts,) for class ``of``, which the next call changes, and their total."""
+        """Return the weights (texts,) for class ``of``, which those for another class replace, and their total."""
+        if of == self.last:
+            return self.weights, self.total
         low, high = self.pool.span(of)
         if high - low == self.pool.images:
             raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
@@ -88,7 +91,7 @@ class Weights:
             portions = change * self.portions[captions]
             np.add.at(self.weights, self.pool.texts[captions], portions)
             self.total += int(portions.sum())
-        self.without = captions
+        self.without, self.last = captions, of
         return self.weights, self.total
 
 
@@ -153,10 +156,17 @@ def blocks(similarities: Similarities, classes: np.ndarray) -> Iterator[tuple[np
         yield rows, similarities(np.resize(rows, BLOCK))[: len(rows)]
 
 
-def by_class(classes: np.ndarray) -> Iterator[tuple[int, slice]]:
-    """Yield each class of sorted ``classes`` (n,), and its slice."""
-    for of, start, size in zip(*np.unique(classes, return_index=True, return_counts=True), strict=True):
-        yield int(of), slice(start, start + size)
+def by_class(classes: np.ndarray) -> Iterator[tuple[int, range]]:
+    """Yield each class of sorted ``classes`` (n,), and its range."""
+    starts = np.flatnonzero(np.diff(classes, prepend=-1))
+    for of, start, stop in zip(classes[starts].tolist(), starts, np.append(starts[1:], len(classes)), strict=True):
+        yield of, range(start, stop)
+
+
+def tiles(rows: range, texts: int) -> Iterator[slice]:
+    """Yield slices of ``rows`` that have about TILE similarities."""
+    size = max(1, TILE // texts)
+    return (slice(start, min(start + size, rows.stop)) for start in rows[::size])
 
 
 def weigh(
@@ -165,23 +175,24 @@ def weigh(
     """Return the similarity (b,) of the own captions of a block's ``rows``, ``beaten`` and ``tied``, as in Judged."""
     own = np.take_along_axis(values, entries.own[rows, None], axis=1)
     beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
-    compared = np.empty((TILE, values.shape[1]), bool)
-    factors = np.empty(compared.shape, weights.weights.dtype)
+    texts = values.shape[1]
+    # Reused, because new memory costs as much as comparing.
+    masks = np.empty((max(1, TILE // texts), texts), bool)
+    factors = np.empty(masks.shape, weights.weights.dtype)
     for of, part in by_class(entries.classes[rows]):
         of_texts, total = weights.of(of)
-        for start in range(part.start, part.stop, TILE):
-            tile = slice(start, min(start + TILE, part.stop))
-            mask, factor = compared[: tile.stop - start], factors[: tile.stop - start]
-            np.copyto(factor, np.greater(values[tile], own[tile], out=mask))
+        for tile in tiles(part, texts):
+            mine, of_tile = own[tile], values[tile]
+            mask, factor = masks[: len(mine)], factors[: len(mine)]
+            np.copyto(factor, np.greater(of_tile, mine, out=mask))
             beaten[tile] = factor @ of_texts
-            ties = np.count_nonzero(np.equal(values[tile], own[tile], out=mask))
-            if ties == len(mask):  # only the own captions
+            if np.count_nonzero(np.equal(of_tile, mine, out=mask)) == len(mask):  # only the own captions
                 tied[tile] = of_texts[entries.own[rows[tile]]]
             else:
                 np.copyto(factor, mask)
                 tied[tile] = factor @ of_texts
-        beaten[part] /= total
-        tied[part] /= total
+        beaten[part.start : part.stop] /= total
+        tied[part.start : part.stop] /= total
     return own[:, 0], beaten, tied
 
 
@@ -190,6 +201,20 @@ def expected(blocks: Blocks, texts: int, entries: Entries, pool: Pool, candidate
     weights, beaten, tied = Weights(pool, texts), np.zeros(len(entries.own)), np.zeros(len(entries.own))
     for rows, values in blocks:
         _, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
+    return expected_top1(beaten, tied, candidates, ties)
+
+
+def expected_of_one(values: np.ndarray, entries: Entries, pool: Pool, candidates: int, ties: Ties) -> np.ndarray:
+    """Return the probability of a hit, (n,), if every image has the same similarities ``values`` with the texts."""
+    weights, order = Weights(pool, len(values)), values.argsort()
+    ranked, own = values[order], values[entries.own]
+    beaten, tied = np.zeros(len(own)), np.zeros(len(own))
+    by_class = entries.classes.argsort(kind="stable")
+    for rows in np.split(by_class, np.flatnonzero(np.diff(entries.classes[by_class])) + 1):
+        of_texts, total = weights.of(int(entries.classes[rows[0]]))
+        below = np.append(0, of_texts[order].cumsum(dtype=np.float64))
+        low, high = (below[ranked.searchsorted(own[rows], side)] for side in ("left", "right"))
+        beaten[rows], tied[rows] = (below[-1] - high) / total, (high - low) / total
     return expected_top1(beaten, tied, candidates, ties)
 
 
