@@ -70,8 +70,8 @@ def step_command(config: Config, generators: Sequence[str], to: Path) -> str:
     inputs["manifests"] = [str(folder / "manifest.parquet") for folder in made]
     inputs["also_reads"] = [str(folder / "images") for folder in (dataset, *made)]
     kinds = {each.name: each.kind for each in config.generate.generators}
-    serves = {name: list(serves(plugins.load(KINDS, kinds[name]))) for name in generators}
-    given = {"dataset": config.dataset.source, "composition": composition, "serves": serves}
+    served = {name: list(serves(plugins.load(KINDS, kinds[name]))) for name in generators}
+    given = {"dataset": config.dataset.source, "composition": composition, "serves": served}
     given |= {"results": str(ROOT / config.results), "cache": str(to / "cache")}
     return command("score.score_images", config, inputs, {"scores": [str(to / name) for name in generators]}, given)
 
