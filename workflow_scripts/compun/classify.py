@@ -66,7 +66,7 @@ def encode_compounds(embedder: Embedder, images: pd.DataFrame, folder: Path) -> 
     paths = [folder / path for path in present["path"]]
     vectors, fault = encode_images(embedder, paths)
     readable = np.flatnonzero(fault == "")
-    first: dict[bytes, int] = {}
+    first: dict[str, int] = {}
     place = {row: first.setdefault(file_digest(paths[row]), len(first)) for row in readable.tolist()}
     rows = np.unique(list(place.values()), return_index=True)[1]
     owners = enumerate(zip(present["compound"], present["role"], strict=True))
