@@ -13,7 +13,8 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import empty_table, read_table, room_for, write_json, write_table
+from workflow_scripts.core.heldout import pair_names
+from workflow_scripts.core.io import empty_table, read_blocks, read_table, room_for, write_json, write_table
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
@@ -94,16 +95,21 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     return occurrences[[*CAPTION, "adjective", "noun"]], lost
 
 
-def all_occurrences(
-    step: MeasureSplits, captions: pd.DataFrame, swapped: pd.DataFrame, swapped_captions: pd.DataFrame
+def ranked_occurrences(
+    step: MeasureSplits, captions: pd.DataFrame, swapped_captions: pd.DataFrame, ranking: pd.DataFrame
 ) -> tuple[pd.DataFrame, int]:
-    """Return row, adjective, noun of all occurrences, and the number of changes as ``swapped_occurrences``."""
-    columns = ["adjective", "noun"]
-    pairs = read_table(step.pairs, PAIRS, [*CAPTION, *columns, "adjective_start"])
-    changed, lost = swapped_occurrences(pairs, swapped)
-    both = (pairs[[*CAPTION, *columns]], captions), (changed, swapped_captions)
-    rows = [of.merge(table, on=CAPTION)[["row", *columns]] for of, table in both]
-    return pd.concat(rows), lost
+    """Return row, adjective, noun of the occurrences of ranked pairs, and the number of changes of no occurrence."""
+    words = {name: pd.CategoricalDtype(ranking[name].unique()) for name in ("adjective", "noun")}
+    tables = {step.pairs: PAIRS.select([*CAPTION, *words, "adjective_start"]), step.swapped: SWAPPED}
+    parts, lost = list[pd.DataFrame](), 0
+    for pairs, swapped in read_blocks(captions["image_id"].unique(), tables):
+        changed, n = swapped_occurrences(pairs, swapped)
+        lost += n
+        for occurrences, table in ((pairs, captions), (changed, swapped_captions)):
+            ranked = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
+            rows = ranked.merge(table[table["image_id"].isin(ranked["image_id"])], on=CAPTION)
+            parts.append(rows[["row", *words]].astype(words))
+    return pd.concat(parts), lost
 
 
 def random_sides(
@@ -223,19 +229,21 @@ def main(step: MeasureSplits) -> None:
     where = f"{step.dataset}/{step.composition}"
     captions = read_table(step.captions, CAPTIONS, [*CAPTION, "text"]).sort_values(CAPTION, ignore_index=True)
     splits = read_table(step.splits, SPLIT)
-    swapped = read_table(step.swapped, SWAPPED)
+    swapped = read_table(step.swapped, SWAPPED, [*CAPTION, "swapped_text"])
     texts = pd.concat([captions.pop("text"), swapped["swapped_text"]])
     captions["row"] = np.arange(len(captions))
     swapped_captions = swapped[CAPTION].assign(row=len(captions) + np.arange(len(swapped)))
-    occurrences, lost = all_occurrences(step, captions, swapped, swapped_captions)
+    ranking = read_table(step.ranking, RANKING)
+    occurrences, lost = ranked_occurrences(step, captions, swapped_captions, ranking)
     prompts = read_table(step.prompts, PROMPTS, [*CAPTION, "split"])
     sides = list(test_sides(captions, splits, swapped_captions, prompts))
     train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
     warnings = [f"{lost} changes of swapped captions are of no pair that was found"] if lost else []
-    definitions = {"pairs": by_pairs(occurrences, read_table(step.ranking, RANKING), len(texts))}
+    definitions = {"pairs": by_pairs(occurrences, ranking, len(texts))}
     del occurrences
     if step.settings.subgraphs:
         definitions["subgraphs"] = by_subgraphs(step, texts, warnings)
+    del texts
     rows: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
     for (definition, weigh), side in product(definitions.items(), sides):

@@ -20,7 +20,7 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
     """
     row = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
     # Names are made for distinct pairs: those of all occurrences would take gigabytes.
-    distinct = occurrences[["adjective", "noun"]].drop_duplicates()
+    distinct = occurrences[["adjective", "noun"]].drop_duplicates().astype("str")
     kinds = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
     ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()[kinds]
     ranked &= occurrences["image_id"].isin(row.index).to_numpy()

@@ -31,7 +31,7 @@ from workflow_scripts.divergence.trees import Forest
 LIMIT = 65_535
 # Occurrences that are searched, and weighed, between two updates of the progress and releases of memory.
 BLOCK = 1 << 20
-# Occurrences whose compounds are numbered at once, by a table of their codes in memory.
+# Occurrences whose compounds are numbered at once, by a table of their codes in memory; compounds weighed at once.
 NUMBERED = 1 << 24
 # Texts of samples that are weighed between two releases of memory.
 TEXTS = 1 << 14
@@ -133,20 +133,22 @@ def _excess(texts, found, number, ends, compounds, excess):
 
 
 @njit(cache=True)
-def _sum(samples, first, last, begins, columns, excess, latest, total):
+def _sum(samples, first, last, begins, columns, excess, low, latest, total):
     """Add samples(G) W(G,R), the maximum over the occurrences in R, of the samples from ``first`` to ``last``.
 
+    ``latest`` and ``total`` are of the compounds from ``low`` on.
     ``latest`` holds the last sample of each compound and the maximum in it, in one number that is read at once.
     """
     for r in range(first, last):
         sample = (r + 1) << 32
         for t in samples.items[samples.begins[r] : samples.begins[r + 1]]:
             for i in range(begins[t], begins[t + 1]):
-                c = columns[i]
-                before, now = max(sample, latest[c]), sample + excess[i]
-                if now > before:
-                    latest[c] = now
-                    total[c] += now - before
+                c = columns[i] - low
+                if 0 <= c < len(latest):
+                    before, now = max(sample, latest[c]), sample + excess[i]
+                    if now > before:
+                        latest[c] = now
+                        total[c] += now - before
 
 
 @njit(cache=True)
@@ -193,13 +195,16 @@ class Excess(NamedTuple):
 
     def sums(self, samples: Bags, n: int, scratch: Scratch) -> np.ndarray:
         """Return samples(G) W(G,R), summed over samples of these texts, of each of ``n`` compounds."""
-        latest, total = scratch.zeros(n, np.int64), scratch.zeros(n, np.int64)
+        total = scratch.zeros(n, np.int64)
         samples = Bags(samples.begins, self.positions[samples.items])
         if (samples.items < 0).any():
             raise IndexError("expected texts of the samples that were weighed")
-        for first, last in blocks(samples.begins, TEXTS):
-            _sum(samples, first, last, self.begins, self.columns, self.values, latest, total)
-            scratch.release()
+        for low in range(0, n, NUMBERED):
+            part = total[low : low + NUMBERED]
+            latest = np.zeros_like(part)
+            for first, last in blocks(samples.begins, TEXTS):
+                _sum(samples, first, last, self.begins, self.columns, self.values, low, latest, part)
+                scratch.release()
         return total
 
 
