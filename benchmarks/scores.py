@@ -49,7 +49,7 @@ def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], interval
                 except KeyError:
                     cells.append("–")
                     continue
-                ends = f" [{100 * row[f'{score}_low']:.1f}, {100 * row[f'{score}_high']:.1f}]" if intervals else ""
+                ends = f" [{100 * row[f'{score}_low']:.1f},\u00a0{100 * row[f'{score}_high']:.1f}]" if intervals else ""
                 cells.append(f"{100 * row[score]:.1f}{ends}")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

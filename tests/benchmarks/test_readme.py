@@ -43,7 +43,7 @@ def test_table_has_means_over_judges(tmp_path: Path) -> None:
     others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
     pd.DataFrame([row, *others]).to_csv(tmp_path / "table.csv")
     table = scores.markdown(scores.main_scores(tmp_path), [("color", "exact", "color")], intervals=True)
-    assert table.splitlines()[-1] == "| mine | 50.0 [25.0, 75.0] | – | – |"
+    assert table.splitlines()[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
     text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
     assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")
     with pytest.raises(UserError, match="^the marks of the scores shape are missing"):
