@@ -42,9 +42,7 @@ def oracle_generators():
         return []
     # A kind that reads only the images draws none.
     return [
-        name
-        for name in GENERATORS
-        if getattr(kind_of(name), "SCENES", False) or getattr(kind_of(name), "TABLES", ()) == ("images",)
+        name for name in GENERATORS if getattr(kind_of(name), "SCENES", False) or reads(kind_of(name)) == ("images",)
     ]
 
 
