@@ -72,6 +72,13 @@ def test_jobs_do_not_grow_with_generators_that_they_do_not_read(tmp_path: Path) 
     assert len(new) == 27 * 2
 
 
+def test_the_oracle_scores_every_generator_whose_scenes_are_known(tmp_path: Path) -> None:
+    generators = ["photographs", "shuffled", "faithful", "memorizer", "unbound", "blind", *folders(1)]
+    found = jobs(written({"compositions": ["color"], "generate": {"generators": generators}}, tmp_path / "c.yaml"))
+    scored = {Path(file).name for job in found if job.rule == "score_oracle" for file in job.outputs}
+    assert scored == {"photographs", "shuffled", "faithful", "memorizer", "unbound", "blind"}
+
+
 def without_prefix(found: list[Job], run: str) -> list[tuple]:
     return sorted((job.rule.removeprefix(f"{run}_"), job.stage, job.inputs, job.outputs, job.command) for job in found)
 
