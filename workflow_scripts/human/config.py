@@ -30,7 +30,9 @@ class Perceptual(Kind):
 class Site(Section):
     """A crowd-work site with Mechanical Turk's formats."""
 
-    base: str = Field(pattern=r"^https://\S+$", description="https address at which the folder pictures will be published")
+    base: str = Field(
+        pattern=r"^https://\S+$", description="https address at which the folder pictures will be published"
+    )
     fee: float = Field(0.2, ge=0, description="the site's fee, as a fraction of the pay")
     many: int = Field(10, ge=2, description="answers to a task from which the higher fee applies")
     fee_many: float = Field(0.4, ge=0, description="the higher fee")
