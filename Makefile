@@ -43,7 +43,7 @@ run: .venv/run
 help:
 	@awk '/^# / { text = text substr($$0, 2); next } /^[a-z-]+:/ && text { sub(/[.:] .*|\.$$/, "", text); printf "make %-13s%s\n", substr($$1, 1, index($$1, ":") - 1), text } { text = "" }' Makefile
 
-# Check a config's files, models, device and disk, without a run.
+# Check a config's files, models, device and disk; no run.
 check: .venv/run
 	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
 
@@ -111,7 +111,7 @@ faults: .venv/test
 	python -m benchmarks.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
 	  --flips $(or $(FLIPS),100) $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
 
-# Download what a config's run needs, for machines without internet.
+# Download what a config's run needs, to run offline.
 prefetch: .venv/run
 	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
 
@@ -135,7 +135,7 @@ reference: .venv/run
 picture: .venv/run
 	python -m benchmarks.picture
 
-# Pictures and scores of the documents, from the finished default run.
+# Pictures and scores of the documents, from the default run.
 readme: .venv/test
 	python -m benchmarks.idea
 	python -m benchmarks.scores
@@ -149,7 +149,7 @@ report: .venv/run
 unlock: .venv/run
 	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
 
-# Check each artifact of a finished run against its recorded digest.
+# Check a finished run's artifacts by their recorded digests.
 verify: .venv/run
 	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)'
 

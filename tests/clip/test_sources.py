@@ -157,12 +157,12 @@ def test_everything_is_fetched_in_advance(cache: Path) -> None:
     asked = {"compounds": {}, "models": [{"open_clip": "hf-hub:somebody/tiny"}, {"open_clip": "hf-hub:no/body"}]}
     config = load_config({"judge": model, "specs": {"base": model}, "compun": asked})
     got, lacking = {}, []
-    for need in needs(config):
-        if ".model" in need.key and need.key != "pairs.model":
+    for key, get in needs(config):
+        if ".model" in key and key != "pairs.model":
             try:
-                got[need.key] = need.get()
+                got[key] = get()
             except UserError as error:
-                lacking.append(need.key)
+                lacking.append(key)
                 assert str(error).startswith("no/body: open_clip_config.json: not downloaded yet")
     weights = cache / "open_clip_model.safetensors"
     assert [key for key, place in got.items() if place == weights] == [

@@ -23,8 +23,7 @@ def estimate(value: float, half: float = 0.02) -> dict[str, float | int]:
     return {"value": value, "low": value - half, "high": value + half, "n": 40, "images": 40}
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
+def make_place(tmp_path: Path) -> Path:
     """Write the artifacts of two seeds; the gain of neg over contrastive is uncertain."""
     for seed in (0, 1):
         place = tmp_path / "birds" / "specs" / str(seed)
@@ -54,6 +53,9 @@ def results(tmp_path: Path) -> Path:
         pd.DataFrame(steps, columns=columns).to_parquet(place / "similarities.parquet")
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "a.png")
     return tmp_path
+
+
+results = pytest.fixture(make_place)
 
 
 def draw(results: Path) -> dict[str, Path]:
