@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from workflow_scripts.score.entries import Numbered
-from workflow_scripts.stats.r_precision import Blocks, Weights, by_class, tiles
+from workflow_scripts.stats.r_precision import Blocks, Weights, by_class
 
 # Inverse temperature of the inverted softmax (Smith et al. 2017, "Offline bilingual word vectors").
 BETA = 30.0
 HUBS = 0.01  # fraction of the captions that count as hubs
+# Similarities that are computed with at once, so that they stay in a core's cache.
+TILE = 1 << 17
 
 
 class Nearest:
@@ -26,7 +28,7 @@ class Nearest:
         entries = self.numbered.entries
         for of, part in by_class(entries.classes[rows]):
             no_candidates = np.flatnonzero(self.weights.of(of)[0] == 0)
-            of_class, each = values[part.start : part.stop], np.arange(len(part))
+            of_class, each = values[part], np.arange(part.stop - part.start)
             own, kept = of_class[each, entries.own[rows[part]]], of_class[:, no_candidates]
             of_class[:, no_candidates] = -np.inf
             best = of_class.argmax(axis=1)
@@ -67,5 +69,7 @@ class InvertedSoftmax:
     def tiles(self, rows: np.ndarray, values: np.ndarray) -> Blocks:
         """Yield the chosen rows and a copy of their similarities in float64, in parts that a core's cache holds."""
         chosen = np.flatnonzero(self.rows[rows])
-        for part in tiles(range(len(chosen)), values.shape[1]):
-            yield rows[chosen[part]], values[chosen[part]].astype(np.float64)
+        size = max(1, TILE // values.shape[1])
+        for start in range(0, len(chosen), size):
+            part = chosen[start : start + size]
+            yield rows[part], values[part].astype(np.float64)

@@ -1,7 +1,7 @@
 """Score a generator's images by a trained judge."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,10 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
 def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embed: Embed, images: np.ndarray) -> Choices:
     """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
     entry, variant = variants_of_entries(entry_set, variants)
-    # ``tolist``, because Python takes the values of Arrow's strings one by one, and slowly.
-    texts = embed(entry_set.entries["text"].tolist() + variants["text"].iloc[variant].tolist())
-    n, cosines = len(entry_set.entries), gathered(images, texts)
-    return ranked_first(cosines(np.arange(n), np.arange(n)), cosines(entry, np.arange(n, len(texts))), entry)
+    # Draws share prompts and variants, so each text has one row.
+    place, texts = pd.factorize(pd.concat([entry_set.entries["text"], variants["text"].iloc[variant]]))
+    n, cosines = len(entry_set.entries), gathered(images, embed(texts.tolist()))
+    return ranked_first(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
 
 
 def score_set(
@@ -102,8 +102,8 @@ def main(step: ScoreImages) -> None:
                 raise UserError(f"--embedded: no shards in a folder named {name}; pass those of every generator")
             embed_files = open_shards(shards, embedder.judge.hash) if shards else encode_files
 
-            # Two sets of a split differ in their pools alone.
-            @cache
+            # Two sets of a split, one after the other, differ in their pools alone.
+            @lru_cache(1)
             def of_split(split: str) -> tuple[np.ndarray, Choices]:
                 entry_set = next(part for part in sets if part.split == split)
                 images = embed_files(entry_set.entries["path"].tolist())

@@ -26,8 +26,6 @@ Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 
 # Entries whose similarities are computed at once; fixed, because the shape may change a product's rounding.
 BLOCK = 256
-# Similarities that are compared at once, so that they and what is made of them stay in a core's cache.
-TILE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -156,44 +154,27 @@ def blocks(similarities: Similarities, classes: np.ndarray) -> Iterator[tuple[np
         yield rows, similarities(np.resize(rows, BLOCK))[: len(rows)]
 
 
-def by_class(classes: np.ndarray) -> Iterator[tuple[int, range]]:
-    """Yield each class of sorted ``classes`` (n,), and its range."""
+def by_class(classes: np.ndarray) -> Iterator[tuple[int, slice]]:
+    """Yield each class of sorted ``classes`` (n,), and its rows."""
     starts = np.flatnonzero(np.diff(classes, prepend=-1))
     for of, start, stop in zip(classes[starts].tolist(), starts, np.append(starts[1:], len(classes)), strict=True):
-        yield of, range(start, stop)
-
-
-def tiles(rows: range, texts: int) -> Iterator[slice]:
-    """Yield slices of ``rows`` that have about TILE similarities."""
-    size = max(1, TILE // texts)
-    return (slice(start, min(start + size, rows.stop)) for start in rows[::size])
+        yield of, slice(start, stop)
 
 
 def weigh(
     values: np.ndarray, entries: Entries, rows: np.ndarray, weights: Weights
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the similarity (b,) of the own captions of a block's ``rows``, ``beaten`` and ``tied``, as in Judged."""
-    own = np.take_along_axis(values, entries.own[rows, None], axis=1)
+    from workflow_scripts.stats.kernels import sum_better
+
+    own = np.take_along_axis(values, entries.own[rows, None], axis=1)[:, 0]
     beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
-    texts = values.shape[1]
-    # Reused, because new memory costs as much as comparing.
-    masks = np.empty((max(1, TILE // texts), texts), bool)
-    factors = np.empty(masks.shape, weights.weights.dtype)
     for of, part in by_class(entries.classes[rows]):
         of_texts, total = weights.of(of)
-        for tile in tiles(part, texts):
-            mine, of_tile = own[tile], values[tile]
-            mask, factor = masks[: len(mine)], factors[: len(mine)]
-            np.copyto(factor, np.greater(of_tile, mine, out=mask))
-            beaten[tile] = factor @ of_texts
-            if np.count_nonzero(np.equal(of_tile, mine, out=mask)) == len(mask):  # only the own captions
-                tied[tile] = of_texts[entries.own[rows[tile]]]
-            else:
-                np.copyto(factor, mask)
-                tied[tile] = factor @ of_texts
-        beaten[part.start : part.stop] /= total
-        tied[part.start : part.stop] /= total
-    return own[:, 0], beaten, tied
+        sum_better(values[part], own[part], of_texts, beaten[part], tied[part])
+        beaten[part] /= total
+        tied[part] /= total
+    return own, beaten, tied
 
 
 def expected(blocks: Blocks, texts: int, entries: Entries, pool: Pool, candidates: int, ties: Ties) -> np.ndarray:
