@@ -157,9 +157,11 @@ def sides_by_hand(folder: Path, test: pd.DataFrame) -> dict[str, float]:
     return result
 
 
-def test_the_step_measures_what_the_tables_say(tmp_path: Path) -> None:
+def test_the_step_measures_what_the_tables_say(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run_all(inputs(tmp_path))
-    table = step(tmp_path).set_index(["split", "texts"])
+    with caplog.at_level("INFO"):
+        table = step(tmp_path).set_index(["split", "texts"])
+    assert caplog.messages[0].endswith("texts: about 0.7 GB of memory")
     assert set(table.index) == {
         (s, t) for s in ("test_seen", "test_unseen", "test_swapped") for t in ("captions", "prompts")
     }

@@ -269,7 +269,7 @@ def test_files_and_blocks_change_nothing(tmp_path_factory, forest: list[Tree], k
         for name, value in (("BLOCK", 3), ("TEXTS", 1), ("NUMBERED", numbered + 1)):
             patch.setattr(subgraphs, name, value)
         folder = tmp_path_factory.mktemp("scratch")
-        got = samples_of(find_subgraphs(plant(forest), folder=folder), texts, keep)
+        got = samples_of(find_subgraphs(plant(forest, folder)), texts, keep)
         assert not any(folder.iterdir())
     assert (got.atom_names, got.compound_names) == (expected.atom_names, expected.compound_names)
     assert got.compounds.toarray().tobytes() == expected.compounds.toarray().tobytes()

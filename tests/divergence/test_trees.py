@@ -6,7 +6,6 @@ import pytest
 
 from tests.divergence.weighing import samples_of
 from workflow_scripts.core.cache import Cache
-from workflow_scripts.divergence import trees
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import Forest, plant, read_forest
 from workflow_scripts.pairs.engine import Extractor, decode_tree
@@ -43,19 +42,20 @@ def test_a_forest_holds_its_trees() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_only_what_is_not_known_is_parsed(tmp_path, extractor, monkeypatch, processes: int) -> None:
-    monkeypatch.setattr(trees, "BATCH", 2)
+    blocks = [TEXTS[:2], TEXTS[2:]]
     expected = [decode_tree(value) for value in extractor.parse(TEXTS)]
     with Cache(tmp_path / "c.sqlite") as cache:
         assert fill(extractor, cache, [TEXTS[:3]], processes) == 2  # as stage pairs does
-        assert uproot(read_forest(extractor, cache, TEXTS, processes)) == expected
+        assert uproot(read_forest(extractor, cache, lambda: blocks, len(TEXTS), processes)) == expected
         monkeypatch.setattr(Extractor, "parse", None)
-        assert uproot(read_forest(extractor, cache, TEXTS[::-1], processes)) == expected[::-1]
+        assert uproot(read_forest(extractor, cache, lambda: [TEXTS[::-1]], len(TEXTS), processes)) == expected[::-1]
 
 
 def test_compounds_of_real_captions(tmp_path, extractor) -> None:
     """Read by eye: canonical words, children in the order of their names."""
     with Cache(tmp_path / "c.sqlite") as cache:
-        found = find_subgraphs(read_forest(extractor, cache, ["a bird with a small yellow beak", "a long bill"], 1))
+        texts = ["a bird with a small yellow beak", "a long bill"]
+        found = find_subgraphs(read_forest(extractor, cache, lambda: [texts], 2, 1))
     samples = samples_of(found, [[0], [1]])
     assert samples.atom_names == ["a", "bill", "bird", "long", "small", "with", "yellow"]
     assert samples.atoms.toarray().tolist() == [[2, 1, 1, 0, 1, 1, 1], [1, 1, 0, 1, 0, 0, 0]]

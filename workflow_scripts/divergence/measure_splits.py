@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
 from workflow_scripts.divergence.chernoff import Totals, divergences
 from workflow_scripts.divergence.config import Subgraphs
-from workflow_scripts.divergence.measure import totals
 from workflow_scripts.divergence.pair_samples import pair_samples
 from workflow_scripts.divergence.samples import Bags, collect, join
 from workflow_scripts.divergence.steps import MeasureSplits
@@ -32,6 +31,8 @@ from workflow_scripts.text.lexicon import load_lexicon
 CAPTION = ["image_id", "caption_id"]
 # Atoms, and compounds, in a figure.
 SHOWN = 30
+# Memory of the whole step, in bytes, without texts and for each text (docs/scale.md).
+MEMORY, MEMORY_PER_TEXT = 6.5e8, 500
 
 
 @dataclass(frozen=True)
@@ -96,20 +97,25 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
 
 
 def ranked_occurrences(
-    step: MeasureSplits, captions: pd.DataFrame, swapped_captions: pd.DataFrame, ranking: pd.DataFrame
-) -> tuple[pd.DataFrame, int]:
-    """Return row, adjective, noun of the occurrences of ranked pairs, and the number of changes of no occurrence."""
+    step: MeasureSplits, images: Sequence[str], captions: int, ranking: pd.DataFrame, warnings: list[str]
+) -> pd.DataFrame:
+    """Return row, adjective, noun of the occurrences of ranked pairs; ``captions``: number of those not swapped."""
     words = {name: pd.CategoricalDtype(ranking[name].unique()) for name in ("adjective", "noun")}
-    tables = {step.pairs: PAIRS.select([*CAPTION, *words, "adjective_start"]), step.swapped: SWAPPED}
-    parts, lost = list[pd.DataFrame](), 0
-    for pairs, swapped in read_blocks(captions["image_id"].unique(), tables):
+    place = [*CAPTION, *words, "adjective_start"]
+    tables = {step.captions: CAPTIONS.select(CAPTION), step.pairs: PAIRS.select(place), step.swapped: SWAPPED}
+    parts, lost, begins = list[pd.DataFrame](), 0, [0, captions]
+    for texts, pairs, swapped in read_blocks(images, tables):
         changed, n = swapped_occurrences(pairs, swapped)
         lost += n
-        for occurrences, table in ((pairs, captions), (changed, swapped_captions)):
+        for side, (occurrences, table) in enumerate(((pairs, texts), (changed, swapped))):
+            rows = table[CAPTION].sort_values(CAPTION, ignore_index=True)
+            rows["row"] = begins[side] + np.arange(len(rows))
+            begins[side] += len(rows)
             ranked = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
-            rows = ranked.merge(table[table["image_id"].isin(ranked["image_id"])], on=CAPTION)
-            parts.append(rows[["row", *words]].astype(words))
-    return pd.concat(parts), lost
+            parts.append(ranked.merge(rows, on=CAPTION)[["row", *words]].astype(words))
+    if lost:
+        warnings.append(f"{lost} changes of swapped captions are of no pair that was found")
+    return pd.concat(parts, ignore_index=True)
 
 
 def random_sides(
@@ -188,27 +194,52 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
 
 def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
     """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
-    each = pair_samples(occurrences.rename(columns={"row": "image_id"}), ranking, range(rows))
+    groups = occurrences.groupby(["adjective", "noun"], sort=False, observed=True)
+    distinct = groups.head(1)
+    # Samples of one occurrence each: the parts of each pair.
+    each = pair_samples(distinct.assign(image_id=range(len(distinct))), ranking, range(len(distinct)))
+    places, pairs = occurrences["row"].to_numpy(), groups.ngroup().to_numpy(np.int32)
 
     def sums(samples: Bags) -> Totals:
-        return Totals(totals(each.atoms, samples.items), totals(each.compounds, samples.items))
+        times = np.bincount(samples.items, minlength=rows)[places]
+        of_pairs = np.bincount(pairs, times, len(distinct))
+        return Totals(of_pairs @ each.atoms, of_pairs @ each.compounds)
 
     return lambda pool, more: Weighing(each.atom_names, each.compound_names, sums)
 
 
-def by_subgraphs(step: MeasureSplits, texts: pd.Series, warnings: list[str]) -> Definition:
+def read_texts(step: MeasureSplits, images: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the texts of ``images``, which are sorted, in the order of their rows: in blocks, not held together."""
+    for path, schema, name in ((step.captions, CAPTIONS, "text"), (step.swapped, SWAPPED, "swapped_text")):
+        for (table,) in read_blocks(images, {path: schema.select([*CAPTION, name])}):
+            yield table.sort_values(CAPTION)[name].tolist()
+
+
+def by_subgraphs(step: MeasureSplits, images: Sequence[str], warnings: list[str]) -> Definition:
     """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
     settings = step.settings.subgraphs or Subgraphs()
-    place, distinct = pd.factorize(texts)
     nouns = load_lexicon(step.nouns) if step.nouns else None
     adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
     extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
+    # Of 128 bits; among ten million texts, two share the first 64 with probability 3e-6.
+    keys = [np.frombuffer(b"".join(extractor.keys(block)), np.uint64)[::2] for block in read_texts(step, images)]
+    place, distinct = pd.factorize(np.concatenate([np.empty(0, np.uint64), *keys]))
+    is_new = np.diff(np.maximum.accumulate(place), prepend=-1) > 0
+    del keys
+
+    def new() -> Iterator[list[str]]:
+        begin = 0
+        for block in read_texts(step, images):
+            yield list(compress(block, is_new[begin : begin + len(block)]))
+            begin += len(block)
+
     log.info("%d distinct texts; new ones are parsed (processes: %d)", len(distinct), step.processes)
-    with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
-        forest = read_forest(extractor, cache, distinct, step.processes)
     scratch = step.cache / "divergence"
     with room_for(scratch):
-        subgraphs = find_subgraphs(forest, settings.nodes, settings.branching, scratch)
+        with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
+            forest = read_forest(extractor, cache, new, len(distinct), step.processes, scratch)
+        del extractor
+        subgraphs = find_subgraphs(forest, settings.nodes, settings.branching)
     if subgraphs.cut:
         warnings.append(
             f"{subgraphs.cut} large subgraphs of {subgraphs.cut_texts} texts, which have too many, are left out"
@@ -227,48 +258,52 @@ def by_subgraphs(step: MeasureSplits, texts: pd.Series, warnings: list[str]) -> 
 
 def main(step: MeasureSplits) -> None:
     where = f"{step.dataset}/{step.composition}"
-    captions = read_table(step.captions, CAPTIONS, [*CAPTION, "text"]).sort_values(CAPTION, ignore_index=True)
-    splits = read_table(step.splits, SPLIT)
-    swapped = read_table(step.swapped, SWAPPED, [*CAPTION, "swapped_text"])
-    texts = pd.concat([captions.pop("text"), swapped["swapped_text"]])
+    # The rows of all texts: the captions sorted, then the swapped captions sorted.
+    captions = read_table(step.captions, CAPTIONS, CAPTION).sort_values(CAPTION, ignore_index=True)
     captions["row"] = np.arange(len(captions))
-    swapped_captions = swapped[CAPTION].assign(row=len(captions) + np.arange(len(swapped)))
+    images = captions["image_id"].unique().tolist()
+    swapped = read_table(step.swapped, SWAPPED, CAPTION).sort_values(CAPTION, ignore_index=True)
+    swapped["row"] = len(captions) + np.arange(len(swapped))
+    texts = len(captions) + len(swapped)
+    log.info("%d texts: about %.1f GB of memory", texts, (MEMORY + MEMORY_PER_TEXT * texts) / 1e9)
+    splits = read_table(step.splits, SPLIT)
     ranking = read_table(step.ranking, RANKING)
-    occurrences, lost = ranked_occurrences(step, captions, swapped_captions, ranking)
     prompts = read_table(step.prompts, PROMPTS, [*CAPTION, "split"])
-    sides = list(test_sides(captions, splits, swapped_captions, prompts))
+    sides = list(test_sides(captions, splits, swapped, prompts))
     train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
-    warnings = [f"{lost} changes of swapped captions are of no pair that was found"] if lost else []
-    definitions = {"pairs": by_pairs(occurrences, ranking, len(texts))}
-    del occurrences
-    if step.settings.subgraphs:
-        definitions["subgraphs"] = by_subgraphs(step, texts, warnings)
-    del texts
+    warnings: list[str] = []
     rows: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
-    for (definition, weigh), side in product(definitions.items(), sides):
-        name = f"{definition}, {side.split} ({side.texts})"
-        keys = (step.dataset, step.composition, definition, side.split, side.texts)
-        test = samples_of(side.captions)
-        whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
-        weighing = weigh(join(train, test), whole_test)
-        try:
-            of_train, of_test = map(weighing.totals, (train, test))
-            counts, generator = np.diff(test.begins), rng(step.seed, "measure_splits", *keys)
-            random = random_sides(weighing, join(train, whole_test), counts, step.settings.shuffles, generator)
-            row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
-        except UserError as error:
-            # A split without swaps, or without a word that counts.
-            warnings.append(f"{name}: {error}")
-            continue
-        rows.append(row)
-        if side.texts == "captions":
-            shown += distributions(weighing, of_train, of_test, side, definition)
-        log.info(
-            "%s: %s: atom divergence %.3f (random %.3f), compound divergence %.3f (random %.3f)",
-            *(where, name, row["atom_divergence"], row["random_atom_mean"]),
-            *(row["compound_divergence"], row["random_compound_mean"]),
-        )
+
+    def measure(definition: str, weigh: Definition) -> None:
+        for side in sides:
+            name = f"{definition}, {side.split} ({side.texts})"
+            keys = (step.dataset, step.composition, definition, side.split, side.texts)
+            test = samples_of(side.captions)
+            whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
+            weighing = weigh(join(train, test), whole_test)
+            try:
+                of_train, of_test = map(weighing.totals, (train, test))
+                counts, generator = np.diff(test.begins), rng(step.seed, "measure_splits", *keys)
+                random = random_sides(weighing, join(train, whole_test), counts, step.settings.shuffles, generator)
+                row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
+            except UserError as error:
+                # A split without swaps, or without a word that counts.
+                warnings.append(f"{name}: {error}")
+                continue
+            rows.append(row)
+            if side.texts == "captions":
+                shown.extend(distributions(weighing, of_train, of_test, side, definition))
+            log.info(
+                "%s: %s: atom divergence %.3f (random %.3f), compound divergence %.3f (random %.3f)",
+                *(where, name, row["atom_divergence"], row["random_atom_mean"]),
+                *(row["compound_divergence"], row["random_compound_mean"]),
+            )
+
+    # What one definition holds is freed before the next is made.
+    measure("pairs", by_pairs(ranked_occurrences(step, images, len(captions), ranking, warnings), ranking, texts))
+    if step.settings.subgraphs:
+        measure("subgraphs", by_subgraphs(step, images, warnings))
     for warning in warnings:
         log.warning("warning: %s: %s", where, warning)
     write_table(pd.DataFrame(rows) if rows else empty_table(DIVERGENCE), step.divergence, DIVERGENCE)

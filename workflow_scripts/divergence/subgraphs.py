@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -91,13 +90,13 @@ def _number(codes, begin, end, shift, part, base, known, numbers):
 
 
 @njit(cache=True)
-def _count(samples, first, last, begins, compounds, seen, number):
-    """Add the samples from ``first`` to ``last`` to the ``number`` of those in which each compound occurs."""
+def _count(samples, first, last, begins, compounds, low, seen, number):
+    """Add the samples from ``first`` to ``last`` to the ``number`` of those with each compound, from ``low`` on."""
     for r in range(first, last):
         for t in samples.items[samples.begins[r] : samples.begins[r + 1]]:
             for o in range(begins[t], begins[t + 1]):
-                c = compounds[o]
-                if seen[c] != r + 1:
+                c = compounds[o] - low
+                if 0 <= c < len(seen) and seen[c] != r + 1:
                     seen[c] = r + 1
                     number[c] += 1
 
@@ -199,6 +198,8 @@ class Excess(NamedTuple):
         samples = Bags(samples.begins, self.positions[samples.items])
         if (samples.items < 0).any():
             raise IndexError("expected texts of the samples that were weighed")
+        # In the order of their texts, so that each block of samples reads few pages.
+        samples = samples.take(np.argsort(np.append(samples.items, 0)[samples.begins[:-1]], kind="stable"))
         for low in range(0, n, NUMBERED):
             part = total[low : low + NUMBERED]
             latest = np.zeros_like(part)
@@ -224,7 +225,6 @@ class Subgraphs:
     largest: np.ndarray  # the size up to which each text was searched, below what was asked only in texts that were cut
     cut: int  # number of larger occurrences in texts that have more than ``LIMIT``
     cut_texts: int  # number of these texts
-    scratch: Scratch
     _names: dict[int, str] = field(default_factory=dict, repr=False)
 
     def names(self, compounds: np.ndarray) -> list[str]:
@@ -276,18 +276,22 @@ class Subgraphs:
             samples: of texts, as positions in the forest.
             more: further samples that ``Weighing.totals`` may be asked for; their texts do not count here.
         """
-        n, found, scratch = len(self.first), self.occurrences, Scratch(self.scratch.folder)
-        number, seen = scratch.zeros(n, np.int32), scratch.zeros(n, np.int32)
+        n, found, scratch = len(self.first), self.occurrences, Scratch(self.forest.scratch.folder)
+        number = scratch.zeros(n, np.int32)
         texts = np.unique(np.concatenate((samples.items, more.items)))
         if len(texts) and not 0 <= texts[0] <= texts[-1] < len(self.forest):
             # Compiled code would not notice.
             raise IndexError(f"expected texts from 0 to {len(self.forest) - 1}")
-        for first, last in blocks(samples.begins, TEXTS):
-            _count(samples, first, last, found.begins, found.compounds, seen, number)
-            self.scratch.release()
+        for low in range(0, n, NUMBERED):
+            part = number[low : low + NUMBERED]
+            seen = np.zeros_like(part)
+            for first, last in blocks(samples.begins, TEXTS):
+                _count(samples, first, last, found.begins, found.compounds, low, seen, part)
+                self.forest.scratch.release()
+            scratch.release()
         excess = self._excess(texts, number, scratch)
         total = excess.sums(samples, n, scratch)
-        kept = self._heaviest(total, number, keep)
+        kept = self._heaviest(total, number, keep, scratch)
         names = self.names(kept)
         order = sorted(range(len(kept)), key=names.__getitem__)
         kept = kept[order]
@@ -317,19 +321,28 @@ class Subgraphs:
                 ends[first + 1 : last + 1] += ends[first]
                 columns.write(room[0, :filled].data)
                 values.write(room[1, :filled].data)
-                self.scratch.release()
+                self.forest.scratch.release()
             positions = np.full(len(self.forest), -1, np.int64)
             positions[texts] = np.arange(len(texts))
             return Excess(positions, ends, scratch.map(columns, np.int32), scratch.map(values, np.int32))
 
-    def _heaviest(self, total: np.ndarray, number: np.ndarray, keep: int) -> np.ndarray:
+    def _heaviest(self, total: np.ndarray, number: np.ndarray, keep: int, scratch: Scratch) -> np.ndarray:
         """Return the ``keep`` compounds of largest W = total / number above zero, ties by name."""
-        candidates = np.flatnonzero(total)
-        weights = total[candidates] / number[candidates]
-        if len(candidates) <= keep:
-            return candidates
-        least = np.partition(weights, len(weights) - keep)[len(weights) - keep]
-        above, tied = candidates[weights > least], candidates[weights == least]
+
+        def weights() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for low in range(0, len(total), BLOCK):
+                compounds = low + np.flatnonzero(total[low : low + BLOCK])
+                yield compounds, total[compounds] / number[compounds]
+                scratch.release()
+
+        largest = np.empty(0)
+        for _, of_block in weights():
+            largest = np.concatenate((largest, of_block))
+            if len(largest) > keep:
+                largest = np.partition(largest, len(largest) - keep)[-keep:]
+        least = largest.min() if len(largest) == keep else 0
+        above = np.concatenate([np.empty(0, np.int64), *(compounds[of > least] for compounds, of in weights())])
+        tied = np.concatenate([np.empty(0, np.int64), *(compounds[of == least] for compounds, of in weights())])
         names = self.names(tied)
         order = sorted(range(len(tied)), key=names.__getitem__)
         return np.concatenate((above, tied[order[: keep - len(above)]]))
@@ -352,15 +365,16 @@ class Weighing:
         forest = self.subgraphs.forest
         words = np.zeros(len(self.label_order), np.int64)
         _words(samples.items, forest.offsets, forest.labels, words)
+        forest.scratch.release()
         return Totals(words[self.label_order], self.excess.sums(samples, len(self.number), self.scratch) / self.number)
 
 
-def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: Path | None = None) -> Subgraphs:
+def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgraphs:
     """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all downward paths.
 
     Compounds are identified by 64-bit hashes of words and relations: among ten million, two share one with probability
     3e-6. In a text with more than ``LIMIT`` occurrences, only the smaller ones are listed, up to the size that fits;
-    the others are counted. What is found goes to files in ``folder``.
+    the others are counted. What is found goes to files in the forest's folder.
     """
     largest, counts, cut = plan(forest.heads, forest.offsets, nodes, branching, LIMIT)
     begins = np.concatenate(([0], np.cumsum(counts)))
@@ -375,7 +389,7 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
         np.array([_hash(name) for name in names], np.uint64) for names in (forest.label_names, forest.relation_names)
     )
     trees = Trees(forest.heads, forest.labels, forest.relations, labels, relations, forest.offsets, largest)
-    scratch = Scratch(folder)
+    scratch = forest.scratch
     codes, inner_counts = scratch.zeros(total, np.uint64), scratch.zeros(total, np.uint8)
     inner_ends = np.zeros(len(forest) + 1, np.int64)
     with Progress(len(forest), "texts") as progress, scratch.file() as inner:
@@ -406,4 +420,4 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2, folder: P
         first_ones = scratch.map(firsts, np.int64)
     found = Occurrences(begins, numbers, links, inner_counts, inner_ends)
     cut_texts = int(np.count_nonzero(cut))
-    return Subgraphs(forest, nodes, branching, found, first_ones, largest, int(cut.sum()), cut_texts, scratch)
+    return Subgraphs(forest, nodes, branching, found, first_ones, largest, int(cut.sum()), cut_texts)

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -15,6 +16,7 @@ from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.errors import UserError
 
 CHUNK = 256  # texts per task of a worker
+STORED = 2.0  # seconds between two times of storing values: keys are random, so each time writes many pages
 
 
 class Parser(Protocol):
@@ -102,11 +104,23 @@ def fill(
                 yield k, keyed[k]
             seen(len(texts))
 
-    parsed = 0
-    for chunk in parse_all(parser, new(), processes):
-        cache.put(chunk)
-        pending.difference_update(k for k, _ in chunk)
-        parsed += len(chunk)
+    parsed, held, stored = 0, list[tuple[bytes, bytes]](), time.monotonic()
+
+    def store() -> None:
+        nonlocal parsed, stored
+        cache.put(held)
+        pending.difference_update(k for k, _ in held)
+        parsed += len(held)
+        held.clear()
+        stored = time.monotonic()
+
+    try:
+        for chunk in parse_all(parser, new(), processes):
+            held += chunk
+            if time.monotonic() - stored > STORED:
+                store()
+    finally:
+        store()
     return parsed
 
 
