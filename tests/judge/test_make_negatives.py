@@ -1,14 +1,19 @@
 """Hard negatives: how often each adjective is drawn, where there is none, and that the loss contains them."""
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from tests.split.stage import inputs, run
+from workflow_scripts.core import io
+from workflow_scripts.core.tables import NEGATIVES
 from workflow_scripts.judge.loss import clip_loss
-from workflow_scripts.judge.make_negatives import make_negatives
+from workflow_scripts.judge.make_negatives import adjectives_by_noun, main, make_negatives
+from workflow_scripts.judge.steps import MakeNegatives
 
 FREQUENCY = {"red": 500, "blue": 300, "orange": 200}
 FORMS = {word: word for word in FREQUENCY}
@@ -26,7 +31,8 @@ def tables(rows: list[tuple[str, int, str, str]]) -> tuple[pd.DataFrame, pd.Data
 
 def made(captions: pd.DataFrame, pairs: pd.DataFrame, count: int = 1, seed: int = 0) -> pd.DataFrame:
     ranked = [f"{word}_wing" for word in FREQUENCY]
-    return make_negatives(captions, pairs, ranked, FORMS, {"wing"}, count, seed)
+    of_noun = adjectives_by_noun([pairs[::2], pairs[1::2]], ranked)
+    return make_negatives(captions, pairs, ranked, of_noun, FORMS, {"wing"}, count, seed)
 
 
 def test_no_adjective_is_wrong_more_often_than_right() -> None:
@@ -56,6 +62,21 @@ def test_what_is_true_or_shared_is_no_negative() -> None:
     assert set(negatives.loc[negatives["image_id"] == "a", "text"]) == {"an orange wing", "the wing is orange"}
     assert set(negatives.loc[negatives["image_id"] == "b", "text"]) == {"a red wing", "a blue wing"}
     assert made(captions, pairs.assign(relation="shared"), count=50).empty
+
+
+def test_blocks_of_images_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = inputs(tmp_path)
+    run("sample_heldout", folder)
+    run("make_splits", folder)
+    files = {name: folder / f"{name}.parquet" for name in ("captions", "images", "pairs", "ranking", "splits")}
+    words = {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml"}
+    outputs = [folder / "whole.parquet", folder / "blocks.parquet"]
+    for size, output in zip((io.IMAGES_PER_BLOCK, 2), outputs, strict=True):
+        monkeypatch.setattr(io, "IMAGES_PER_BLOCK", size)
+        fields = {"dataset": "d", "composition": "color", "count": 2, "train_on": "all", "seed": 3}
+        main(MakeNegatives(**files, **words, **fields, negatives=output))
+    whole, blocks = (output.read_bytes() for output in outputs)
+    assert whole == blocks and len(io.read_table(outputs[0], NEGATIVES)) > 20
 
 
 def test_the_loss_ranks_images_against_negatives_too() -> None:

@@ -95,7 +95,8 @@ class ConvTower(nn.Module):
     """Pixels to a vector: convolutions that halve the picture, the mean over what remains, a projection.
 
     The first convolution makes the picture ``patch`` times as small, each further one halves it. After each there are
-    ``widths`` channels and ``depths`` residual convolutions, at the end ``features``.
+    ``widths`` channels and ``depths`` residual convolutions, at the end ``features``. Without ``overlap`` each place is
+    computed from its own square of the picture alone, with far fewer operations.
     """
 
     def __init__(
@@ -106,13 +107,15 @@ class ConvTower(nn.Module):
         depths: Sequence[int],
         features: int,
         patch: int = 2,
+        overlap: bool = True,
     ) -> None:
         super().__init__()
         self.image_size = image_size
         layers: list[nn.Module] = []
         before, stride = 3, patch
         for width, depth in zip(widths, depths, strict=True):
-            layers += [_convolution(before, width, 2 * stride - 1, stride), *(_Residual(width) for _ in range(depth))]
+            layers.append(_convolution(before, width, 2 * stride - 1 if overlap else stride, stride))
+            layers += [_Residual(width, 3 if overlap else 1) for _ in range(depth)]
             before, stride = width, 2
         self.layers = nn.Sequential(*layers, _convolution(before, features, 1, 1))
         self.projection = nn.Linear(features, embed_dim, bias=False)
@@ -125,15 +128,16 @@ class ConvTower(nn.Module):
 
 
 def _convolution(before: int, after: int, kernel: int, stride: int) -> nn.Sequential:
+    padding = kernel // 2 if kernel > stride else 0
     return nn.Sequential(
-        nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(after), nn.ReLU(inplace=True)
+        nn.Conv2d(before, after, kernel, stride, padding, bias=False), nn.BatchNorm2d(after), nn.ReLU(inplace=True)
     )
 
 
 class _Residual(nn.Module):
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, kernel: int) -> None:
         super().__init__()
-        self.inner = _convolution(width, width, 3, 1)
+        self.inner = _convolution(width, width, kernel, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + self.inner(x)

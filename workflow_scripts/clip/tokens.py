@@ -33,7 +33,11 @@ def clean(caption: str) -> str:
 
 def make_vocabulary(captions: Iterable[str]) -> list[str]:
     """Return the special tokens, then the words that occur more than once, most frequent first (ties by name)."""
-    counts = Counter(word for caption in captions for word in WORD.findall(clean(caption)))
+    counts = Counter[str]()
+    # Captions repeat what stands between blanks, which no match crosses, so each such piece is matched once.
+    for piece, n in Counter(piece for caption in captions for piece in clean(caption).split()).items():
+        for word in WORD.findall(piece):
+            counts[word] += n
     return [*SPECIAL, *sorted((w for w in counts if counts[w] > 1), key=lambda w: (-counts[w], w))]
 
 
@@ -46,7 +50,7 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
-        # Captions repeat what stands between blanks, which no match crosses, so each such piece is matched once.
+        # As in ``make_vocabulary``, each piece is matched once.
         known: dict[str, list[int]] = {}
         words = []
         for text in texts:

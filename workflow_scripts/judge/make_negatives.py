@@ -5,14 +5,14 @@ which noun (NegCLIP: Yuksekgonul et al. 2023, "When and why vision-language mode
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import empty_table, read_blocks, read_images, read_table, write_table
+from workflow_scripts.core.io import empty_table, read_blocks, read_images, read_table, table_writer
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, NEGATIVES, PAIRS, RANKING, SPLIT
 from workflow_scripts.judge.steps import MakeNegatives
@@ -22,10 +22,24 @@ from workflow_scripts.split.swap_adjectives import mentions_by_caption, nouns_of
 from workflow_scripts.text.lexicon import load_lexicon
 
 
+def ranked_pairs(pairs: pd.DataFrame, ranked: Collection[str]) -> pd.DataFrame:
+    """Return the occurrences of ranked pairs, with the column ``pair``; disputed ones do not count."""
+    plain = pairs[pairs["relation"] != "disputed"].assign(pair=pair_names)
+    return plain[plain["pair"].isin(list(ranked))]
+
+
+def adjectives_by_noun(blocks: Iterable[pd.DataFrame], ranked: Collection[str]) -> dict[str, pd.Series]:
+    """Return for each noun the fraction of its occurrences that each adjective has, by ``blocks`` of pairs."""
+    parts = [ranked_pairs(pairs, ranked).groupby(["noun", "adjective"]).size() for pairs in blocks]
+    counts = pd.concat(parts).groupby(level=["noun", "adjective"]).sum()
+    return {str(noun): of.droplevel("noun") / of.sum() for noun, of in counts.groupby(level="noun")}
+
+
 def make_negatives(
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
     ranked: Collection[str],
+    of_noun: Mapping[str, pd.Series],
     adjectives: Mapping[str, str],
     nouns: Collection[str],
     count: int,
@@ -33,19 +47,15 @@ def make_negatives(
 ) -> pd.DataFrame:
     """Return up to ``count`` negatives of each caption (``tables.NEGATIVES``).
 
-    A ranked pair of the caption is drawn, then an adjective, as often as the noun has it in these captions. If it is
-    the noun's own, there is no negative: so a caption with ``a`` has the negative ``b`` just as often as one with ``b``
-    has the negative ``a``, and no adjective is wrong more often than right. Nor is there one if a caption of the image
-    says it of the noun, or if it does not fit the wording.
+    A ranked pair of the caption is drawn, then an adjective, as often as the noun has it in all of the judge's captions
+    (``of_noun``). If it is the noun's own, there is no negative: so a caption with ``a`` has the negative ``b`` just as
+    often as one with ``b`` has the negative ``a``, and no adjective is wrong more often than right. Nor is there one if
+    a caption of the image says it of the noun, or if it does not fit the wording.
 
-    ``captions`` and ``pairs`` are of the images that the judge learns from; words are as in ``split.make_variants``.
+    ``captions`` and ``pairs`` are of whole images that the judge learns from; words are as in ``split.make_variants``.
     """
-    plain = pairs[pairs["relation"] != "disputed"].assign(pair=pair_names)
-    plain = plain[plain["pair"].isin(list(ranked))]
-    words = plain.groupby("noun")["adjective"]
-    of_noun = {noun: of.value_counts(normalize=True).sort_index() for noun, of in words}
     said = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
-    targets = plain.groupby(["image_id", "caption_id"])[["pair", "noun"]].agg(list)
+    targets = ranked_pairs(pairs, ranked).groupby(["image_id", "caption_id"])[["pair", "noun"]].agg(list)
     texts, mentions = captions.set_index(["image_id", "caption_id"])["text"], mentions_by_caption(pairs)
     rows = []
     for key, of_caption, of_nouns in targets.sort_index().itertuples():
@@ -68,13 +78,17 @@ def main(step: MakeNegatives) -> None:
     forms = load_lexicon(step.nouns).forms if step.nouns else ()
     nouns = nouns_of(read_blocks(read_images(step.captions), tables)).union(forms)
     learned = judge_images(splits, images, step.train_on, step.halves)
-    captions, pairs = (read_table(path, schema, images=learned) for path, schema in tables.items())
     ranked = pair_names(read_table(step.ranking, RANKING)).tolist()
     adjectives = load_lexicon(step.adjectives).forms
-    negatives = make_negatives(captions, pairs, ranked, adjectives, nouns, step.count, step.seed)
-    write_table(negatives, step.negatives, NEGATIVES)
-    log.info("%s: %d hard negatives of %d captions", step.where, len(negatives), len(captions))
-    if negatives.empty:
+    of_noun = adjectives_by_noun((pairs for (pairs,) in read_blocks(learned, {step.pairs: PAIRS})), ranked)
+    made = read = 0
+    with table_writer(step.negatives, NEGATIVES) as write:
+        for captions, pairs in read_blocks(learned, tables):
+            negatives = make_negatives(captions, pairs, ranked, of_noun, adjectives, nouns, step.count, step.seed)
+            write(negatives)
+            made, read = made + len(negatives), read + len(captions)
+    log.info("%s: %d hard negatives of %d captions", step.where, made, read)
+    if not made:
         log.warning(
             "warning: %s: judge.hard_negatives has no effect: no noun has two ranked adjectives in captions that the"
             " judge learns from; lower pairs.selection.min_count", step.where,
