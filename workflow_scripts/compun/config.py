@@ -214,7 +214,7 @@ class CompunConfig(Asked):
     compounds: Compounds | None = Field(None, description="null: drawn compounds")
     drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")
     judge: SmallJudgeConfig = Field(
-        SmallJudgeConfig.model_validate({"epochs": 8, "batch": 128, "captions": 2, "lr": 0.005}),
+        SmallJudgeConfig.model_validate({"epochs": 12, "batch": 128, "captions": 6, "lr": 0.005}),
         description="the small CLIP that is trained twice if the compounds are drawn",
     )
     models: list[NamedModel] = Field([], description="models to ask besides those trained on drawn compounds")
