@@ -18,9 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,17 @@ from workflow_scripts.core.io import empty_table, read_json, write_json, write_t
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.step import Step, command, declaration
-from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, IMAGES, MANIFEST, PROMPTS, SPLIT, SWAPPED, TESTS
+from workflow_scripts.core.tables import (
+    CAPTIONS,
+    DIVERGENCE,
+    IMAGES,
+    MANIFEST,
+    PROMPTS,
+    SPLIT,
+    SWAPPED,
+    TESTS,
+    VARIANTS,
+)
 from workflow_scripts.dataset.sketch.captions import write_caption
 from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
 from workflow_scripts.dataset.sources.cub import read_captions
@@ -44,10 +54,14 @@ from workflow_scripts.text.lexicon import COMPOUNDS
 from workflow_scripts.workflow.config import Config
 from workflow_scripts.workflow.resources import measured
 
+if TYPE_CHECKING:
+    from workflow_scripts.clip.embed import Encoder
+
 EACH = 10  # captions of an image
 CLASSES = 200
 DATASET, COMPOSITION, GENERATOR, JUDGE = "scale", "color", "madeup", "0"
 WIDTH = 512  # numbers of an embedding, as RN101's
+VARIED = ("blue", "brown", "gray", "green", "orange", "pink", "purple", "tan", "white", "yellow")  # of made-up variants
 LOOK = 0.2  # seconds between two looks at a step's memory
 # Files of fields that are not tables, and inputs that these runs do not have.
 FILES = {
@@ -229,6 +243,10 @@ def make_images(images: int, draws: int, folder: Path) -> int:
     asked = captions.assign(split=captions["image_id"].map(of_split), pair=None)
     other = swapped.assign(split="test_swapped", text=swapped["swapped_text"])
     prompts = pd.concat([asked, other], ignore_index=True)[["image_id", "caption_id", "split", "text", "pair"]]
+    each = prompts[prompts["split"] == "test_swapped"].drop(columns="pair")
+    variants = each.loc[each.index.repeat(len(VARIED))].assign(adjective=np.tile(VARIED, len(each)))
+    variants["text"] = variants["adjective"] + " " + variants["text"]
+    variants["changes"] = [[] for _ in range(len(variants))]
     prompts = prompts.loc[prompts.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(prompts)))
     names = prompts["caption_id"].astype("str") + "_" + prompts["draw"].astype("str")
     prompts["file_name"] = prompts["split"] + "/" + prompts["image_id"] + "/" + names + ".png"
@@ -237,6 +255,7 @@ def make_images(images: int, draws: int, folder: Path) -> int:
     tables = (
         (captions, CAPTIONS, "captions"), (images_of(ids, True), IMAGES, "images"), (splits, SPLIT, "splits"),
         (swapped, SWAPPED, "swapped"), (prompts, PROMPTS, "prompts"), (manifest, MANIFEST, "manifest"),
+        (variants.astype({"adjective": "str"}), VARIANTS, "variants"),
         (empty_table(DIVERGENCE), DIVERGENCE, "divergence"),
     )  # fmt: skip
     for table, schema, name in tables:
@@ -252,8 +271,11 @@ def make_images(images: int, draws: int, folder: Path) -> int:
 class MadeUp:
     """A judge whose embeddings of a caption are random, and of an image near its caption's."""
 
-    def __init__(self, judge: Any, texts: Iterable[str], of_image: dict[str, str]) -> None:
-        self.hash, self.device, self.of_image = judge.hash, judge.device, of_image
+    width = WIDTH
+
+    def __init__(self, judge: "Encoder", texts: Iterable[str], of_image: dict[str, str]) -> None:
+        self.name, self.hash, self.of_image = judge.name, judge.hash, of_image
+        self.device, self.tokenizer = judge.device, judge.tokenizer
         self.numbers = {text: number for number, text in enumerate(texts)}
         self.vectors = self._unit(rng(0, "scale", "texts").normal(size=(len(self.numbers), WIDTH)))
         self.noise = rng(0, "scale", "images")
@@ -262,10 +284,10 @@ class MadeUp:
     def _unit(vectors: np.ndarray) -> np.ndarray:
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
-    def encode_texts(self, texts: list[str], batch: int) -> np.ndarray:
+    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         return self.vectors[[self.numbers[text] for text in texts]]
 
-    def encode_images(self, items: list[tuple[Path, Any]], batch: int) -> np.ndarray:
+    def encode_images(self, items: Sequence[tuple[Path, Any]], batch: int) -> np.ndarray:
         own = self.encode_texts([self.of_image[str(path)] for path, _ in items], batch)
         return self._unit(own + 0.25 * self.noise.normal(size=own.shape))
 
@@ -277,7 +299,8 @@ def fill_cache(folder: Path) -> Path:
 
     place = folder / DATASET / COMPOSITION
     prompts, manifest = (pd.read_parquet(place / f"{name}.parquet") for name in ("prompts", "manifest"))
-    texts = pd.concat([prompts["text"], pd.read_parquet(place / "captions.parquet")["text"]]).drop_duplicates()
+    others = [pd.read_parquet(place / f"{name}.parquet")["text"] for name in ("captions", "variants")]
+    texts = pd.concat([prompts["text"], *others]).drop_duplicates()
     judge = place / "judges" / JUDGE
     judge.mkdir(parents=True, exist_ok=True)
     save_judge(
@@ -285,8 +308,8 @@ def fill_cache(folder: Path) -> Path:
     )
     paths = [folder / path for path in manifest["path"]]
     with open_embedder(judge, 256, 2, "cpu", place / "cache") as embedder:
-        made_up: Any = MadeUp(embedder.judge, texts, dict(zip(map(str, paths), prompts["text"], strict=True)))
-        embedder.judge = made_up
+        of_image = dict(zip(map(str, paths), prompts["text"], strict=True))
+        embedder.judge = MadeUp(embedder.judge, texts, of_image)
         embedder.texts(texts.tolist())
         for start in range(0, len(paths), 1 << 16):
             embedder.images([(path, None) for path in paths[start : start + (1 << 16)]])
@@ -303,6 +326,9 @@ def image_steps(images: int, draws: int, folder: Path) -> Iterator[dict[str, Any
     scores = {"scores": [str(place / "scores" / JUDGE / GENERATOR)], "manifests": [str(place / "manifest.parquet")]}
     scores["embedded"] = []
     yield {"step": "score_images", **about, **measure("score.score_images", place, **scoring, **scores)}
+    (place / "health").mkdir()
+    write_json({"ratio": None}, place / "health" / f"{JUDGE}.json")  # not measured
+    write_json({"pairs": [], "source": "config"}, place / "heldout.json")
     table = {"results": str(folder), "compositions": [COMPOSITION], "generators": [GENERATOR], "judges": [JUDGE]}
     outputs = {name: str(folder / f"table.{name}") for name in ("csv", "md", "tex")}
     more = {"comparisons": str(folder / "comparisons.csv"), "metrics": str(folder / "metrics.json")}

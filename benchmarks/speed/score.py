@@ -118,6 +118,8 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
     """Exact scores of random embeddings, 10 captions an image and 50 classes, by the product alone; one thread."""
     import torch
 
+    from workflow_scripts.clip.device import settle
+
     random = np.random.default_rng(0)
     vectors = random.standard_normal((images + texts, WIDTH)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -134,7 +136,7 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
     def ours() -> None:
         expected(blocks(similarities(shown, told), entries.classes), texts, entries, pool, 100, "random")
 
-    torch.set_num_threads(1)
+    settle(1)
     took: dict[Callable[[], None], list[float]] = {product: [], ours: []}
     for _ in range(8):
         for work in (product, ours):

@@ -1,7 +1,9 @@
 """What the scale test measures with: its captions, its images, its exponents."""
 
 import re
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +63,21 @@ def test_images_are_all_that_scoring_reads(tmp_path: Path) -> None:
     assert found["splits"].groupby("split").size().to_dict() == {"test_seen": 3, "test_unseen": 3}
     contents = {(tmp_path / path).read_bytes() for path in found["manifest"]["path"]}
     assert len(contents) == len(found["prompts"])
+
+
+@pytest.mark.slow
+def test_scoring_and_the_table_are_measured(tmp_path: Path) -> None:
+    """With made-up embeddings in the cache, which the steps find."""
+    rows = list(scale.image_steps(20, 2, tmp_path))
+    assert [(row["step"], row["images"], row["pool"]) for row in rows] == [
+        ("score_images", 1200, 200), ("make_table", 1200, 200),
+    ]  # fmt: skip
+    (cache,) = tmp_path.rglob("cache/embeddings/*.sqlite")
+    with closing(sqlite3.connect(cache)) as db:
+        # Of each image and distinct caption one: nothing was encoded.
+        (kept,) = db.execute("SELECT count(*) FROM entries").fetchone()
+    tables = [pd.read_parquet(cache.parents[2] / f"{name}.parquet") for name in ("prompts", "captions", "variants")]
+    assert kept == 1200 + pd.concat(tables)["text"].nunique()
 
 
 def test_growth_is_the_exponent_between_two_sizes() -> None:
