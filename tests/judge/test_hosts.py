@@ -165,9 +165,9 @@ def same(one: Path, other: Path) -> bool:
     return all((other / file.name).read_bytes() == file.read_bytes() for file in one.iterdir())
 
 
-def assert_resumes(hosts: Hosts, one_host: Path) -> None:
+def assert_resumes(hosts: Hosts, one_host: Path, **environment: str) -> None:
     """Check that a second start ends with the judge of one host."""
-    running = hosts.start("judge")
+    running = hosts.start("judge", **environment)
     said = ended(running, 180)
     assert [one.returncode for one in running] == [0, 0], said
     assert "resumed after epoch" in said[0] and same(one_host, hosts.place / "judge")
@@ -225,19 +225,25 @@ def ip(*arguments: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("environment", [{"SLOWLY": "0.2"}, {"LONG": "10"}], ids=["training", "the other one works"])
 def test_a_host_that_falls_silent(
-    settings: dict, squares: Path, tmp_path: Path, one_host: Path, namespaces: tuple[str, str]
+    settings: dict,
+    squares: Path,
+    tmp_path: Path,
+    one_host: Path,
+    namespaces: tuple[str, str],
+    environment: dict[str, str],
 ) -> None:
     """Its cable is pulled: no connection is closed, but both hosts end; with the cable back they resume."""
     hosts = Hosts(namespaces, settings, squares, tmp_path)
-    running = hosts.start("judge", SLOWLY="0.2")
+    running = hosts.start("judge", **environment)
     hosts.wait_for("epoch 1 of 4", "judge", running)
     ip("-n", namespaces[1], "link", "set", "veth", "down")
     said = ended(running, SOON)
     assert [one.returncode for one in running] == [1, 1]
     assert all("error: judge.gpus: lost another of the 2 processes" in text for text in said), said
     ip("-n", namespaces[1], "link", "set", "veth", "up")
-    assert_resumes(hosts, one_host)
+    assert_resumes(hosts, one_host, **environment)
 
 
 @pytest.mark.slow

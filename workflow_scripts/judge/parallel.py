@@ -5,8 +5,10 @@ on several hosts (``launch``), which share the files: the first process writes t
 """
 
 import logging
+import math
 import os
 import platform
+import threading
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,19 +26,66 @@ from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text
 
-# Longest waits: within a step (by which a host that lost its power or network is noticed), and while the first process
-# reads images or evaluates.
-STEP = timedelta(minutes=10)
-PATIENCE = timedelta(days=2)
+# By when a host that lost its power or network is noticed.
+SILENCE = timedelta(minutes=10)
+# Seconds between two beats of a pulse.
+BEAT = 0.2
+
+
+class Pulse(threading.Thread):
+    """Counts, together with the other processes, how often all of them have come to ``wait``.
+
+    They count from the start to the end, so one that falls silent is noticed even where another works for hours before
+    it comes, as the first one does when it evaluates.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.group = dist.new_group(timeout=SILENCE, backend="gloo")
+        self.own = self.least = 0.0
+        self.over = False
+        self.lost: RuntimeError | None = None
+        self.changed = threading.Condition()
+        self.start()
+
+    def run(self) -> None:
+        try:
+            while not self.over and self.least < math.inf:
+                counts = torch.tensor(self.own)
+                dist.all_reduce(counts, dist.ReduceOp.MIN, self.group)
+                with self.changed:
+                    self.least = counts.item()
+                    self.changed.notify_all()
+                    self.changed.wait_for(lambda: self.own > self.least or self.over, BEAT)
+        except RuntimeError as error:
+            with self.changed:
+                self.lost = error
+                self.changed.notify_all()
+
+    def wait(self, times: float = 1) -> None:
+        """Wait until all processes have come here; infinitely often is the last time. RuntimeError: one is lost."""
+        with self.changed:
+            self.own += times
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.lost or self.least >= self.own)
+            if self.lost:
+                raise self.lost
+
+    def end(self) -> None:
+        """Stop, so that the process can end; the others notice it when it does."""
+        with self.changed:
+            self.over = True
+            self.changed.notify_all()
+        self.join(5)
 
 
 @dataclass(frozen=True)
 class Group:
-    """This process, ``rank`` of ``count``; only the first writes. ``waiting`` is torch's group with patience."""
+    """This process, ``rank`` of ``count``; only the first writes."""
 
     rank: int = 0
     count: int = 1
-    waiting: Any = None
+    pulse: Pulse | None = None
 
     @property
     def first(self) -> bool:
@@ -60,8 +109,8 @@ class Group:
 
     def wait(self) -> None:
         """Wait until all processes have come here."""
-        if self.count > 1:
-            dist.barrier(self.waiting)
+        if self.pulse:
+            self.pulse.wait()
 
 
 ALONE = Group()
@@ -116,14 +165,18 @@ def joined(gpus: int, device: torch.device, setting: str, module: str, hosts: in
         yield ALONE
         return
     try:
-        dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=STEP)
-        group = Group(dist.get_rank(), dist.get_world_size(), dist.new_group(timeout=PATIENCE, backend="gloo"))
-        if not group.first:
-            # The others log only errors, with their tracebacks.
-            log.addFilter(lambda record: record.levelno >= logging.ERROR or record.exc_info is not None)
-        yield group
-        # The first process finishes last.
-        group.wait()
+        dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=SILENCE)
+        pulse = Pulse()
+        try:
+            group = Group(dist.get_rank(), dist.get_world_size(), pulse)
+            if not group.first:
+                # The others log only errors, with their tracebacks.
+                log.addFilter(lambda record: record.levelno >= logging.ERROR or record.exc_info is not None)
+            yield group
+            # The first process finishes last.
+            pulse.wait(math.inf)
+        finally:
+            pulse.end()
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
