@@ -18,7 +18,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.judge.launch import launch_command
 
-# Seconds in which a training must have ended after one of its hosts is dead, or silent.
+# Seconds in which a training must have ended after one of its hosts is dead, silent, or elsewhere.
 SOON = 90
 
 # The command
@@ -253,6 +253,6 @@ def test_hosts_that_share_no_cache(settings: dict, squares: Path, tmp_path: Path
     other.port = one.port
     one.place.mkdir(), other.place.mkdir()
     running = one.start("judge", [0]) + other.start("judge", [1])
-    said = ended(running, 60)
+    said = ended(running, SOON)
     assert [process.returncode for process in running] == [1, 1], said
     assert "error: judge.hosts: " in said[1] and "all hosts must share the cache's folder" in said[1], said
