@@ -3,10 +3,12 @@
 import ast
 import re
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 
 from workflow_scripts.core.code import PACKAGE, ROOT, UNDECISIVE, module_file, reached
 
@@ -99,6 +101,16 @@ def test_each_package_is_in_one_set_with_the_version_of_the_constraints() -> Non
     # pins() stops at the extras of moto[server]; pip compares those.
     versions = {name: version for listed in sets for name, version in listed.items() if version}
     assert versions == {name: constraints[name] for name in versions}
+
+
+def test_every_python_3_11_can_have_the_constraints() -> None:
+    """Debian 12's is 3.11.2, and pip refuses what asks for more."""
+    constraints = pins((ROOT / "constraints.txt").read_text().splitlines())
+    asked = {
+        one.name: one.metadata["Requires-Python"] or "" for one in distributions() if normal(one.name) in constraints
+    }
+    assert len(asked) > 100
+    assert [name for name, versions in asked.items() if "3.11.0" not in SpecifierSet(versions)] == []
 
 
 def test_runs_have_what_the_code_imports() -> None:
