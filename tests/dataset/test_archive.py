@@ -53,26 +53,30 @@ def test_nothing_is_written_outside_whatever_the_name(tmp_path: Path, parts: lis
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-def test_devices_and_links_to_outside_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
+@pytest.mark.parametrize("link", ["../../etc/passwd", "/etc/passwd", "..", "b/../../.."])
+def test_devices_and_links_to_outside_in_a_tar_are_refused(tmp_path: Path, kind: bytes, link: str) -> None:
     path = tmp_path / "x.tar"
     with tarfile.open(path, "w") as archive:
-        info = tarfile.TarInfo("thing")
-        info.type, info.linkname = kind, "../../etc/passwd"
+        info = tarfile.TarInfo("a/thing" if link == "../../etc/passwd" else "thing")
+        info.type, info.linkname = kind, link
         archive.addfile(info)
     with pytest.raises(UserError, match="device or a link to outside"):
-        unpack(path, tmp_path, {"thing": "thing"})
+        unpack(path, tmp_path, {info.name: "thing"})
     assert not (tmp_path / "thing").exists()
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_links_that_stay_inside_are_skipped(tmp_path: Path, kind: bytes) -> None:
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [(tarfile.SYMTYPE, "file"), (tarfile.SYMTYPE, "../a/./file"), (tarfile.SYMTYPE, ".."), (tarfile.LNKTYPE, "a/file")],
+)
+def test_links_that_stay_inside_are_skipped(tmp_path: Path, kind: bytes, target: str) -> None:
     path = tmp_path / "x.tar"
     with tarfile.open(path, "w") as archive:
         info = tarfile.TarInfo("a/file")
         info.size = 4
         archive.addfile(info, io.BytesIO(b"text"))
         link = tarfile.TarInfo("a/link")
-        link.type, link.linkname = kind, "a/file" if kind == tarfile.LNKTYPE else "file"
+        link.type, link.linkname = kind, target
         archive.addfile(link)
     assert contents(path)[0] == {"a/file": 4}
     with pytest.raises(UserError, match="does not contain 'a/link'"):
