@@ -209,7 +209,8 @@ def victims(run: int, victim: str) -> list[psutil.Process]:
         if victim == "all":
             return [parent, *below] if below else []
         if victim == "Snakemake":
-            return parent.children()
+            # Not what asks whether a Slurm is here.
+            return [process for process in parent.children() if "snakemake" in " ".join(process.cmdline())]
         steps = [process for process in below if re.search(r"-m( --)? workflow_scripts\.", " ".join(process.cmdline()))]
         if victim == "a training":
             return [process for process in steps if "train_judge" in " ".join(process.cmdline())]
