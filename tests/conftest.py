@@ -1,6 +1,8 @@
 """Fixtures that several stages' tests share."""
 
 import logging
+import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,8 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 from hypothesis import settings
 
+from tests.project import Project
 from workflow_scripts.core.cli import log
 
 # A busy machine must not fail a test, nor one commit pass now and fail then.
@@ -69,3 +73,23 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.made_up import make_results
 
     return make_results(tmp_path_factory.mktemp("made_up") / "results")
+
+
+@pytest.fixture(scope="session")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Run the small config once, with two cores and cold caches; to be forked. Other test processes wait for it."""
+    place = tmp_path_factory.getbasetemp()
+    place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
+    run = Project(place / "first_run")
+    with FileLock(place / "first_run.lock"):
+        if not (place / "first_run.done").exists():
+            shutil.rmtree(run.root, ignore_errors=True)
+            run.copy().snakemake(run.config("small.yaml", "results"))
+            (place / "first_run.done").touch()
+    return run
+
+
+@pytest.fixture(scope="session")
+def project(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Fork the small run."""
+    return first_run.fork(tmp_path_factory.mktemp("project"))

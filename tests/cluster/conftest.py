@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 
 NEEDED = ("munged", "munge", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
 # Slurm finds its settings nowhere else: the executor's plugin takes SLURM_CONF from the steps that it starts.

@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.digests import digests as digests_of
 from tests.clip.test_imports import loaded
-from tests.workflow.conftest import SMALL
+from tests.project import SMALL
 from tests.workflow.test_envs import rules
 from workflow_scripts.core import cli, code, digests, disk, errors, fingerprint, lock, progress
 from workflow_scripts.core.code import ROOT, UNDECISIVE

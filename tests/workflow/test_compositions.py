@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 from workflow_scripts.workflow.graph import jobs
 
 CONFIG = """

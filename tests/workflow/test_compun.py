@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.compun.stub_model import StubModel, serving
-from tests.workflow.conftest import Project
+from tests.project import Project
 from workflow_scripts.compun.config import TRAININGS
 from workflow_scripts.core.tables import NOUNS_SEEN
 from workflow_scripts.human.tasks import read_tasks

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 
 
 def blacken(folder: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 from workflow_scripts.report.table import COLUMNS
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults import Kill, Trial
-from tests.workflow.conftest import Project
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 from tests.workflow.test_end_to_end import differing
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.report.join_tables import join_data

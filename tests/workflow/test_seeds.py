@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import config_keys, declaration, settings

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 from workflow_scripts.core.io import read_json
 from workflow_scripts.specs.config import Training
 

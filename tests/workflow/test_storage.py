@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from snakemake_storage_plugin_s3 import StorageProviderSettings
 
-from tests.workflow.conftest import Project
+from tests.project import Project
 from tests.workflow.servers import BUCKET, CREDENTIALS, Storage, credentials, object_storage
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.storage import check_store
