@@ -34,7 +34,9 @@ from workflow_scripts.judge.training import MAX_SCALE, Examples, _draw_captions,
 from workflow_scripts.workflow.config import load_config
 
 IMAGES, ROUNDS = 1920, 3  # images of an epoch; measured epochs of each side
-FIRST, TOLERANCE = 3, 1e-4  # steps whose mean losses must agree, relatively
+# Steps, and how much their mean losses may differ, relatively. The first loss has only float32's rounding; each update
+# by Adam scales that of small gradients up: a change of the pixels by 1e-7 moves the mean of three steps by 1.5e-4.
+TOLERANCES = {1: 1e-5, 3: 1e-3}
 SIZE = 2048  # of the matrices
 
 
@@ -103,11 +105,9 @@ def plain(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     torch.set_num_threads(1)
     config, judge, ids = start(data)
     model, words, vision = judge.model.train(), judge.model.text, judge.model.visual
-    pixels = torch.from_numpy(data.pixels).permute(0, 3, 1, 2)  # channels last
-    mean, std = (torch.tensor(judge.preprocess.cfg[key]).view(3, 1, 1) * 255 for key in ("mean", "std"))
     half = words.window // 2
     windows = F.pad(ids, (half, half)).unfold(1, words.window, 1) + torch.arange(words.window) * words.vocab_size
-    n, batch, k = len(pixels), config.batch, config.captions
+    n, batch, k = len(data.pixels), config.batch, config.captions
     steps, target = n // batch, torch.arange(config.batch)
     optimizer = make_optimizer(model, config.lr, config.weight_decay)
     examples = Examples(vision, words, data.first, data.count)
@@ -121,7 +121,7 @@ def plain(data: Data, epochs: int) -> tuple[list[float], list[float]]:
                 group["lr"] = rate(epoch * steps + step, epochs * steps, config.lr, config.warmup, config.schedule)
             rows = np.sort(order[step * batch : (step + 1) * batch])
             texts = torch.from_numpy(drawn[:, rows].ravel())
-            maps = vision.layers((pixels[torch.from_numpy(rows)] - mean) / std)
+            maps = vision.layers(judge.preprocess.floats(data.pixels[rows], judge.device))
             images = F.normalize(vision.center(vision.projection(maps.mean((2, 3)))), dim=1)
             table = words.places(words.embedding.weight).unflatten(1, (words.window, -1)).transpose(0, 1).flatten(0, 1)
             is_word = ids[texts] != PAD
@@ -167,9 +167,10 @@ def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
     rates = []
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, spawn) as one, ProcessPoolExecutor(1, spawn) as other:
-        few = data.head(FIRST * batch)
-        one_loss, other_loss = one.submit(ours, few, 1).result()[0], other.submit(plain, few, 1).result()[0]
-        np.testing.assert_allclose(one_loss, other_loss, rtol=TOLERANCE, err_msg="the two sides train differently")
+        for steps, tolerance in TOLERANCES.items():
+            few = data.head(steps * batch)
+            losses = one.submit(ours, few, 1).result()[0], other.submit(plain, few, 1).result()[0]
+            np.testing.assert_allclose(*losses, rtol=tolerance, err_msg="the two sides train differently")
         for _ in range(rounds):
             seconds["plain"] += other.submit(plain, data, 1).result()[1]
             seconds["ours"] += one.submit(ours, data, 1).result()[1]

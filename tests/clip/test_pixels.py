@@ -44,7 +44,9 @@ def test_resizing_is_torchvisions(by: str) -> None:
                 torch.from_numpy(images).permute(0, 3, 1, 2), [size], InterpolationMode(by), antialias=True
             )
             theirs = vision.center_crop(theirs, list(ours.size)).permute(0, 2, 3, 1)
-            np.testing.assert_array_equal(ours._fit(images), theirs.numpy())
+            # torch has its own code for bytes on some processors, and converts to floats on others.
+            off = np.abs(ours._fit(images).astype(int) - theirs.numpy())
+            assert off.max() <= 1 and off.mean() < 0.5, (height, width, size)
 
 
 @pytest.mark.parametrize(
