@@ -69,7 +69,7 @@ docs: .venv/maintainer
 test: lint .venv/test .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
-# All tests: also long runs, DVC remotes, object storage, several hosts, browsers, faults, full disks, Slurm.
+# All tests: also long runs, DVC remotes, object storage, browsers, faults, full disks, Slurm.
 test-all: test test-slow test-cluster
 
 # The slow suites alone.

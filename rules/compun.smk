@@ -61,7 +61,7 @@ if drawn_compounds():
                 settings=CONFIG.compun.judge.model_dump(mode="json"),
                 also={"contents": contents(*CONFIG.compun.judge.files())},
             ),
-            launch=launch_command(CONFIG.compun.judge.gpus, CONFIG.compun.judge.hosts),
+            launch=launch_command(CONFIG.compun.judge.gpus),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 

@@ -62,6 +62,6 @@ rule train_judge:
             also={"contents": lambda wildcards: contents_of(*config_of(wildcards).judge.files())},
             seed=lambda wildcards: int(wildcards.judge),
         ),
-        launch=launch_command(CONFIG.judge.gpus, CONFIG.judge.hosts),
+        launch=launch_command(CONFIG.judge.gpus),
     shell:
         "{params.launch} {params.step} --log {log:q}"

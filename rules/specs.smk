@@ -64,7 +64,7 @@ if CONFIG.specs.base.epochs:
                 settings=CONFIG.specs.base.model_dump(mode="json"),
                 also={"contents": contents(*CONFIG.specs.base.files())},
             ),
-            launch=launch_command(CONFIG.specs.base.gpus, CONFIG.specs.base.hosts),
+            launch=launch_command(CONFIG.specs.base.gpus),
         shell:
             "{params.launch} {params.step} --log {log:q}"
 
@@ -139,7 +139,7 @@ rule train_specs:
         torch=torch_slots(),
     params:
         **step("specs.train_specs", processes=CONFIG.threads, also={"contents": long_contents}),
-        launch=launch_command(CONFIG.specs.base.gpus, CONFIG.specs.base.hosts),
+        launch=launch_command(CONFIG.specs.base.gpus),
     shell:
         "{params.launch} {params.step} --log {log:q}"
 

@@ -29,8 +29,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.dataset.sources import sketch
 from workflow_scripts.judge.feed import whole_captions
-from workflow_scripts.judge.schedule import rate
-from workflow_scripts.judge.training import MAX_SCALE, Examples, _draw_captions, make_optimizer, train
+from workflow_scripts.judge.training import MAX_SCALE, Examples, _draw_captions, make_optimizer, rate, train
 from workflow_scripts.workflow.config import load_config
 
 IMAGES, ROUNDS = 1920, 3  # images of an epoch; measured epochs of each side

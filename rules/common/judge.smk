@@ -1,19 +1,15 @@
-# judge: its files, its GPUs, the command that starts its training.
+# judge: its GPUs, and the command that starts its training.
 
-from workflow_scripts.judge.launch import launch_command
+
+def launch_command(gpus):
+    """The command that starts a module on each of these GPUs, the module and its options following."""
+    return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node={gpus} -m --"
 
 
 def training_resources(judge):
-    """The GPUs and hosts of a training; a machine without a GPU trains too.
-
-    Several hosts are asked for as Snakemake's plugin for Slurm does: `mpi` leaves it to the step to start on each, and
-    `gres` counts the GPUs of each host (`gpu` counts all, and they need not be spread evenly).
-    """
+    """The GPUs of a training, on one host; a machine without a GPU trains too."""
     gpus = 0 if judge.device == "cpu" else judge.gpus
-    if judge.hosts == 1:
-        return {"gpu": gpus, "nodes": 1} if judge.gpus > 1 else {"gpu": gpus}
-    hosts = {"nodes": judge.hosts, "tasks": judge.hosts, "tasks_per_gpu": 0, "mpi": "srun"}
-    return {**hosts, "gres": f"gpu:{gpus}"} if gpus else hosts
+    return {"gpu": gpus, "nodes": 1} if judge.gpus > 1 else {"gpu": gpus}
 
 
 def gpu_of(device):

@@ -129,6 +129,6 @@ def test_unknown_targets_are_refused(project: Path) -> None:
 def test_the_judge_does_not_depend_on_other_stages() -> None:
     forget()
     reached = code.modules_of("workflow_scripts.judge.train_judge")
-    assert "workflow_scripts.judge.loss" in reached
+    assert "workflow_scripts.judge.training" in reached
     assert not [name for name in reached if name.split(".")[1] in ("score", "report", "pairs", "plot", "specs")]
     assert "workflow_scripts.split.wording" not in reached

@@ -32,8 +32,8 @@ def identities() -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("file", "old", "new", "retrains", "encodes_again"),
     [
-        ("judge/loss.py", "/ 2", "/ 3", True, False),
-        ("judge/schedule.py", "0.5", "0.6", True, False),
+        ("judge/training.py", "logits.T, target)) / 2", "logits.T, target)) / 3", True, False),
+        ("judge/training.py", "peak * 0.5", "peak * 0.6", True, False),
         ("judge/training.py", "betas=(0.9, 0.98)", "betas=(0.9, 0.99)", True, False),
         ("judge/parallel.py", "gradient /= self.count", "gradient *= self.count", True, False),
         ("judge/feed.py", "cut.below(", "cut.above(", True, False),
@@ -43,7 +43,7 @@ def identities() -> tuple[str, str]:
         ("clip/pixels.py", "antialias=True", "antialias=False", True, True),
         ("clip/tokens.py", "caption.strip().lower()", "caption.strip()", True, True),
         ("clip/model.py", "fuse_conv_bn_eval(layer, norm)", "layer", False, True),
-        ("judge/loss.py", "logits = scale", "# A comment.\n    logits = scale", False, False),
+        ("judge/training.py", "logits = scale", "# A comment.\n    logits = scale", False, False),
         ("judge/training.py", '"""Return AdamW', '"""Make AdamW', False, False),
         ("judge/train_judge.py", "dpi=120", "dpi=150", False, False),
         ("judge/train_judge.py", '"seed": step.seed', '"seeds": step.seed', False, False),
@@ -81,5 +81,5 @@ def test_inputs_and_settings_of_a_training_decide_its_key(squares: Path, tmp_pat
         material = train_judge.read_material(step)
         return train_judge.training_key(step, material, training.torch.device("cpu"), processes)
 
-    assert key() == key(device="cpu") == key(hosts=2, gpus=2)
+    assert key() == key(device="cpu") == key(gpus=2)
     assert len({key(), key(lr=0.02), key(train_on="half"), key(processes=2), key(crop=None)}) == 5

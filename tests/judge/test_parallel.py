@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.judge import two_processes
 from workflow_scripts.clip.device import find_device
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
@@ -44,6 +45,15 @@ def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, t
     assert said.count("epoch 1 of 2") == 2 and said.count("resumed after epoch 1") == 1, "only the first writes"
 
 
+def test_gradients_of_two_processes_are_those_of_one(tmp_path: Path) -> None:
+    """Also their size, to which Adam is blind, so that no training shows it."""
+    rows, weight = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), nn.Parameter(torch.eye(3))
+    (rows @ weight).square().cumsum(0).mean().backward()
+    torch.multiprocessing.spawn(two_processes.gradients_of_a_half, (str(tmp_path), rows), nprocs=2)
+    for rank in (0, 1):
+        torch.testing.assert_close(torch.load(tmp_path / f"{rank}.pt"), weight.grad)
+
+
 def test_the_part_of_a_batch() -> None:
     assert [range(12)[Group(rank, 3).share(12)] for rank in range(3)] == [range(4), range(4, 8), range(8, 12)]
 
@@ -65,9 +75,12 @@ def test_a_gpu_where_there_is_none(train: Train, monkeypatch: pytest.MonkeyPatch
 
 
 def test_torchrun_without_several_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    started = joined(1, torch.device("cpu"), "judge.gpus", "a.module")
-    with pytest.raises(UserError, match=r"judge\.gpus: 1, but started as 2 processes; .* -m -- a\.module"), started:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    started = joined(1, torch.device("cpu"), "judge.gpus")
+    with (
+        pytest.raises(UserError, match=r"judge\.gpus: 1, but started as 2 processes; start it by torchrun"),
+        started,
+    ):
         pass
 
 

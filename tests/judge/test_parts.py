@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from workflow_scripts.clip.precision import check_precision
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.loss import clip_loss
-from workflow_scripts.judge.schedule import rate
-from workflow_scripts.judge.training import in_batch_accuracy
+from workflow_scripts.judge.training import clip_loss, in_batch_accuracy, rate
 
 
 def test_loss_by_hand() -> None:

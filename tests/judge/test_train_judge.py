@@ -1,14 +1,10 @@
 """Training a judge on the squares: it learns, it resumes, it leaves what is frozen."""
 
 import json
-import logging
 import random
 import re
 import shutil
-import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +13,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from workflow_scripts.clip.model import build, judge_hash, load_judge, read_judge
-from workflow_scripts.core.cli import log
 from workflow_scripts.core.digests import record
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import checkpoint, training
@@ -72,34 +67,6 @@ def test_a_killed_training_resumes_to_the_same_bytes(
     seen = -100
     assert contents(train("cut", cache="two", epochs=4, **more)) == whole
     assert seen == -100 + 16, "two epochs of four steps remained"
-
-
-@pytest.mark.parametrize("fails", ["", "init", "log"])
-def test_weights_and_biases_follows_and_changes_nothing(
-    train: Train, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
-) -> None:
-    sent: list[dict[str, Any]] = []
-
-    def init(**about: Any) -> SimpleNamespace:
-        sent.append(about)
-        return SimpleNamespace(log=sent.append if fails != "log" else None)
-
-    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init if fails != "init" else None))
-    caplog.set_level(logging.INFO, log.name)
-    without = contents(train("without", cache="one"))
-    monkeypatch.setenv("WANDB_API_KEY", "x")
-    assert not sent and contents(train("with", cache="two")) == without
-    warnings = [text for text in caplog.messages if "Weights & Biases" in text]
-    assert len(warnings) == bool(fails)
-    if fails:
-        assert len(sent) == (fails == "log")
-    else:
-        about, *rows = sent
-        assert about["project"] == "compclip" and about["config"]["settings"]["batch"] == 28
-        assert [row["epoch"] for row in rows] == [1, 2] and {"loss", "retrieval_seen"} <= rows[0].keys()
-    # Without the package nothing is sent.
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    assert contents(train("alone", cache="three")) == without
 
 
 def test_captions_of_a_step_are_distinct_as_far_as_they_go() -> None:
@@ -172,7 +139,10 @@ def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> 
             {"model": "RN50", "pretrained": "nothing"},
             r"pretrained: 'nothing' is neither a file nor a tag of RN50; its tags: openai",
         ),
-        ({"gpus": 2, "device": "cpu"}, r"gpus: 2, but started as 1 processes; .* torchrun .*-node=2 -m -- workflow_"),
+        (
+            {"gpus": 2, "device": "cpu"},
+            r"gpus: 2, but started as 1 processes; start it by torchrun",
+        ),
     ],
 )
 def test_settings_that_do_not_fit(train: Train, settings: dict, message: str) -> None:

@@ -1,6 +1,7 @@
-"""Run by test_parallel with torchrun: a training, and the same one killed in its second epoch and resumed.
+"""What two processes of test_parallel run: a gradient of half a batch and, by torchrun, a training.
 
-The argument is a JSON text: the step's options without cache and judge, and ``place``, the folder of both.
+The training is run whole, then killed in its second epoch and resumed. The argument is a JSON text: the step's options
+without cache and judge, and ``place``, the folder of both.
 """
 
 import json
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from workflow_scripts.clip.device import settle
 from workflow_scripts.core import cli
@@ -46,10 +48,22 @@ def main(group: Group, options: dict, place: Path) -> None:
     run("cut")
 
 
+def gradients_of_a_half(rank: int, folder: str, rows: torch.Tensor) -> None:
+    """Write the gradient that one of two processes has after it is averaged, from its half of ``rows``."""
+    store = f"file://{folder}/store"
+    torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
+    group, weight = Group(rank, 2), nn.Parameter(torch.eye(3))
+    everyones = group.gather(rows[group.share(len(rows))] @ weight)
+    everyones.square().cumsum(0).mean().backward()
+    group.average([weight, nn.Parameter(torch.ones(1))])  # the second has no gradient
+    torch.save(weight.grad, Path(folder) / f"{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
     settle(given["threads"])
     folder = Path(given.pop("place"))
     cli.start_logging(folder / "judge.log")
-    with joined(2, torch.device("cpu"), "judge.gpus", "") as together:
+    with joined(2, torch.device("cpu"), "judge.gpus") as together:
         main(together, given, folder)

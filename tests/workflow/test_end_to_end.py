@@ -89,8 +89,8 @@ RETURN, EDITED = "\n    return ", "\n    repr(0)\n    return "
     [
         # A comment or a docstring anywhere reruns nothing.
         ("core/lock.py", '"""A lock', '"""The lock', set(), set()),
-        ("judge/loss.py", "\ndef ", "\n# a comment\ndef ", set(), set()),
-        ("judge/loss.py", "logits = scale *", "logits = 2 * scale *", {"train_judge"}, {"make_prompts"}),
+        ("judge/training.py", "\ndef ", "\n# a comment\ndef ", set(), set()),
+        ("judge/training.py", "logits = scale *", "logits = 2 * scale *", {"train_judge"}, {"make_prompts"}),
         ("score/score_images.py", RETURN, EDITED, {"score_images", "make_table"}, {"train_judge", "generate_images"}),
         ("split/make_prompts.py", RETURN, EDITED, {"make_prompts"}, {"train_judge", "swap_adjectives"}),
         ("split/wording.py", RETURN, EDITED, {"swap_adjectives"}, {"train_judge", "load_dataset"}),

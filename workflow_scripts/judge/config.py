@@ -32,8 +32,11 @@ class Training(ModelConfig):
         0.75, gt=0, description="half side of the crop around a bounding box, in its longer sides; null for no crop"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
-    gpus: int = Field(1, ge=1, description="GPUs per machine that train together; each takes its part of a batch")
-    hosts: int = Field(1, ge=1, description="machines that train together, each with that many GPUs (docs/cluster.md)")
+    gpus: int = Field(
+        1,
+        ge=1,
+        description="GPUs that train together; each takes its part of a batch (several machines: docs/cluster.md)",
+    )
 
     @model_validator(mode="after")
     def _trained(self) -> Self:
@@ -46,15 +49,9 @@ class Training(ModelConfig):
 
     @model_validator(mode="after")
     def _divisible(self) -> Self:
-        if self.batch % self.processes:
-            hosts = f" times hosts {self.hosts}" if self.hosts > 1 else ""
-            raise ValueError(f"batch {self.batch} must be divisible by gpus {self.gpus}{hosts}")
+        if self.batch % self.gpus:
+            raise ValueError(f"batch {self.batch} must be divisible by gpus {self.gpus}")
         return self
-
-    @property
-    def processes(self) -> int:
-        """The number of processes that train together."""
-        return self.gpus * self.hosts
 
 
 class JudgeConfig(Training):

@@ -35,8 +35,8 @@ class TrainJudge(Step):
     resumes from the cache to the same weights, and a finished one is not repeated while the code and settings that
     decide its weights stay.
 
-    Several GPUs and hosts (judge.gpus, judge.hosts) need torchrun: torchrun --nproc-per-node=N -m --
-    workflow_scripts.judge.train_judge ..., on each host (docs/cluster.md).
+    Several GPUs (judge.gpus) need torchrun: torchrun --standalone --nproc-per-node=N -m --
+    workflow_scripts.judge.train_judge ... (docs/cluster.md).
     """
 
     # The rule gives each judge its seed.

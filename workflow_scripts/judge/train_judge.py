@@ -27,8 +27,7 @@ from workflow_scripts.core.io import atomic, read_table, write_json
 from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.judge.config import Training
 from workflow_scripts.judge.feed import Captions, Feed, Images
-from workflow_scripts.judge.online import Follower
-from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
+from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 from workflow_scripts.judge.steps import TrainJudge
 from workflow_scripts.judge.training import (
     Evaluate,
@@ -94,7 +93,7 @@ def read_material(step: TrainJudge) -> Material:
     splits = read_table(step.splits, tables.SPLIT)
     chosen = (splits, images, captions, step.settings.train_on, step.halves)
     trained = trained_images(*chosen)
-    if step.settings.epochs and len(trained) < max(2, step.settings.processes):
+    if step.settings.epochs and len(trained) < max(2, step.settings.gpus):
         raise UserError(f"{step.splits}: {len(trained)} images to train on; the judge needs at least two")
     path_of = images.set_index("image_id")["path"]
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
@@ -136,7 +135,7 @@ def training_key(step: TrainJudge, material: Material, device: torch.device, pro
     for path, box in [*((Path(file), None) for file in dict.fromkeys(map(str, files))), *material.items, *watched]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
     return cache.key(
-        code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus", "hosts"}), step.seed, step.threads,
+        code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus"}), step.seed, step.threads,
         torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
         *material.wrong, b"" if material.negatives is None else material.negatives.tobytes(),
         *(text for _, texts in material.watched.values() for text in texts),
@@ -274,8 +273,6 @@ def train_judge(step: TrainJudge, device: torch.device, group: Group) -> None:
     for name in built.unused:
         log.info("%s: %s is not used", step.settings.tower and step.settings.tower.weights, name)
     work = step.cache / "judge" / training_key(step, material, device, group.count)
-    check_shared(work, group, step.settings.hosts, "judge.hosts")
-    log.addHandler(Follower(step, group.first))
     rows = learn(built, material, step.settings, step.seed, step.threads, device, work, group)
     if group.first:
         write_judge(step, built, material, rows)
@@ -286,7 +283,7 @@ def main(step: TrainJudge) -> None:
     settle(step.threads)
     device = own_device(find_device(config.device), config.gpus, config.device, GPUS)
     check_precision(config.precision, device, "judge.precision")
-    with joined(config.gpus, device, GPUS, "workflow_scripts.judge.train_judge", config.hosts) as group:
+    with joined(config.gpus, device, GPUS) as group:
         train_judge(step, device, group)
 
 

@@ -1,4 +1,4 @@
-"""The training: the parameters that train, the epochs, and how a killed training resumes."""
+"""The training: loss, learning rate, the parameters that train, the epochs, and how a killed training resumes."""
 
 import fnmatch
 import math
@@ -20,9 +20,7 @@ from workflow_scripts.core.seeds import derive_seed, rng
 from workflow_scripts.judge.checkpoint import Checkpoint
 from workflow_scripts.judge.config import Training
 from workflow_scripts.judge.feed import Captions, Images
-from workflow_scripts.judge.loss import clip_loss
 from workflow_scripts.judge.parallel import ALONE, Group
-from workflow_scripts.judge.schedule import rate
 
 MAX_SCALE = math.log(100)
 
@@ -42,6 +40,35 @@ class Examples:
     first: np.ndarray
     count: np.ndarray
     negatives: np.ndarray | None = None
+
+
+def clip_loss(
+    images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor, negatives: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the mean of two cross-entropies: each image among all texts of the batch, each text among all images.
+
+    Equal captions in a batch count as wrong for each other, as in the paper. ``images`` and ``texts`` are (n, d), of
+    unit length; ``scale`` is the inverse temperature; ``negatives`` (m, d) are wrong for every image (NegCLIP,
+    Yuksekgonul et al. 2023). Source: Radford et al. 2021, figure 3.
+    """
+    logits = scale * images @ texts.T
+    of_images = logits if negatives is None else torch.cat([logits, scale * images @ negatives.T], dim=1)
+    target = torch.arange(len(images), device=images.device)
+    return (F.cross_entropy(of_images, target) + F.cross_entropy(logits.T, target)) / 2
+
+
+def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cosine") -> float:
+    """Return the learning rate of ``step`` (from 0) of ``steps``.
+
+    In the fraction ``warmup`` of the steps it rises linearly to ``peak``; then it falls along half a cosine to 0, or is
+    constant.
+    """
+    climb = round(warmup * steps)
+    if step < climb:
+        return peak * (step + 1) / climb
+    if schedule == "constant":
+        return peak
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - climb) / max(1, steps - climb)))
 
 
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
@@ -153,7 +180,7 @@ def train(
                 raise UserError(f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it ({config.lr})")
             row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses))}
             rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **(evaluate() if group.first else {})})
-            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _summary(rows[-1]), extra={"metrics": rows[-1]})
+            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _summary(rows[-1]))
             if group.first:
                 kept.keep(rows, last=epoch + 1 == config.epochs)
             group.wait()

@@ -20,7 +20,7 @@ from workflow_scripts.core import cache, cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.io import atomic
-from workflow_scripts.judge.parallel import Group, check_shared, joined, own_device, synchronise_norms
+from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 from workflow_scripts.judge.training import training_mode
 from workflow_scripts.specs.config import Training
 from workflow_scripts.specs.data import Examples, open_examples
@@ -28,7 +28,7 @@ from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.stretch import check_output, write_judge
 from workflow_scripts.specs.training import LOSSES, train
 
-PROCESSES, HOSTS = "--nproc-per-node", "--nnodes"  # options of torchrun, which errors name
+PROCESSES = "--nproc-per-node"  # option of torchrun, which errors name
 TRAINING = (  # the code that decides the trained weights
     "workflow_scripts.specs.training:train",
     "workflow_scripts.specs.data:Examples",
@@ -118,14 +118,12 @@ def main(step: TrainSpecs) -> None:
     check_output(step.output, step.judge)
     settle(step.threads)
     gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # set by torchrun
-    hosts = int(os.environ.get("WORLD_SIZE", 1)) // gpus
     device = own_device(find_device(step.device, "--device"), gpus, step.device, PROCESSES)
     settings = step.training
     if settings.precision == "auto":
         settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
     check_precision(settings.precision, device, "specs.training.precision")
-    with joined(gpus, device, PROCESSES, "workflow_scripts.specs.train_specs", hosts) as group:
-        check_shared(step.cache / "specs", group, hosts, HOSTS)
+    with joined(gpus, device, PROCESSES) as group:
         train_judge(step, settings, device, group)
 
 

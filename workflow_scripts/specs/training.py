@@ -26,8 +26,7 @@ from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.seeds import derive_seed, rng
 from workflow_scripts.judge.checkpoint import Checkpoint
 from workflow_scripts.judge.parallel import ALONE, Group
-from workflow_scripts.judge.schedule import rate
-from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, training_mode
+from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, rate, training_mode
 from workflow_scripts.specs.chunks import triple
 from workflow_scripts.specs.config import Training
 from workflow_scripts.specs.data import Example
