@@ -4,7 +4,7 @@
 
 For judges of half the images, and images of one size without boxes. Each distinct path and caption is encoded once.
 Writes exact R-precision and adjective accuracy of each generator and set. Leaves out what the step adds: the controls
-(blind, inverted softmax, hubness), sampled hits, tables, truncated captions, checks and records of what it reads.
+(blind, hubness), sampled hits, tables, truncated captions, checks and records of what it reads.
 """
 
 import json

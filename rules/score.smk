@@ -3,33 +3,6 @@
 # serves, with a summary; for sketches the same by the oracle; and the health of each judge.
 
 
-if CONFIG.score.shards > 1:
-
-    rule embed_images:
-        """Embed one shard of a generator's images by the trained judge."""
-        input:
-            images="<dataset>/images.parquet",
-            files="<dataset>/images",
-            manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
-            made="<dataset>/{composition}/generated/{generator}/images",
-            judge="<dataset>/{composition}/judges/{judge}",
-        output:
-            embeddings="<dataset>/{composition}/embeddings/{judge}/{generator}/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
-        log:
-            "<logs>/score/{composition}/embed_images.{judge}.{generator}.{shard}-of-{shards}.log",
-        benchmark:
-            "<logs>/score/{composition}/embed_images.{judge}.{generator}.{shard}-of-{shards}.benchmark.tsv"
-        conda:
-            "../envs/torch.yaml"
-        threads: CONFIG.threads
-        resources:
-            **judging(4000),
-        params:
-            **step("score.embed_images"),
-        shell:
-            "python -m {params.step} --log {log:q}"
-
-
 if GENERATORS:
 
     rule score_images:
@@ -45,7 +18,6 @@ if GENERATORS:
             manifests=of_generators("<dataset>/{composition}/generated/{generator}/manifest.parquet", GENERATORS),
             made=of_generators("<dataset>/{composition}/generated/{generator}/images", GENERATORS),
             judge="<dataset>/{composition}/judges/{judge}",
-            embedded=image_shards(),
         output:
             scores=directory(of_generators("<dataset>/{composition}/scores/{judge}/{generator}", GENERATORS)),
         log:

@@ -30,7 +30,7 @@ from workflow_scripts.core.io import read_json
 from workflow_scripts.core.step import command
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.generate.generator import serves
-from workflow_scripts.stats.r_precision import BLOCK, Entries, blocks, expected, make_pool
+from workflow_scripts.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
 from workflow_scripts.workflow.config import Config, load_config
 
 TOLERANCE = 5e-5  # rounding differs, and so near ties
@@ -134,7 +134,9 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
             torch.from_numpy(shown[start : start + BLOCK]) @ columns
 
     def ours() -> None:
-        expected(blocks(similarities(shown, told), entries.classes), texts, entries, pool, 100, "random")
+        weights = Weights(pool, texts)
+        for rows, values in blocks(similarities(shown, told), entries.classes):
+            weigh(values, entries, rows, weights)
 
     settle(1)
     took: dict[Callable[[], None], list[float]] = {product: [], ours: []}

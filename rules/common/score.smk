@@ -1,4 +1,4 @@
-# score: shards, and which generators have which score.
+# score: which generators have which score.
 
 AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
 
@@ -17,12 +17,6 @@ def judging(memory, minutes=60):
     """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
     gpu = gpu_of(CONFIG.judge.device)
     return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(minutes), "gpu": gpu}
-
-
-def image_shards():
-    """The shards of the generators' embeddings; none if scoring embeds the images itself."""
-    file = "<dataset>/{composition}/embeddings/{judge}/{generator}/{shard}.parquet"
-    return expand(file, generator=GENERATORS, shard=shards_of(CONFIG.score), allow_missing=True)
 
 
 def fid_generators():

@@ -80,8 +80,7 @@ def test_training_and_choices_of_the_judge(page: Page) -> None:
     assert "Judge health 0.67: " in page.text and "makes the same choice for 95.0 % of 20 real images." in page.text
     [line] = [row[1:] for row in page.rows if row[0] == "0, real images"]
     assert line == ["70.0[60.0, 80.0]", "55.0[60.0, 80.0]", "25.0", "0.67", "90.0"]
-    [hubs] = [row for row in page.rows if "hubs" in row[-1] and row[0] == "memorizer"]
-    assert hubs == ["memorizer", "–", "–", "35.0plain 40.0, hubs 20.0"]
+    assert ["memorizer", "–", "–", "20.0"] in page.rows, "hubness"
     assert "0123456789abcdef" in page.text
 
 

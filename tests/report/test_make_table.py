@@ -62,7 +62,7 @@ def write_scores(folder: Path, generator: str, judge: str, beaten: float, seed: 
     }
     tables["test_swapped.distractors-swapped"] = tables["test_swapped"]
     seen, unseen, swapped, _ = tables.values()
-    blind = {} if judge == "oracle" else {"blind_control": 0.01, "inverted_softmax": 0.5, "hubness": None}
+    blind = {} if judge == "oracle" else {"blind_control": 0.01, "hubness": None}
     scores = [
         about("test_seen", seen, **blind),
         about("test_seen", seen[seen["caption_id"] == 0], "swapped", **blind),

@@ -1,10 +1,10 @@
-"""Hubness and the inverted softmax, against a count and against the definition."""
+"""Hubness against a count."""
 
 import numpy as np
 import pytest
 
 from workflow_scripts.score.entries import Numbered
-from workflow_scripts.score.hubs import BETA, InvertedSoftmax, Nearest
+from workflow_scripts.score.hubs import Nearest
 from workflow_scripts.stats.r_precision import Entries, blocks, make_pool
 
 
@@ -36,15 +36,3 @@ def test_hubness_by_hand() -> None:
     assert hubness(values, of) == pytest.approx(2 / 3)
     assert hubness(values, of, slice(2)) == 1.0
     assert hubness(np.eye(4, 150), of) is None
-
-
-def test_inverted_softmax_is_a_softmax_over_the_chosen_images() -> None:
-    values = np.random.default_rng(0).uniform(-1, 1, (300, 5)).astype(np.float32)
-    for rows in (np.ones(300, bool), np.arange(300) % 3 > 0):
-        softmax = InvertedSoftmax(5, rows)
-        for of, block in blocks(lambda rows: values[rows], np.zeros(300)):
-            softmax.add(of, block)
-        powers = np.exp(BETA * values[rows].astype(float))
-        of_blocks = softmax.blocks(blocks(lambda rows: values[rows], np.zeros(300)))
-        inverted = np.concatenate([block.copy() for _, block in of_blocks])
-        assert np.exp(BETA * inverted) == pytest.approx(powers / powers.sum(axis=0), rel=1e-6)

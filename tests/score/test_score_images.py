@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 
 from tests.score.world import FakeJudge, build, make_step
-from workflow_scripts.clip.embed import similarities
 from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
-from workflow_scripts.score import score_images
 from workflow_scripts.score.score_images import main
 from workflow_scripts.score.steps import ScoreImages
 from workflow_scripts.stats.r_precision import expected_top1
@@ -159,29 +157,6 @@ def test_generators_together_are_scored_as_each_alone(tmp_path: Path, judge: Fak
     assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
     with pytest.raises(UserError, match="different numbers of generators"):
         main(make_step(ScoreImages, results, *alone, **more | {"manifests": [Path("one")]}))
-
-
-@pytest.mark.parametrize("held", [0, 1 << 27])
-def test_similarities_are_computed_once_or_again_if_they_are_many(
-    tmp_path: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, held: int
-) -> None:
-    """The scores are the same; the blind control has a product of its own."""
-    results = build(tmp_path)
-    whole, summary = run(results, "good", output="whole")
-    calls: list[int] = []
-
-    def counted(images: np.ndarray, texts: np.ndarray) -> Any:
-        of = similarities(images, texts)
-        return lambda rows: (calls.append(len(rows)), of(rows))[1]
-
-    monkeypatch.setattr(score_images, "similarities", counted)
-    monkeypatch.setattr(score_images, "HELD", held)
-    folder, _ = run(results, "good", output="held")
-    sets, parts = len({score["set"] for score in summary["scores"]}), len(summary["scores"])
-    assert len(calls) == sets + parts * (1 if held else 2)
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
-        file.name: file.read_bytes() for file in whole.iterdir()
-    }
 
 
 def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) -> None:

@@ -1,7 +1,6 @@
-"""Longer runs of the whole chain: divisions by divergence, shards, DVC."""
+"""Longer runs of the whole chain: divisions by divergence, DVC."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -64,27 +63,6 @@ def test_preset_protocol_balances_and_ties(tmp_path: Path) -> None:
         assert (scores["weight"] < 1).any() == (split == "test_swapped")
         assert (scores["p_tied"] > 0).mean() > 0.01 or split == "test_swapped"
     assert len(scores.loc[scores["weight"] < 1, "pair"].unique()) == preset["score"]["balance"]["dominant"]
-
-
-def test_shards_give_the_same_table(first_run: Project, tmp_path: Path) -> None:
-    """Embeddings made by three jobs each, from a cold cache; without shards there is no such job."""
-    fork = first_run.fork(tmp_path / "shards")
-    assert not list(fork.root.glob("results/**/embed*"))
-    few = (fork.root / "small.yaml").read_text().replace("[photographs, faithful, memorizer]", "[faithful]")
-    (fork.root / "one.yaml").write_text(few)
-    fork.snakemake("one.yaml", "--", "results/table.csv")
-    before = (fork.root / "results/table.csv").read_bytes()
-    scores = {name: sha for name, sha in fork.artifacts("results").items() if "/scores/0/faithful/" in name}
-    assert "bootstrap: 200" in few
-    (fork.root / "three.yaml").write_text(few.replace("bootstrap: 200", "bootstrap: 200, shards: 3"))
-    shutil.rmtree(fork.root / ".cache" / "embeddings")
-    (fork.root / "results/table.csv").unlink()
-    fork.snakemake("three.yaml", "--", "results/table.csv")
-    made = sorted(path.name for path in fork.root.glob("results/sketch/*/embeddings/0/faithful/*.parquet"))
-    assert made == sorted(f"{shard}-of-3.parquet" for shard in (1, 2, 3))
-    assert (fork.root / "results/table.csv").read_bytes() == before
-    after = fork.artifacts("results")
-    assert scores and scores == {name: after[name] for name in scores}
 
 
 def test_dvc_versions_the_run(project: Project, tmp_path: Path) -> None:

@@ -168,9 +168,6 @@ MANIFEST = schema(
     path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable")),
 )  # fmt: skip
 
-# A shard of a generator's images. embedding: (d,) of unit length, by the judge of that hash.
-EMBEDDINGS = schema(unique=["path"], path=text(), embedding=Column("object"), judge_hash=text())
-
 # adjectives: those that the judge chooses from, the prompt's own included; adjective_first: the chance that the own one
 # is ranked first, ties at random; null if there is no other.
 SCORES = schema(

@@ -21,9 +21,8 @@ from workflow_scripts.plot.examples import mark
 from workflow_scripts.plot.labels import SPLIT_NAMES, pair_words
 from workflow_scripts.plot.page import write_page
 from workflow_scripts.report.steps import ListEntries
-from workflow_scripts.score.embed_images import Embed
 from workflow_scripts.score.entries import ENTRY, EntrySet, entry_sets
-from workflow_scripts.score.score_images import embed_once
+from workflow_scripts.score.score_images import Embed, embed_once
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.pools import class_names
 

@@ -37,7 +37,7 @@ ERROR_SOURCES = {
     "residual": "single captions: ask for more (split.per_image)",
 }
 # Columns that contain fractions, by how their names begin.
-FRACTIONS = ("exact", "adjective_", "sampled", "balanced", "blind", "inverted", "hubness", "difference", "low", "high")
+FRACTIONS = ("exact", "adjective_", "sampled", "balanced", "blind", "hubness", "difference", "low", "high")
 Line = dict[str, Any]
 
 

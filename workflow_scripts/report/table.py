@@ -9,8 +9,8 @@ without ``judge_seed`` and ``judge_hash``, and those of each judge follow.
 
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
 swapped: all of test_swapped and, in a second row of test_seen, those that test_swapped swaps. ``sampled_mean`` and
-``sampled_std`` are not balanced. ``inverted_softmax`` is R-precision that takes from each caption what it has in common
-with all images, ``hubness`` the fraction of wrong first ranks that the most frequent 1 % of the captions take.
+``sampled_std`` are not balanced. ``hubness`` is the fraction of wrong first ranks that the most frequent 1 % of the
+captions take.
 ``balanced`` weights the entries of test_swapped; if there are too few pairs to balance, it equals ``exact``, and the
 readable tables say so. ``atom_divergence``, ``compound_divergence`` (of pairs) and ``subgraph_divergence`` compare
 train with the split's prompts; they depend on neither generator nor judge.
@@ -51,8 +51,8 @@ def _normalized(name: str) -> list[str]:
     return [f"{name}_normalized{end}" for end in ("", "_low", "_high")]
 
 
-# Scores by other similarities, and what hubs take, of ``score_images``.
-BY_OTHERS = ("blind_control", "inverted_softmax", "hubness")
+# The blind control, and what hubs take, of ``score_images``.
+BY_OTHERS = ("blind_control", "hubness")
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", *_columns("exact"),
     *_normalized("exact"), "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected",

@@ -77,7 +77,6 @@ class ScoreConfig(Scoring, Resampling):
         " it is among the generators",
     )
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
-    shards: int = Field(1, ge=1, description="jobs that share the encoding of a generator's images; scores are equal")
     health: float = Field(
         0.5,
         ge=0,

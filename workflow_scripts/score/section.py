@@ -49,27 +49,18 @@ def health_lines(health: Health) -> list[dict[str, Any]]:
 
 
 def hub_lines(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a line for each generator: by split, the score under the inverted softmax, the plain one and hubness."""
+    """Return a line for each generator: the hubness of each split, as the mean over the judges."""
     lines = []
     for generator in generators:
-        by_split: dict[str, list[Mapping[str, Any]]] = {split: [] for split in TESTS}
-        for judge in judges:
-            scores = read_json(layout.scores(generator, judge) / "summary.json")["scores"]
-            for of_split in by_split:
-                # The first is of all its prompts, with original distractors.
-                by_split[of_split] += [score for score in scores if score["set"] == of_split][:1]
-        lines.append({"name": generator, "cells": [_hubs(scores) for scores in by_split.values()]})
+        summaries = [read_json(layout.scores(generator, judge) / "summary.json")["scores"] for judge in judges]
+        cells: list[Cell] = []
+        for split in TESTS:
+            # The first score of a set is of all its prompts.
+            first = [next((score for score in scores if score["set"] == split), None) for scores in summaries]
+            known = [score["hubness"] for score in first if score and score["hubness"] is not None]
+            cells.append(_cell(percent(float(np.mean(known)))) if known else None)
+        lines.append({"name": generator, "cells": cells})
     return lines
-
-
-def _hubs(scores: Sequence[Mapping[str, Any]]) -> Cell:
-    """Return the means over the judges' scores of one split."""
-    if not scores or any(score["inverted_softmax"] is None for score in scores):
-        return None
-    inverted, plain = (float(np.mean([score[name] for score in scores])) for name in ("inverted_softmax", "exact"))
-    known = [score["hubness"] for score in scores if score["hubness"] is not None]
-    hubs = f", hubs {percent(float(np.mean(known)))}" if known else ""
-    return _cell(percent(inverted), f"plain {percent(plain)}{hubs}")
 
 
 def section(layout: Layout, generators: Sequence[str], judges: Sequence[str], least: float) -> PageSection:

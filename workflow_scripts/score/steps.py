@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Seed, Shard, Step, Threads
+from workflow_scripts.core.step import Cache, HalvesSeed, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.generate.steps import Prompts
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score.config import Balance, Fid, ScoreConfig, Scoring
@@ -56,30 +56,13 @@ class ScoreStep(CompositionStep):
     )
 
 
-class EmbedImages(Shard, Encoding):
-    """Embed one shard of a generator's images, so that several jobs share the work; score_images joins the shards.
-
-    An image's shard depends on its id alone. An embedding does not depend on what is encoded beside it, so scores do
-    not depend on the number of shards.
-    """
-
-    manifest: Manifest
-    images: Images
-    results: Results
-    embeddings: Output = Field(description="table of embeddings (Parquet)")
-
-
 class ScoreImages(ScoreStep, Encoding):
     """Score generators' images by a trained judge: does it retrieve the caption that an image was made from?
 
     Writes for each split that a generator serves (and for each other pool of distractors) a table of scores and the
     sampled predictions in the published format, and summary.json. Distinct images and captions are encoded once, also
-    over runs, so that a new generator costs little more than its own images. Images in --embedded are not read.
+    over runs, so that a new generator costs little more than its own images.
     """
-
-    embedded: list[Input] = Field(
-        [], description="all shards of embed_images, in a folder for each generator; none: encode the images here"
-    )
 
 
 class ScoreOracle(ScoreStep):

@@ -177,14 +177,6 @@ def weigh(
     return own, beaten, tied
 
 
-def expected(blocks: Blocks, texts: int, entries: Entries, pool: Pool, candidates: int, ties: Ties) -> np.ndarray:
-    """Return only the probability of a hit, as ``judge``, (n,); of entries in no block nothing that means anything."""
-    weights, beaten, tied = Weights(pool, texts), np.zeros(len(entries.own)), np.zeros(len(entries.own))
-    for rows, values in blocks:
-        _, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
-    return expected_top1(beaten, tied, candidates, ties)
-
-
 def expected_of_one(values: np.ndarray, entries: Entries, pool: Pool, candidates: int, ties: Ties) -> np.ndarray:
     """Return the probability of a hit, (n,), if every image has the same similarities ``values`` with the texts."""
     weights, order = Weights(pool, len(values)), values.argsort()
