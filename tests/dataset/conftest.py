@@ -1,14 +1,12 @@
 """Archives as small as can be, in the layout of the real ones."""
 
 import io
-import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -100,66 +98,32 @@ def flowers_files(root: Path, labels: list[int], captioned: list[int] | None = N
 
 @dataclass
 class Site:
-    """A server. ``files``: what each path holds; ``drive``: by id, what a Google Drive would ask to confirm first.
-
-    ``cut``: the next answer with a file ends after so many bytes. ``asked``: paths with their queries.
-    """
+    """A server. ``files``: what each path holds; ``failing``: answers that end early; ``asked``: paths."""
 
     address: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    drive: dict[str, bytes] = field(default_factory=dict)
-    cut: int | None = None
+    failing: int = 0
     asked: list[str] = field(default_factory=list)
-
-
-FORM = """<!DOCTYPE html><html><head><title>Google Drive - Virus scan warning</title><style>p {{color: red}}</style>
-</head><body><p class="uc-warning-caption">Google Drive can't scan this file for viruses.</p>
-<form id="search" action="/search"><input type="hidden" name="confirm" value="no"></form>
-<form id="download-form" action="{0}/download" method="get"><input type="submit" value="Download anyway"/>
-<input type="hidden" name="id" value="{1}"><input type="hidden" name="export" value="download">
-<input type="hidden" name="confirm" value="t"><input type="hidden" name="uuid" value="5e-&amp;1"></form>
-</body></html>"""
 
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
     state = Site()
 
-    class Drive(Handler):
+    class Files(Handler):
         def do_GET(self) -> None:
             state.asked.append(self.path)
-            parts = urlsplit(self.path)
-            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            wanted = query.get("id", "")
-            if parts.path == "/uc":
-                self.answer(303, headers={"Location": f"{state.address}/download?{parts.query}"})
-            elif parts.path == "/download" and wanted not in state.drive:
-                self.page("<html><head><title>Google Drive - Quota exceeded</title></head><p>Too many users</p></html>")
-            elif parts.path == "/download" and (query.get("confirm"), query.get("uuid")) != ("t", "5e-&1"):
-                self.page(FORM.format(state.address, wanted))
-            elif parts.path == "/download" and query.get("resourcekey", "0-key") != "0-key":
-                self.page("<title>Sign in</title>")
-            elif parts.path == "/download":
-                self.file(state.drive[wanted], "attachment; filename=big.tgz")
-            elif parts.path in state.files:
-                self.file(state.files[parts.path])
-            else:
+            content = state.files.get(self.path)
+            if content is None:
                 self.send_error(404)
+            elif state.failing:
+                state.failing -= 1
+                self.answer(200, content[: len(content) // 2], {"Content-Length": len(content)})
+                self.close_connection = True
+            else:
+                self.answer(200, content)
 
-        def page(self, text: str) -> None:
-            self.answer(200, text.encode(), {"Content-Type": "text/html; charset=utf-8"})
-
-        def file(self, content: bytes, disposition: str | None = None) -> None:
-            asked = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
-            begin = int(asked[1]) if asked and self.headers["If-Range"] == '"one"' else 0
-            headers = {"ETag": '"one"', "Content-Length": len(content) - begin}
-            if begin:
-                headers["Content-Range"] = f"bytes {begin}-{len(content) - 1}/{len(content)}"
-            if disposition:
-                headers |= {"Content-Type": "application/octet-stream", "Content-Disposition": disposition}
-            self.answer(206 if begin else 200, content[begin:][: state.cut], headers)
-            state.cut, self.close_connection = None, True
-
-    with serving(Drive) as state.address:
+    with serving(Files) as state.address:
         yield state

@@ -1,274 +1,251 @@
-"""Downloads survive broken connections, and are either complete and correct or absent."""
+"""A download is complete and has the expected digest, or is absent; an archive cannot write outside its folder."""
 
 import hashlib
-import re
-import ssl
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+import io
+import shutil
+import stat
+import tarfile
+import zipfile
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
-import trustme
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tests.dataset.conftest import Site
-from tests.loopback import Handler, serving
+from tests.dataset.conftest import Site, jpeg, tar, zipped
+from workflow_scripts.core import limits
+from workflow_scripts.core.disk import check_space, size_text
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset import download
-from workflow_scripts.dataset.download import direct, fetch, join
+from workflow_scripts.dataset.archive import contents, unpack
+from workflow_scripts.dataset.download import RETRIES, Published, candidates, fetch, google_drive, obtain, unchecked
+from workflow_scripts.workflow.config import load_config
 
-CONTENT = np.random.default_rng(0).bytes(1_000_000)
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-@dataclass
-class Server:
-    """What the test server does: it ends answers after ``cut`` bytes, ``failing`` times."""
-
-    address: str = ""
-    authority: Path | None = None
-    content: bytes = CONTENT
-    etag: str | None = '"one"'
-    cut: int = 300_000
-    failing: int = 0
-    ranges: bool = True
-    length: bool = True
-    status: int = 200
-    asked: list[str | None] = field(default_factory=list)
+CONTENT, OTHER = b"the archive", b"another archive"
+SUM, OTHER_SUM = (hashlib.sha256(content).hexdigest() for content in (CONTENT, OTHER))
 
 
-@pytest.fixture(params=["http"])
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, request) -> Iterator[Server]:
-    """A server on loopback; with the parameter ``https``, of an authority that ``authority.pem`` names."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    state = Server()
-
-    class Archive(Handler):
-        def do_GET(self) -> None:
-            state.asked.append(self.headers["Range"])
-            if state.status != 200 and state.failing:
-                state.failing -= 1
-                self.send_error(state.status)
-                return
-            begin, size = 0, len(state.content)
-            asked = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
-            if asked and state.ranges and self.headers["If-Range"] in (None, state.etag):
-                begin = int(asked[1])
-            if asked and state.ranges and begin >= size:
-                self.answer(416, headers={"Content-Range": f"bytes */{size}"})
-                return
-            whole = f"bytes {begin}-{size - 1}/{size}" if begin else None
-            length = size - begin if state.length else None
-            cut = None
-            if state.failing:
-                state.failing, cut = state.failing - 1, state.cut
-            headers = {"Content-Range": whole, "Content-Length": length, "ETag": state.etag}
-            self.answer(206 if begin else 200, state.content[begin:][:cut], headers)
-            self.close_connection = True
-
-    context = None
-    if request.param == "https":
-        authority = trustme.CA()
-        state.authority = tmp_path_factory.mktemp("authority") / "authority.pem"
-        authority.cert_pem.write_to_path(state.authority)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("127.0.0.1").configure_cert(context)
-    with serving(Archive, context) as address:
-        state.address = f"{address}/data/birds%201.tgz"
-        yield state
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_a_broken_download_is_resumed(tmp_path: Path, server: Server, lines: list[str]) -> None:
-    server.failing = 2
-    path = fetch(server.address, tmp_path, SHA256, pause=0)
-    assert path.read_bytes() == CONTENT and path.name == "birds_1.tgz"
-    assert server.asked == [None, "bytes=300000-", "bytes=600000-"]
-    assert any("downloading 1.0 MB" in line and "free" in line for line in lines)
-    assert any("interrupted after 300.0 KB" in line for line in lines)
-    assert sorted(p.name for p in path.parent.iterdir()) in (["birds_1.tgz"], ["birds_1.tgz", "birds_1.tgz.lock"])
+def get(names: str | list[str], cache: Path, sha256: str | None = None, **known: Published) -> tuple[Path, dict]:
+    return obtain(candidates(names, None, sha256, {"x.tgz": known["known"]} if known else {}), cache)
 
 
-@pytest.mark.parametrize("server", ["https"], indirect=True)
-def test_https_is_resumed_and_its_certificate_checked(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
-    with pytest.raises(UserError, match="certificate is not trusted on this machine"):
-        fetch(server.address, tmp_path, SHA256)
-    assert server.asked == []
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(server.authority))
-    server.failing = 1
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-    assert server.asked == [None, "bytes=300000-"]
-
-
-@pytest.fixture
-def part(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The first 300,000 bytes, kept by a run that gave up."""
-    server.failing = 1
-    with monkeypatch.context() as patch:
-        patch.setattr(download, "ATTEMPTS", 1)
-        with pytest.raises(UserError, match="300.0 KB are kept; run again to resume"):
-            fetch(server.address, tmp_path, SHA256, pause=0)
-    (part,) = tmp_path.rglob("*.part")
-    return part
-
-
-def test_a_second_run_resumes_the_first(tmp_path: Path, server: Server, part: Path) -> None:
-    assert not [p for p in tmp_path.rglob("*.tgz")]
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-    assert server.asked == [None, "bytes=300000-"]
-    # A complete file is not requested again.
-    fetch(server.address, tmp_path, SHA256, pause=0)
-    assert len(server.asked) == 2
-
-
-def test_a_changed_file_is_not_mixed_with_its_old_part(tmp_path: Path, server: Server, part: Path) -> None:
-    server.content, server.etag = CONTENT[::-1], '"two"'
-    assert fetch(server.address, tmp_path, pause=0).read_bytes() == CONTENT[::-1]
-
-
-@pytest.mark.parametrize("content", [CONTENT, CONTENT + b"more"], ids=["complete", "too long"])
-def test_a_part_as_long_as_the_file_or_longer(tmp_path: Path, server: Server, part: Path, content: bytes) -> None:
-    part.write_bytes(content)
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-
-
-def test_two_processes_download_once(tmp_path: Path, server: Server) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        paths = list(pool.map(lambda _: fetch(server.address, tmp_path, SHA256, pause=0), range(2)))
-    assert paths[0] == paths[1] and paths[0].read_bytes() == CONTENT
-    assert server.asked == [None]
-
-
-def test_a_server_that_ignores_ranges_sends_all_again(tmp_path: Path, server: Server, lines: list[str]) -> None:
-    server.failing, server.ranges = 1, False
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-    assert server.asked == [None, "bytes=300000-"]
-    assert sum("does not resume" in line for line in lines) == 1
-
-
-@pytest.mark.parametrize("etag", [None, 'W/"weak"'])
-def test_without_a_version_a_part_is_not_continued(tmp_path: Path, server: Server, etag: str | None) -> None:
-    server.failing, server.etag = 1, etag
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-    assert server.asked == [None, None]
-
-
-def test_a_busy_server_is_retried(tmp_path: Path, server: Server) -> None:
-    server.status, server.failing = 503, 3
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-    assert len(server.asked) == 4
+def test_a_download_is_repeated_until_it_is_complete_and_then_kept(tmp_path: Path, site: Site) -> None:
+    site.files["/a%20b.tgz"], site.failing = CONTENT, RETRIES
+    for _ in range(2):
+        path = fetch(f"{site.address}/a%20b.tgz", tmp_path, SUM)
+        assert path.read_bytes() == CONTENT and path.name == "a_b.tgz"
+        assert len(site.asked) == RETRIES + 1
+    path.write_bytes(OTHER)  # damaged by the disk
+    assert fetch(f"{site.address}/a%20b.tgz", tmp_path, SUM).read_bytes() == CONTENT
+    assert files_in(tmp_path) == [path]
 
 
 @pytest.mark.parametrize(
-    ("status", "requests", "message"),
-    [(404, 1, "answers 404 Not Found; check the address"), (503, download.ATTEMPTS, "no progress in 6 attempts")],
+    ("content", "failing", "sha256", "message"),
+    [
+        (None, 0, None, "404"),
+        (CONTENT, 99, None, "IncompleteRead"),
+        (CONTENT, 0, "0" * 64, f"expected {'0' * 64} but got {SUM}"),
+        (b"<html><title>Sign in</title>", 0, None, "a page instead of the file"),
+    ],
 )
-def test_when_it_gives_up(tmp_path: Path, server: Server, status: int, requests: int, message: str) -> None:
-    server.status, server.failing = status, 99
-    with pytest.raises(UserError, match=message):
-        fetch(server.address, tmp_path, pause=0)
-    assert len(server.asked) == requests
-
-
-def test_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with pytest.raises(UserError, match="run again to resume") as error:
-        fetch("http://127.0.0.1:9/x.tgz", tmp_path, pause=0)
-    assert "\n" not in str(error.value)
-
-
-def test_a_wrong_digest_removes_the_download(tmp_path: Path, server: Server) -> None:
-    with pytest.raises(UserError, match=f"sha256 is {SHA256}, expected 0000"):
-        fetch(server.address, tmp_path, "0" * 64, pause=0)
-    assert not [p for p in tmp_path.rglob("*.tgz")]
-
-
-def test_a_damaged_download_without_a_digest_is_repeated(tmp_path: Path, server: Server, lines: list[str]) -> None:
-    path = fetch(server.address, tmp_path, pause=0)
-    assert fetch(server.address, tmp_path, pause=0) == path and len(server.asked) == 1
-    path.write_bytes(b"x" + CONTENT[1:])
-    assert fetch(server.address, tmp_path, pause=0).read_bytes() == CONTENT and len(server.asked) == 2
-    assert any("birds_1.tgz: damaged (" in line and "downloaded again" in line for line in lines)
-
-
-def test_unknown_size(tmp_path: Path, server: Server, lines: list[str]) -> None:
-    server.length = False
-    assert fetch(server.address, tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-    assert any("of unknown size" in line for line in lines)
+def test_a_failed_download_leaves_nothing(
+    tmp_path: Path, site: Site, content: bytes | None, failing: int, sha256: str | None, message: str
+) -> None:
+    site.files, site.failing = {"/x.tgz": content} if content else {}, failing
+    with pytest.raises(UserError, match=f"/x.tgz: .*{message}.*; check the address .*in a browser") as error:
+        fetch(f"{site.address}/x.tgz", tmp_path, sha256)
+    assert "\n" not in str(error.value) and files_in(tmp_path) == []
 
 
 def test_local_files(tmp_path: Path) -> None:
     path = tmp_path / "a b.tgz"
     path.write_bytes(CONTENT)
     for address in (str(path), f"file://{path}", path.as_uri()):
-        assert fetch(address, tmp_path / "cache", SHA256) == path
-    assert not (tmp_path / "cache").exists()
-    with pytest.raises(UserError, match="a b.tgz: sha256 is"):
-        fetch(str(path), tmp_path, "0" * 64)
-    assert path.exists()
-    for address, message in [
-        (str(tmp_path / "none"), "no such file"),
-        (str(tmp_path), "is a folder"),
-        ("file://data/x", "three slashes"),
-        ("ftp://host/x", "unknown kind of address"),
+        assert fetch(address, tmp_path / "cache", SUM.upper()) == path
+    assert files_in(tmp_path) == [path]
+    for address, sha256, message in [
+        (str(path), "0" * 64, "a b.tgz: sha256 is"),
+        (str(tmp_path / "none"), None, "no such file"),
+        (str(tmp_path), None, "is a folder"),
+        ("ftp://host/x", None, "ftp://host/x: No connection adapters"),
     ]:
         with pytest.raises(UserError, match=message):
-            fetch(address, tmp_path)
+            fetch(address, tmp_path / "cache", sha256)
 
 
-def test_google_drives_confirmation_page(tmp_path: Path, site: Site) -> None:
-    site.drive["0B-a_1"] = CONTENT
-    address = f"{site.address}/uc?export=download&id=0B-a_1&resourcekey=0-key"
-    path = fetch(address, tmp_path, SHA256, pause=0, name="big.tgz")
-    assert path.read_bytes() == CONTENT and path.name == "big.tgz"
-    assert [p.split("?")[0] for p in site.asked] == ["/uc", "/download", "/download"]
-    # What the form omits is kept from the address.
-    assert "resourcekey=0-key" in site.asked[-1] and "uuid=5e-%261" in site.asked[-1]
+def test_the_first_place_that_has_the_file_is_taken(tmp_path: Path, site: Site) -> None:
+    (tmp_path / "x.tgz").write_bytes(OTHER)
+    site.files["/b/x.tgz"] = CONTENT
+    names = [f"{site.address}/{place}/x.tgz" for place in "abc"]
+    path, about = get(names, tmp_path / "cache")
+    assert path.read_bytes() == CONTENT and about == {"sha256": SUM, "sum": "unchecked"}
+    # Earlier downloads and local files come first.
+    asked, site.files["/a/x.tgz"] = len(site.asked), OTHER
+    assert get(names, tmp_path / "cache")[0] == path
+    assert get([f"{site.address}/c/x.tgz", str(tmp_path / "x.tgz")], tmp_path / "cache")[0] == tmp_path / "x.tgz"
+    assert len(site.asked) == asked
+    with pytest.raises(UserError, match=r"/d: .*404 .*; .*none: no such file;") as error:
+        get([f"{site.address}/d", str(tmp_path / "none")], tmp_path)
+    assert "\n" not in str(error.value)
 
 
-def test_a_confirmed_download_is_resumed(tmp_path: Path, site: Site) -> None:
-    site.drive["a"], site.cut = CONTENT, 300_000
-    assert fetch(f"{site.address}/uc?id=a", tmp_path, SHA256, pause=0).read_bytes() == CONTENT
-    assert [p.split("?")[0] for p in site.asked] == ["/uc", "/download", "/download"] * 2
+def test_the_published_digest_is_required_unless_the_config_gives_another(tmp_path: Path, site: Site) -> None:
+    site.files |= {"/wrong/x.tgz": OTHER, "/right/x.tgz": CONTENT}
+    known = Published((f"{site.address}/wrong/x.tgz", f"{site.address}/right/x.tgz"), SUM)
+    assert get("x.tgz", tmp_path, known=known)[1] == {"sha256": SUM, "sum": "published"}
+    assert get("x.tgz", tmp_path, OTHER_SUM.upper(), known=known)[1] == {"sha256": OTHER_SUM, "sum": "given"}
 
 
-def test_a_page_instead_of_a_file_is_refused(tmp_path: Path, site: Site) -> None:
-    with pytest.raises(UserError, match=r"a page instead of the file \(Google Drive - Quota exceeded\)") as error:
-        fetch(f"{site.address}/uc?id=none", tmp_path, pause=0)
-    assert "\n" not in str(error.value) and len(site.asked) == 2
-    site.drive["a"] = CONTENT
-    with pytest.raises(UserError, match=r"a page instead of the file \(Sign in\)"):
-        fetch(f"{site.address}/uc?id=a&resourcekey=wrong", tmp_path, pause=0)
-    assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".lock"]
+def test_names_and_addresses(tmp_path: Path) -> None:
+    known = {"x.tgz": Published(("https://one/1", "https://two/2"), SUM)}
 
+    def places(*names: str, root: str | None = None) -> list[tuple[str, str]]:
+        return [(place.address, place.checked) for place in candidates(list(names), root, None, known)]
 
-@pytest.mark.parametrize(
-    "shared",
-    [
-        "https://drive.google.com/file/d/0B-a_1/view?usp=sharing&resourcekey=0-k",
-        "https://drive.google.com/file/u/0/d/0B-a_1/view?resourcekey=0-k",
-        "https://drive.google.com/open?id=0B-a_1&resourcekey=0-k",
-        "https://docs.google.com/uc?id=0B-a_1&resourcekey=0-k&export=download",
-    ],
-)
-def test_links_shared_by_google_drive(shared: str) -> None:
-    assert direct(shared) == "https://drive.google.com/uc?export=download&id=0B-a_1&resourcekey=0-k"
-    assert direct(direct(shared)) == direct(shared)
-    assert direct(shared.replace("resourcekey", "other")).endswith("&id=0B-a_1")
-
-
-def test_other_addresses_are_unchanged() -> None:
-    others = "https://host/file/d/x/view?id=1", "https://drive.google.com/drive/folders/x", "https://host/a%20b"
-    assert tuple(map(direct, others)) == others
-
-
-def test_join() -> None:
-    assert [join(root, "b.tgz") for root in ("https://host/a/", "a", "/")] == [
-        "https://host/a/b.tgz",
-        "a/b.tgz",
-        "/b.tgz",
+    assert places("x.tgz") == [("https://one/1", "published"), ("https://two/2", "published")]
+    assert places("x.tgz", "y.tgz", root="data/") == [("data/x.tgz", "unchecked"), ("data/y.tgz", "unchecked")]
+    assert places("x.tgz", "https://a/x", root="https://b") == [
+        ("https://b/x.tgz", "unchecked"),
+        ("https://a/x", "unchecked"),
     ]
-    assert all(join("../data", whole) == whole for whole in ("https://host/b.tgz", "/abs/b.tgz"))
+    assert places("/abs/x.tgz", root="data") == [("/abs/x.tgz", "unchecked")]
+    local = candidates(["x.tgz", "https://host/x"], None, None, {})
+    assert unchecked([*local, *candidates("y.tgz", None, SUM, {})]) == [Path("x.tgz")]
+    assert google_drive("0B-a", "0-k").endswith("download?id=0B-a&export=download&confirm=t&resourcekey=0-k")
+
+
+@pytest.mark.parametrize("value", ["", [], [""], 5, ["a", 5], {"a": "b"}])
+def test_names_of_a_wrong_type(value: object) -> None:
+    for key in ("cub.images", "flowers.labels"):
+        source, field = key.split(".")
+        with pytest.raises(UserError, match=f"dataset.{key}: expected a name or an address, or a list of them"):
+            load_config({"dataset": {source: {field: value}}})
+
+
+# Archives
+
+OUTSIDE = ["../evil", "/evil", "a/../../evil", "..", "a\\..\\..\\evil", "C:/evil", "a/./../evil", "./../evil", "a\nb"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_an_archive_with_a_path_outside_is_refused_as_a_whole(tmp_path: Path, pack: Any, name: str) -> None:
+    archive = pack(tmp_path / "x.archive", {"good": b"1", name: b"2"})
+    for read in (contents, lambda path: unpack(path, tmp_path / "deep" / "er", {"good": "good", name: "evil"})):
+        with pytest.raises(UserError, match="x.archive: contains .*do not trust it") as error:
+            read(archive)
+        assert "\n" not in str(error.value)
+    assert [p for p in tmp_path.rglob("*evil*")] == []
+    with pytest.raises(UserError, match="not usable as a path"):
+        unpack(pack(tmp_path / "y", {"a": b"1"}), tmp_path, {"a": "../a"})
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["..", ".", "a", "", "b\\..", "/", "\\"]), min_size=1, max_size=4))
+def test_nothing_is_written_outside_whatever_the_name(tmp_path: Path, parts: list[str]) -> None:
+    name = "/".join(parts)
+    for pack in (tar, zipped):
+        archive = pack(tmp_path / "x.archive", {name: b"2"})
+        folder = tmp_path / "deep" / "folder"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            for member in contents(archive)[0]:
+                unpack(archive, folder, {member: member})
+        except UserError:
+            pass
+        assert [path for path in files_in(tmp_path) if folder not in path.parents and path != archive] == []
+
+
+def test_links_and_devices_are_never_made(tmp_path: Path) -> None:
+    kinds = [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        for number, kind in enumerate(kinds):
+            info = tarfile.TarInfo(f"thing{number}")
+            info.type, info.linkname = kind, "../../etc/passwd"
+            archive.addfile(info)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as packed:
+        link = zipfile.ZipInfo("thing0")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        packed.writestr(link, "/etc/passwd")
+    for path in (tmp_path / "x.tar", tmp_path / "x.zip"):
+        assert contents(path)[0] == {}
+        with pytest.raises(UserError, match="does not contain 'thing0'"):
+            unpack(path, tmp_path / "out", {"thing0": "thing"})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_or_altered_archive_is_a_one_line_error(tmp_path: Path, pack: Any, fraction: float) -> None:
+    archive = pack(tmp_path / "x.archive", {f"{n}.jpg": jpeg(n) for n in range(30)})
+    raw = archive.read_bytes()
+    archive.write_bytes(raw[: int(len(raw) * fraction)])
+    with pytest.raises(UserError, match="x.archive: truncated, damaged or not an archive .*get it again") as error:
+        contents(archive)
+    assert "\n" not in str(error.value)
+    middle = len(raw) // 60
+    archive.write_bytes(raw[:middle] + bytes(50) + raw[middle + 50 :])
+    with pytest.raises(UserError, match="get it again"):
+        unpack(archive, tmp_path, {"0.jpg": "0.jpg"})
+
+
+@pytest.mark.parametrize("mode", ["zip", "w", "w:gz"])
+def test_duplicate_members_are_refused(tmp_path: Path, mode: str) -> None:
+    path, names = tmp_path / "x", ("a/b.txt", "./a/b.txt")
+    if mode == "zip":
+        with zipfile.ZipFile(path, "w") as packed:
+            for name in names:
+                packed.writestr(zipfile.ZipInfo(name), name)
+    else:
+        with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+            for name in names:
+                archive.addfile(tarfile.TarInfo(name))
+    with pytest.raises(UserError, match="x: contains 'a/b.txt' twice"):
+        contents(path)
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_bytes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Any) -> None:
+    archive = pack(tmp_path / "x", {"1": bytes(100_000), "2": bytes(100_000)})
+    monkeypatch.setattr(limits, "ARCHIVE_RATIO", 0)
+    monkeypatch.setattr(limits, "ARCHIVE_SMALL_BYTES", 200_000)
+    assert len(contents(archive)[0]) == 2
+    monkeypatch.setattr(limits, "ARCHIVE_SMALL_BYTES", 199_999)
+    with pytest.raises(UserError, match="unpacks to over 0 times its size"):
+        contents(archive)
+
+
+def test_files_that_are_not_archives(tmp_path: Path) -> None:
+    (tmp_path / "x.tgz").write_text("<html>Please log in</html>")
+    with pytest.raises(UserError, match="not an archive"):
+        contents(tmp_path / "x.tgz")
+    with pytest.raises(UserError, match="no such archive"):
+        contents(tmp_path / "none.tgz")
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_unpacked_files_are_those_packed(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "x"
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for name in ("./", "./a/", "./a/b.txt", "./c.txt"):
+            info = tarfile.TarInfo(name)
+            info.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+            info.size = 0 if name.endswith("/") else len(name)
+            archive.addfile(info, io.BytesIO(name.encode()))
+    assert contents(path, lambda name: name == "c.txt") == ({"a/b.txt": 9, "c.txt": 7}, {"c.txt": b"./c.txt"})
+    unpack(path, tmp_path / "out", {"a/b.txt": "x/y"})
+    assert {p.name: p.read_bytes() for p in files_in(tmp_path / "out")} == {"y": b"./a/b.txt"}
+
+
+def test_space(tmp_path: Path) -> None:
+    check_space(10, tmp_path, "copying")
+    with pytest.raises(UserError, match="copying needs .* are free; free some disk space"):
+        check_space(10**18, tmp_path, "copying")
+    sizes = [size_text(n) for n in (0, 999, 1000, 37_103_894, 1_100_000_000)]
+    assert sizes == ["0 bytes", "999 bytes", "1.0 KB", "37.1 MB", "1.1 GB"]

@@ -25,12 +25,19 @@ from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from workflow_scripts.dataset.archive import contents, unpack
-from workflow_scripts.dataset.download import is_remote, local_path
-from workflow_scripts.dataset.origins import Obtained, Published, candidates, obtain, unchecked
+from workflow_scripts.dataset.download import (
+    Published,
+    candidates,
+    google_drive,
+    is_remote,
+    local_path,
+    obtain,
+    unchecked,
+)
 from workflow_scripts.dataset.source import named
 
 # The benchmark's images (its repository is sonalkum/Compun); no checksum is published.
-PUBLISHED = {"compun": Published(("https://drive.google.com/file/d/1lj7KTlKhFM8oifnCwpAyBjaiRnf-jVKA/view",))}
+PUBLISHED = {"compun": Published((google_drive("1lj7KTlKhFM8oifnCwpAyBjaiRnf-jVKA"),))}
 DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
 
 # By ``key`` of a compound and by role, the name of the image file.
@@ -187,7 +194,7 @@ def is_image(name: str) -> bool:
     return not hidden and PurePosixPath(name).suffix.lower() in image_endings()
 
 
-def open_images(places: str | list[str], sha256: str | None, cache: Path) -> tuple[Path, Obtained | None]:
+def open_images(places: str | list[str], sha256: str | None, cache: Path) -> tuple[Path, dict[str, str] | None]:
     """Return the first of the places that exists: a folder, or an archive, which is downloaded if necessary."""
     places = [places] if isinstance(places, str) else places
     for place in places:
@@ -195,14 +202,7 @@ def open_images(places: str | list[str], sha256: str | None, cache: Path) -> tup
             if sha256 is not None:
                 raise UserError(f"{place}: a folder has no sha256; give the archive, or remove sha256")
             return local_path(place), None
-    try:
-        obtained = obtain(candidates(places, None, sha256, PUBLISHED), cache)
-    except UserError as error:
-        if PUBLISHED.keys().isdisjoint(places):
-            raise
-        hint = "or download it with a browser and give its folder as compun.compounds.images"
-        raise UserError(f"{error}; {hint}") from error
-    return obtained.path, obtained
+    return obtain(candidates(places, None, sha256, PUBLISHED), cache)
 
 
 def sizes(source: Path) -> dict[str, int]:
@@ -262,15 +262,13 @@ def load(
     compounds, images, notes = match(listed, list(files), str(source), origin.file or "", take_unlisted)
     copy(source, {name: files[name] for name in images["path"].dropna().unique()}, folder)
     images, broken = remove_broken(images, folder)
-    if obtained is not None:
-        obtained.read_well()
     complete = images["path"].notna().groupby(images["compound"], sort=False).all()
     compounds = compounds.assign(complete=compounds["compound"].map(complete).astype(bool))
     missing = images[images["path"].isna()].groupby("compound", sort=False)["role"].agg(", ".join)
     if not complete.any():
         first = f"{missing.index[0]!r} lacks {missing.iloc[0]}" + (f"; {broken[0]}" if broken else "")
         raise UserError(f"{source}: no compound has all three images; {first}")
-    summary = ({} if obtained is None else {"archive": obtained.summary}) | {
+    summary = ({} if obtained is None else {"archive": obtained}) | {
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),
         "images": int(images["path"].notna().sum()),

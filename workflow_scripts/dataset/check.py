@@ -7,10 +7,8 @@ from typing import Any
 from workflow_scripts.core import plugins
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.disk import size_text
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.choice import SOURCES
-from workflow_scripts.dataset.download import download_place, is_remote, local_path
-from workflow_scripts.dataset.origins import Candidate
+from workflow_scripts.dataset.download import Candidate, is_remote
 
 # Bytes of a drawn image of 96 x 96 pixels, and of a caption in the tables.
 SKETCH, CAPTION = 4_000, 400
@@ -78,17 +76,13 @@ def _files(key: str, settings: Any, findings: Findings, preview: Callable[[Any],
 
 
 def _archive(key: str, places: list[Candidate], cache: Path, findings: Findings) -> str | None:
+    """Return which of the places has the file, or where it would be downloaded from."""
     for place in places:
-        try:
-            path = local_path(place.address)
-        except UserError:
-            path = None
-        if path and path.is_file():
+        if (path := place.local(cache)).is_file() and not is_remote(place.address):
             findings.bytes += path.stat().st_size
             return f"{path} ({size_text(path.stat().st_size)})"
-    remote = [place for place in places if is_remote(place.address)]
-    if remote:
-        kept = any(download_place(p.address, cache, p.name).exists() for p in remote)
+    if remote := [place for place in places if is_remote(place.address)]:
+        kept = any(place.local(cache).exists() for place in remote)
         return f"{remote[0].name or remote[0].address} ({'in the cache' if kept else 'to be downloaded'})"
     findings.error(key, f"{', '.join(place.address for place in places)}: no such file; correct root or the name")
     return None

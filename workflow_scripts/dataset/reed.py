@@ -15,11 +15,10 @@ from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.archive import contents, unpack
+from workflow_scripts.dataset.download import Candidate, Published, candidates, unchecked
 from workflow_scripts.dataset.names import SHA256
-from workflow_scripts.dataset.origins import Candidate, Published, candidates, unchecked
 from workflow_scripts.dataset.source import spread
 
-SHARED = "https://drive.google.com/file/d"  # where Reed et al. share the captions
 PLACE = "name below root, address, or several in order"
 
 
@@ -28,7 +27,7 @@ class Files(Section):
 
     root: str | None = Field(None, min_length=1, description="folder or base address; null: the public addresses")
     images_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
-    captions_sha256: str | None = Field(None, pattern=SHA256, description="null: that of the first download")
+    captions_sha256: str | None = Field(None, pattern=SHA256, description="null: any")
 
     published: ClassVar[Mapping[str, Published]] = {}
 

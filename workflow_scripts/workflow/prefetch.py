@@ -18,8 +18,7 @@ from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
 from workflow_scripts.dataset.check import is_scored
-from workflow_scripts.dataset.download import fetch
-from workflow_scripts.dataset.origins import Candidate, obtain
+from workflow_scripts.dataset.download import Candidate, fetch, obtain
 from workflow_scripts.generate.config import KINDS
 from workflow_scripts.judge.config import Training
 from workflow_scripts.text.language import installed_name
@@ -52,7 +51,7 @@ def needs(config: Config) -> Iterator[Need]:
 
 
 def _obtain(places: Sequence[Candidate], cache: Path) -> Path:
-    return obtain(places, cache).path
+    return obtain(places, cache)[0]
 
 
 def warn_stored(key: str, settings: BaseModel) -> None:

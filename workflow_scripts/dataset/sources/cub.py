@@ -18,9 +18,9 @@ from pydantic import Field
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.archive import contents
+from workflow_scripts.dataset.download import Published, google_drive, obtain
 from workflow_scripts.dataset.names import Names, NamesOrNone
-from workflow_scripts.dataset.origins import Published, obtain
-from workflow_scripts.dataset.reed import PLACE, SHARED, Files, read_caption_files, take
+from workflow_scripts.dataset.reed import PLACE, Files, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "CUB_200_2011.tgz"
@@ -34,7 +34,7 @@ PUBLISHED = {
         # From TensorFlow Datasets.
         "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
     ),
-    CAPTIONS: Published((f"{SHARED}/0B0ywwgffWnLLZW9uVHNjb2JmNlE/view?resourcekey=0-8y2UVmBHAlG26HafWYNoFQ",)),
+    CAPTIONS: Published((google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ"),)),
 }
 
 # Archives may be packed with any folders above; a Mac adds files `._name`.
@@ -55,21 +55,18 @@ class Settings(Files):
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the captions of all classes, and copy the photographs that the archive contains to ``folder``."""
     sources = settings.places()
-    archive = obtain(sources["captions"], cache)
-    captions, undecodable = read_captions(archive.path)
-    archive.read_well()
-    log.info("%s: %d captions of %d images", archive.path.name, len(captions), captions["image_id"].nunique())
-    files = {"captions": archive.summary}
+    archive, about = obtain(sources["captions"], cache)
+    captions, undecodable = read_captions(archive)
+    log.info("%s: %d captions of %d images", archive.name, len(captions), captions["image_id"].nunique())
+    files = {"captions": about}
     photographs: dict[str, tuple[str, int]] = {}
     boxes: dict[str, tuple[float, ...]] = {}
     listed, renamed = list[str](), dict[str, str]()
     photographs_archive = None
     if "images" in sources:
-        archive = obtain(sources["images"], cache)
-        photographs, boxes, listed = read_photographs(archive.path)
-        archive.read_well()
-        log.info("%s: %d photographs", archive.path.name, len(photographs))
-        files["images"], photographs_archive = archive.summary, archive.path
+        photographs_archive, files["images"] = obtain(sources["images"], cache)
+        photographs, boxes, listed = read_photographs(photographs_archive)
+        log.info("%s: %d photographs", photographs_archive.name, len(photographs))
         renamed = renames(captions["image_id"].unique(), {*photographs, *listed})
         captions["image_id"] = captions["image_id"].replace(renamed)
         captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)

@@ -20,9 +20,9 @@ from scipy.io.matlab import MatReadError
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.dataset.archive import contents
+from workflow_scripts.dataset.download import Published, google_drive, obtain
 from workflow_scripts.dataset.names import SHA256, Names, NamesOrNone
-from workflow_scripts.dataset.origins import Published, obtain
-from workflow_scripts.dataset.reed import PLACE, SHARED, Files, check_single, read_caption_files, take
+from workflow_scripts.dataset.reed import PLACE, Files, check_single, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "102flowers.tgz"
@@ -39,7 +39,7 @@ PUBLISHED = {
     # The digests are from TensorFlow Datasets.
     PHOTOGRAPHS: _oxford(PHOTOGRAPHS, "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246"),
     LABELS: _oxford(LABELS, "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"),
-    CAPTIONS: Published((f"{SHARED}/0B0ywwgffWnLLcms2WWJQRFNSWXM/view?resourcekey=0-Av8zFbeDDvNcF1sSjDR32w",)),
+    CAPTIONS: Published((google_drive("0B0ywwgffWnLLcms2WWJQRFNSWXM", "0-Av8zFbeDDvNcF1sSjDR32w"),)),
 }
 
 # Raised for truncated or altered files; NotImplementedError for MATLAB 7.3 files.
@@ -61,29 +61,27 @@ class Settings(Files):
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the captions of all images with a label, and copy their photographs to ``folder``."""
-    files = {key: obtain(candidates, cache) for key, candidates in settings.places().items()}
-    captions, undecodable = read_captions(files["captions"].path)
-    log.info("%s: %d captions of %d images", files["captions"].path.name, len(captions), captions["image_id"].nunique())
-    labels = read_labels(files["labels"].path)
+    obtained = {key: obtain(places, cache) for key, places in settings.places().items()}
+    files = {key: path for key, (path, _) in obtained.items()}
+    captions, undecodable = read_captions(files["captions"])
+    log.info("%s: %d captions of %d images", files["captions"].name, len(captions), captions["image_id"].nunique())
+    labels = read_labels(files["labels"])
     photographs: dict[str, tuple[str, int]] = {}
     if "images" in files:
-        photographs = read_photographs(files["images"].path)
-        log.info("%s: %d photographs", files["images"].path.name, len(photographs))
-    for file in files.values():
-        file.read_well()
-
-    check_labels(labels, photographs or captions["image_id"].unique(), files["labels"].path)
+        photographs = read_photographs(files["images"])
+        log.info("%s: %d photographs", files["images"].name, len(photographs))
+    check_labels(labels, photographs or captions["image_id"].unique(), files["labels"])
     captions["class_id"] = captions["image_id"].map(labels)
     unknown = captions["class_id"].isna()
     if unknown.all():
         raise UserError(
-            f"{files['captions'].path}: none of its images is among the {len(labels)} labelled ones; give files of the"
+            f"{files['captions']}: none of its images is among the {len(labels)} labelled ones; give files of the"
             " same data set"
         )
     other = captions[~unknown & (captions["class_id"] != captions["folder"])].drop_duplicates("image_id")
     described = set(captions["image_id"])
     summary = {
-        "files": {key: file.summary for key, file in files.items()},
+        "files": {key: about for key, (_, about) in obtained.items()},
         "photographs_in_archive": len(photographs),
         "photographs_without_captions": named(sorted(set(photographs) - described)),
         "caption_files_of_unknown_images": named(sorted(captions["image_id"][unknown].unique())),
@@ -91,8 +89,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         "caption_files_not_utf8": named(undecodable),
     }
     captions = captions.loc[~unknown, ["image_id", "caption_id", "class_id", "text"]]
-    archive = files["images"].path if "images" in files else None
-    captions, images = take(captions, photographs, archive, limit=limit, seed=seed, folder=folder)
+    captions, images = take(captions, photographs, files.get("images"), limit=limit, seed=seed, folder=folder)
     return Loaded(captions, images, summary=summary)
 
 
