@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch dvc record container reference \
+.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch container reference \
   picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
@@ -49,16 +49,16 @@ check: .venv/run
 
 # The published benchmark, with the authors' files. They are downloaded by hand: docs/published.md.
 paper: .venv/run
-	@python -m workflow_scripts.workflow.run --config presets/published/config.yaml --cores $(CORES)
+	@python -m workflow_scripts.workflow.run --config presets/published.yaml --cores $(CORES)
 
 # Long captions (SPECS): training on drawn birds, for three seeds.
 specs: .venv/run
-	@python -m workflow_scripts.workflow.run --config presets/specs/config.yaml --cores $(CORES) \
+	@python -m workflow_scripts.workflow.run --config presets/specs.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
 
 # Compound nouns (Compun): drawn ones, and two small CLIPs, one of which learns them.
 compun: .venv/run
-	@python -m workflow_scripts.workflow.run --config presets/compun/config.yaml --cores $(CORES) \
+	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
 # The documentation as a site, in site/. Broken links are errors.
@@ -115,19 +115,11 @@ faults: .venv/test
 prefetch: .venv/run
 	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
 
-# dvc.yaml of a config, from the workflow's graph.
-dvc: .venv/cluster
-	python -m workflow_scripts.workflow.make_dvc --config '$(CONFIG)'
-
-# Record a finished run for DVC, which did not start it: for example on a cluster.
-record: .venv/cluster
-	@python -m workflow_scripts.workflow.record --config '$(CONFIG)'
-
 # envs/Dockerfile, from the environments.
 container: .venv/run
 	python -m benchmarks.container
 
-# What is generated for docs/: the config's reference and JSON schema, command lines, artifacts.
+# docs/config.md, from the models of the config.
 reference: .venv/run
 	python -m workflow_scripts.workflow.reference
 

@@ -60,7 +60,7 @@ def lines() -> Iterator[list[str]]:
 @pytest.fixture(scope="session")
 def cub_root() -> Path:
     """The folder of the real archives that preset birds50 names; skips where it is not there."""
-    preset = yaml.safe_load((ROOT / "presets" / "birds50" / "config.yaml").read_text())
+    preset = yaml.safe_load((ROOT / "presets" / "birds50.yaml").read_text())
     folder = ROOT / preset["dataset"]["cub"]["root"]
     if not (folder / "cub_captions.zip").is_file():
         pytest.skip(f"the real archives are not in {preset['dataset']['cub']['root']}")

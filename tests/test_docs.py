@@ -18,7 +18,7 @@ from workflow_scripts.workflow.config import load_config
 
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = "benchmarks|docs|envs|examples|lexicons|presets|profiles|rules|schemas|tests|workflow_scripts"
+FOLDERS = "benchmarks|docs|envs|examples|lexicons|presets|profiles|rules|tests|workflow_scripts"
 # Paths in text or code, without those that have a placeholder.
 NAMED = re.compile(rf"(?<![\w./<>-])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w<{{*])(?:::(test_\w+))?")
 # Files that a user makes.

@@ -51,7 +51,7 @@ ON_GPU = Size(images=9000, epochs=100, batch=256, plain_steps=16)
 def load_birds(n: int, folder: Path) -> tuple[list[Item], list[list[str]]]:
     """n photographs and each one's captions: real ones where preset birds50 finds them, else drawn ones; repeated
     where they are fewer."""
-    preset = yaml.safe_load((ROOT / "presets" / "birds50" / "config.yaml").read_text(encoding="utf-8"))
+    preset = yaml.safe_load((ROOT / "presets" / "birds50.yaml").read_text(encoding="utf-8"))
     settings = preset["dataset"]["cub"]
     root = ROOT / settings["root"]
     if root.is_dir():

@@ -38,7 +38,7 @@ LEXICONS = ROOT / "lexicons"
 
 def load_captions() -> pd.DataFrame:
     """Captions of the real birds where preset birds50 finds them, else of the default run."""
-    preset = yaml.safe_load((ROOT / "presets" / "birds50" / "config.yaml").read_text(encoding="utf-8"))
+    preset = yaml.safe_load((ROOT / "presets" / "birds50.yaml").read_text(encoding="utf-8"))
     archive = ROOT / preset["dataset"]["cub"]["root"] / "cub_captions.zip"
     made = ROOT / "results" / "sketch" / "captions.parquet"
     if archive.is_file():

@@ -20,9 +20,8 @@ def test_both_ways_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         "text_cfg": {"context_length": 77, "width": 16, "heads": 2, "layers": 12},
     }
     (tmp_path / "small.json").write_text(json.dumps(cfg))
-    preset = tmp_path / "presets" / "birds50"
-    preset.mkdir(parents=True)
-    (preset / "config.yaml").write_text("dataset: {cub: {root: absent}}")
+    (tmp_path / "presets").mkdir()
+    (tmp_path / "presets" / "birds50.yaml").write_text("dataset: {cub: {root: absent}}")
     monkeypatch.setattr(judge_cached, "ROOT", tmp_path)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with nullcontext() if device == "cpu" else accelerator():

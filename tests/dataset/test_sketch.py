@@ -246,7 +246,7 @@ def test_the_tables(tmp_path: Path) -> None:
 
 def test_preset_protocol_has_captions_that_tie(tmp_path: Path) -> None:
     """Birds of several species share captions, all of which are prompted for."""
-    preset = yaml.safe_load((ROOT / "presets" / "protocol" / "config.yaml").read_text())
+    preset = yaml.safe_load((ROOT / "presets" / "protocol.yaml").read_text())
     assert preset["split"]["prompts"] == "all"
     small = Settings.model_validate({**preset["dataset"]["sketch"], "images": 200, "size": 32})
     captions = load(small, seed=0, limit=None, folder=tmp_path, cache=tmp_path).captions

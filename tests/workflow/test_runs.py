@@ -15,9 +15,8 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.report.join_tables import join_data
 from workflow_scripts.workflow.config import load_config, run_values
 from workflow_scripts.workflow.graph import Job, jobs
-from workflow_scripts.workflow.make_dvc import dvc_text
 
-PUBLISHED = ROOT / "presets" / "published" / "config.yaml"
+PUBLISHED = ROOT / "presets" / "published.yaml"
 # Rules that read what all generators made.
 OF_ALL_GENERATORS = {"score_images", "make_table", "make_page", "draw_examples", "list_entries"}
 
@@ -87,7 +86,7 @@ def without_prefix(found: list[Job], run: str) -> list[tuple]:
 def test_a_run_among_others_is_the_run_alone() -> None:
     together = jobs(PUBLISHED)
     for run, preset in (("birds", "published_birds"), ("flowers", "published_flowers")):
-        alone = jobs(PUBLISHED.parents[1] / preset / "config.yaml")
+        alone = jobs(PUBLISHED.with_name(f"{preset}.yaml"))
         assert alone
         mine = [job for job in together if job.rule.startswith(f"{run}_")]
         assert without_prefix(mine, run) == without_prefix(alone, "")
@@ -172,15 +171,6 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
     assert (copy.root / "all" / "table.md").read_text() == readable
     assert readable in done.stdout and done.stdout.count("## ones") == 1
     assert all(f"page:  all/{name}/report.html" in done.stdout for name in ("one", "two"))
-
-
-def test_dvc_joins_what_the_presets_make() -> None:
-    stages = yaml.safe_load(dvc_text(PUBLISHED))["stages"]
-    assert list(stages) == ["runs"]
-    tables = {f"results/presets/published_{name}/table.csv" for name in ("birds", "flowers")}
-    assert tables <= set(stages["runs"]["deps"])
-    assert "results/presets/published/table.csv" in stages["runs"]["outs"]
-    assert {"presets/published/config.yaml": ["runs"]} in stages["runs"]["params"]
 
 
 def test_each_composition_takes_its_own_judge(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ MAX_SHOWN = 100
 # What a checkout contains, and no run may write to.
 CHECKOUT = (
     *(".ci", ".dvc", ".git", ".github", ".snakemake", ".venv", "benchmarks", "docs", "envs", "examples", "lexicons"),
-    *("presets", "profiles", "rules", "schemas", "tests", "workflow_scripts"),
+    *("presets", "profiles", "rules", "tests", "workflow_scripts"),
 )
 # Branches of unions in the locations of pydantic's errors; others have brackets, as ``literal['auto']``.
 BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
@@ -52,16 +52,6 @@ class SeedsConfig(Section):
     world: int | None = Field(None, ge=0, description="what the source draws")
     split: int | None = Field(None, ge=0, description="held-out pairs, splits and swaps")
     halves: int | None = Field(None, ge=0, description="the halves of the test images that judges have seen")
-
-
-class DvcConfig(Section):
-    """What DVC versions; read by ``make dvc``, not by rules."""
-
-    leave_out: list[str] = Field(
-        [],
-        description="patterns of artifacts, below the results folder, that `dvc push` skips; * also matches /:"
-        " */generated/*/images, */judges/*",
-    )
 
 
 class Config(Section):
@@ -89,7 +79,6 @@ class Config(Section):
     specs: SpecsConfig | None = Field(None, description="null: no training with long captions")
     compun: CompunConfig | None = Field(None, description="null: no compound nouns")
     human: HumanConfig | None = Field(None, description="null: no study with people")
-    dvc: DvcConfig = Field(default_factory=DvcConfig)
     runs: dict[RunName, str | dict[str, Any]] | None = Field(
         None, min_length=1, description="several runs in one: for each name a config file, or its content"
     )

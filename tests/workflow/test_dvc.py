@@ -1,0 +1,60 @@
+"""What DVC versions: ``dvc.yaml`` is written by hand, and Snakemake and DVC agree on what is done."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.project import Project
+from workflow_scripts.core.code import ROOT
+
+repo = pytest.importorskip("dvc.repo", reason="DVC is not installed (make .venv/cluster)")
+
+
+def test_it_names_each_artifact_of_the_default_run_once() -> None:
+    outs = [Path(out.fspath).relative_to(ROOT) for out in repo.Repo(str(ROOT)).index.outs]
+    listed = subprocess.run(
+        ["snakemake", "--cores", "1", "--summary"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    artifacts = [Path(line.split("\t")[0]) for line in listed[1:]]
+    assert len(artifacts) > 100
+    holders = {artifact: [out for out in outs if artifact.is_relative_to(out)] for artifact in artifacts}
+    assert {artifact: held for artifact, held in holders.items() if len(held) != 1} == {}
+    assert set(outs) == {held for (held,) in holders.values()}, "an out of dvc.yaml is not made by any rule"
+
+
+@pytest.mark.slow
+def test_a_run_is_shared(first_run: Project, tmp_path: Path) -> None:
+    """Commit and push; in a clone, pull and touch: both tools find nothing to do, then just what changed."""
+    run = first_run.fork(tmp_path / "run")
+    config = yaml.safe_load((run.root / "small.yaml").read_text())
+    config = {key: value for key, value in config.items() if key not in ("specs", "compun", "human")}
+    # What dvc.yaml reads.
+    config |= {"seed": 0, "threads": 2, "judge": config["judge"] | {"seeds": [0]}}
+    (run.root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org")
+    run.call("git", "init", "-q")
+    run.call("dvc", "remote", "add", "--default", "--force", "store", str(tmp_path / "store"))
+    run.snakemake("config.yaml")
+    run.call("dvc", "commit", "-f")
+    run.call("git", "add", "--all")
+    run.call(*git, "commit", "-qm", "run")
+    run.call("dvc", "push")
+
+    clone = Project(tmp_path / "clone")
+    run.call("git", "clone", "-q", str(run.root), str(clone.root))
+    clone.call("dvc", "pull")
+    clone.snakemake("config.yaml", "--touch", "--forceall", cores=1)
+    assert clone.planned("config.yaml") == {}
+    assert "up to date" in clone.call("dvc", "status").stdout
+    assert clone.artifacts("results") == run.artifacts("results")
+
+    text = (clone.root / "config.yaml").read_text()
+    (clone.root / "config.yaml").write_text(text.replace("candidates: 10", "candidates: 9"))
+    planned = clone.planned("config.yaml").keys()
+    assert "score_images" in planned and not planned & {"train_judge", "audit", "extract_pairs"}
+    module = clone.root / "workflow_scripts" / "split" / "audit.py"
+    module.write_text(module.read_text() + "\nCHANGED = True\n")
+    changed = clone.call("dvc", "status").stdout
+    assert "split@color:" in changed and "dataset:" not in changed and "pairs:" not in changed
