@@ -20,9 +20,8 @@ INTEGER_DIGITS = 40
 COUNT_DIGITS = 15
 # Beyond it float64 skips whole numbers, so that two ids may become one.
 EXACT_FLOAT = 2**53
-# Parts of a key in a pickle that is a tuple, and bits of one that is a number, so that hashing is fast.
-KEY_PARTS = 8
-KEY_BITS = 64
+# Bytes of a pickle.
+PICKLE_BYTES = 1 << 30
 
 
 def limit(name: str) -> str:
