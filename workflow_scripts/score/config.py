@@ -64,7 +64,6 @@ class Scoring(Section):
 class Fid(Section):
     """The Fréchet inception distance from the real images of each split; the defaults are as published."""
 
-    images: int = Field(10_000, ge=2, description="generated images of a split that are compared, drawn by seed")
     weights: str = Field(INCEPTION, min_length=1, description="URL or path of the Inception network's weights")
 
 
