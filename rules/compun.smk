@@ -167,14 +167,16 @@ rule analyze_choices:
 if CONFIG.compun.human:
 
     rule sample_compun_tasks:
-        """Make a task for people of each compound, and compute their cost."""
+        """Make a task for people of each compound, and write them as Label Studio projects."""
         input:
             compounds=f"{COMPUN}/compounds.parquet",
             images=f"{COMPUN}/images.parquet",
             folder=f"{COMPUN}/images",
+            template=label_studio_template(),
         output:
             tasks=f"{COMPUN}/human/tasks.parquet",
             pictures=directory(f"{COMPUN}/human/pictures"),
+            label_studio=directory(f"{COMPUN}/human/label_studio"),
             summary=f"{COMPUN}/human/tasks.json",
         log:
             "<logs>/compun/compun/sample_compun_tasks.log",
@@ -184,25 +186,6 @@ if CONFIG.compun.human:
             "../envs/base.yaml"
         params:
             **step("compun.sample_compun_tasks"),
-        shell:
-            "python -m {params.step} --log {log:q}"
-
-    rule write_compun_pages:
-        """Write the tasks as pages that need only a browser, as stage human does."""
-        input:
-            tasks=f"{COMPUN}/human/tasks.parquet",
-            pictures=f"{COMPUN}/human/pictures",
-            templates=human_templates("page.html.j2", "index.html.j2", "page.css", "page.js"),
-        output:
-            pages=directory(f"{COMPUN}/human/pages"),
-        log:
-            "<logs>/compun/compun/write_compun_pages.log",
-        benchmark:
-            "<logs>/compun/compun/write_compun_pages.benchmark.tsv"
-        conda:
-            "../envs/base.yaml"
-        params:
-            **step("human.write_pages", notice=compun_notice()),
         shell:
             "python -m {params.step} --log {log:q}"
 

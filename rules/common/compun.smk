@@ -1,6 +1,5 @@
 # compun: its compounds, texts and models, and what pages show.
 from workflow_scripts.compun.config import TRAININGS, Asking
-from workflow_scripts.human.config import Notice
 
 COMPUN_FOLDER = f"{RESULTS}/{DATASET}/compun"
 COMPUN_FIGURES = {name: f"figures/{DATASET}_compun_{name}.svg" for name in ("accuracy", "examples", "gains", "kinds")}
@@ -83,14 +82,9 @@ def compun_page_reads():
     return [f"{RESULTS}/{file}" for file in COMPUN_FIGURES.values()] + [f"{COMPUN_FOLDER}/{name}" for name in read]
 
 
-def compun_notice():
-    """Return what people are told before they begin."""
-    return CONFIG.compun.human.model_dump(mode="json", include=set(Notice.model_fields))
-
-
 def compun_outputs():
     """Return the targets of the stage."""
     if CONFIG.compun is None:
         return []
-    asked = [f"{COMPUN_FOLDER}/human/pages"] if CONFIG.compun.human else []
+    asked = [f"{COMPUN_FOLDER}/human/tasks.json"] if CONFIG.compun.human else []
     return [f"{RESULTS}/compun.md", f"{RESULTS}/compun.html", *asked]

@@ -1,4 +1,4 @@
-# human: the generators whose images are shown, templates, targets.
+# human: the generators whose images are shown, the template, targets.
 
 
 def shown_generators():
@@ -11,21 +11,14 @@ def of_shown_generators(path):
     return expand(f"<dataset>/{{{{composition}}}}/{path}", generator=shown_generators())
 
 
-def human_templates(*names):
-    """Templates of what people see."""
-    return of_project(*(f"workflow_scripts/human/templates/{name}" for name in names))
+def label_studio_template():
+    """What people see in Label Studio."""
+    return of_project("workflow_scripts/human/templates/label_studio.xml.j2")
 
 
 def human_outputs():
-    """Tasks and pages and, as far as the config asks for them, other files for annotators and the analysis."""
+    """Tasks and, if the config has answers, the analysis."""
     if CONFIG.human is None:
         return []
-    wanted = {
-        "tasks.json": True,
-        "pages": True,
-        "label_studio": CONFIG.human.label_studio,
-        "site": CONFIG.human.site,
-        "analysis.json": CONFIG.human.answers,
-    }
-    names = [name for name, asked in wanted.items() if asked]
+    names = ["tasks.json", *(["analysis.json"] if CONFIG.human.answers else [])]
     return [f"{RESULTS}/{DATASET}/{composition}/human/{name}" for composition in CONFIG.compositions for name in names]

@@ -1,6 +1,5 @@
 """People and compounds: the tasks, and the analysis of made-up answers with a known outcome."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,27 +9,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.compun.made_up import HOSTILE, make_compounds, make_place
+from tests.compun.made_up import make_compounds, make_place
 from workflow_scripts.compun import analyze_people, sample_compun_tasks
 from workflow_scripts.compun.analyze_people import majority
-from workflow_scripts.compun.config import PeopleTasks
 from workflow_scripts.compun.sample_compun_tasks import order_places, study_tasks
 from workflow_scripts.compun.steps import AnalyzePeople, SampleCompunTasks
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.tables import COMPOUND_IMAGES
-from workflow_scripts.human.config import Notice
 from workflow_scripts.human.pictures import encode, read_picture
 from workflow_scripts.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
-from workflow_scripts.human.write_pages import page_html
-from workflow_scripts.human.write_site import batch_csv, layout_html
 
 
 def make_study(place: Path, seed: int = 0) -> pd.DataFrame:
     step = SampleCompunTasks(
         compounds=place / "compounds.parquet", images=place / "images.parquet", folder=place / "images", seed=seed,
-        study=PeopleTasks(kinds=list(COMPOUND_KINDS), batch=25), tasks=place / "human" / "tasks.parquet",
-        pictures=place / "human" / "pictures", summary=place / "human" / "tasks.json",
+        kinds=list(COMPOUND_KINDS), tasks=place / "human" / "tasks.parquet", pictures=place / "human" / "pictures",
+        label_studio=place / "human" / "label_studio", summary=place / "human" / "tasks.json",
     )  # fmt: skip
     sample_compun_tasks.main(step)
     return read_tasks(step.tasks)
@@ -52,7 +47,7 @@ def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path)
         of_kind = tasks[tasks["kind"] == kind]
         assert sorted(of_kind.loc[of_kind["check"] == "none", "image_id"]) == sorted(complete)
         sizes = of_kind[of_kind["check"] == "none"].groupby("batch").size()
-        assert len(sizes) == 3 and sizes.max() - sizes.min() <= 1
+        assert len(sizes) == 2 and sizes.max() - sizes.min() <= 1
         checks = of_kind.groupby("batch")["check"].value_counts().unstack()
         assert (checks["gold"] == 2).all() and (checks["repeat"] == 2).all()
     summary = read_json(place / "human" / "tasks.json")
@@ -98,29 +93,22 @@ def test_confusing_names_the_pictures(tasks: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("kind", list(COMPOUND_KINDS))
-def test_pages_and_site_files_are_complete_and_reveal_nothing(place: Path, tasks: pd.DataFrame, kind: str) -> None:
-    page = tasks[(tasks["kind"] == kind) & (tasks["batch"] == 1)]
-    html = page_html(page, place / "human" / "pictures", Notice())
-    data = json.loads(html.split('id="data">')[1].split("</script>")[0])
-    assert [len(task["pictures"]) for task in data["tasks"]] == [3] * len(page)
-    assert "_compound.png" not in html and "gold" not in html and HOSTILE not in html
-    rows = batch_csv(page, "https://example.org/p").split("\r\n")
-    assert rows[0] == "task_id,picture_1,picture_2,picture_3,text_1" and len(rows) == len(page) + 2
-    assert HOSTILE not in "".join(rows)
-    layout = layout_html(kind, Notice())
-    assert all(f"${{picture_{i}}}" in layout for i in (1, 2, 3)) and "${text_1}" in layout
-    assert all(f'value="{answer}"' in layout for answer in ALL_KINDS[kind].answers)
+def test_projects_are_complete_and_reveal_nothing(place: Path, tasks: pd.DataFrame, kind: str) -> None:
+    data = [task["data"] for task in read_json(place / "human" / "label_studio" / f"{kind}.json")]
+    assert [shown["task_id"] for shown in data] == tasks.loc[tasks["kind"] == kind, "task_id"].tolist()
+    assert {tuple(shown) for shown in data} == {("task_id", "picture_1", "picture_2", "picture_3", "text_1")}
 
 
 Answer = Callable[[str, dict[str, Any]], str]
 
 
 def write_answers(path: Path, tasks: pd.DataFrame, answers: dict[str, Answer]) -> None:
-    with open(path, "w") as file:
-        for worker, answer in answers.items():
-            for row in tasks.to_dict("records"):
-                record = {"task_id": row["task_id"], "worker": worker, "answer": answer(row["kind"], row)}
-                file.write(json.dumps(record | {"seconds": 2.5, "revision": 0}) + "\n")
+    records = [
+        (row["task_id"], worker, answer(row["kind"], row))
+        for worker, answer in answers.items()
+        for row in tasks.to_dict("records")
+    ]
+    pd.DataFrame(records, columns=["task_id", "annotator", "choice"]).to_csv(path, index=False)
 
 
 def careful(wrong: set[str], confusing: set[str]) -> Answer:
@@ -156,9 +144,9 @@ def test_accuracy_majority_and_screening(place: Path, tasks: pd.DataFrame, tmp_p
     wrong = [set(names[:3]), set(names[:2]), set()]
     hard = [set(names[:2]), set(names[1:3]), set()]
     people: dict[str, Answer] = {f"p{i}": careful(w, h) for i, (w, h) in enumerate(zip(wrong, hard, strict=True))}
-    write_answers(tmp_path / "a.jsonl", tasks, people | {"hurried": careless})
-    summary = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
-    assert summary["workers"] == {"answered": 4, "left_out": 1, "met_no_gold_task": 0}
+    write_answers(tmp_path / "a.csv", tasks, people | {"hurried": careless})
+    summary = analyze(place / "human" / "tasks.parquet", tmp_path / "a.csv", tmp_path / "out")
+    assert summary["workers"] == {"answered": 4, "excluded": 1, "met_no_gold_task": 0}
     # The mean of the three: 3, 2 and 0 of 59 are wrong.
     assert summary["accuracy"]["value"] == pytest.approx(np.mean([56 / 59, 57 / 59, 1]), abs=1e-6)
     assert summary["accuracy"]["n"] == 59 and summary["accuracy"]["low"] < summary["accuracy"]["value"]
@@ -181,8 +169,8 @@ def test_majority() -> None:
 
 def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
     one = tasks[(tasks["kind"] == "compound") & (tasks["check"] == "none")].head(5)
-    write_answers(tmp_path / "a.jsonl", one, {"p": careful(set(), set())})
-    summary = analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
+    write_answers(tmp_path / "a.csv", one, {"p": careful(set(), set())})
+    summary = analyze(place / "human" / "tasks.parquet", tmp_path / "a.csv", tmp_path / "out")
     assert summary["accuracy"]["value"] == 1 and summary["kinds"]["compound"]["answered"] == 5
     # All five are right: Clopper and Pearson's interval of five.
     assert summary["accuracy"]["low"] ** 5 == pytest.approx(0.025, rel=1e-4) and summary["accuracy"]["high"] == 1
@@ -191,9 +179,9 @@ def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -
 
 
 def test_careless_people_alone_are_refused(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
-    write_answers(tmp_path / "a.jsonl", tasks, {"p": careless})
+    write_answers(tmp_path / "a.csv", tasks, {"p": careless})
     with pytest.raises(UserError, match="lower keep"):
-        analyze(place / "human" / "tasks.parquet", tmp_path / "a.jsonl", tmp_path / "out")
-    (tmp_path / "b.jsonl").write_text('{"task_id": "t0", "worker": "p", "answer": "1", "seconds": 1, "revision": 0}\n')
+        analyze(place / "human" / "tasks.parquet", tmp_path / "a.csv", tmp_path / "out")
+    (tmp_path / "b.csv").write_text("task_id,annotator,choice\nt0,p,1\n")
     with pytest.raises(UserError, match="no answer to the tasks"):
-        analyze(place / "human" / "tasks.parquet", tmp_path / "b.jsonl", tmp_path / "out")
+        analyze(place / "human" / "tasks.parquet", tmp_path / "b.csv", tmp_path / "out")

@@ -1,7 +1,6 @@
-"""A made-up scored run, a study of it, and a browser for its pages."""
+"""A made-up scored run, and a study of it."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,18 @@ from PIL import Image
 
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_json, write_json, write_table
-from workflow_scripts.human import sample_tasks, write_pages
-from workflow_scripts.human.config import Notice, Sampling
-from workflow_scripts.human.steps import SampleTasks, WritePages
+from workflow_scripts.human import sample_tasks
+from workflow_scripts.human.config import Sampling
+from workflow_scripts.human.steps import SampleTasks
 from workflow_scripts.human.tasks import read_tasks
 
 DATASET, COMPOSITION = "tiny", "color"
-# No page may contain a generator's name.
 GENERATORS = ("honest", "lazy", "twin")
 COLORS = ("red", "blue", "green", "white")
 IMAGES = 60
-# A page that does not escape this runs it.
 HOSTILE = "<script>document.title='run'</script></script><b>bold</b> & a bird with a red wing"
-SETTINGS = {"perceptual": {"tasks": 18}, "match": {"tasks": 18}, "caption": {"tasks": 18}, "batch": 9}
+CONSENT = "You get $5 & <thanks>\nWrite to me@example.org"
+SETTINGS = {"perceptual": 36, "match": 36, "caption": 36}
 
 
 def _picture(path: Path, random: np.random.Generator) -> None:
@@ -133,17 +131,6 @@ class Study:
     def kinds(self) -> dict[str, str]:
         return dict(zip(self.tasks["task_id"], self.tasks["kind"], strict=True))
 
-    def page(self, kind: str, batch: int = 1) -> pd.DataFrame:
-        """Return a page's tasks in their order."""
-        page = self.tasks[(self.tasks["kind"] == kind) & (self.tasks["batch"] == batch)]
-        return page.sort_values("place", ignore_index=True)
-
-    def write_pages(self, folder: Path, **notice: str) -> Path:
-        """Write the pages into ``folder``."""
-        tasks, pictures = self.folder / "tasks.parquet", self.folder / "pictures"
-        write_pages.main(WritePages(tasks=tasks, pictures=pictures, pages=folder, notice=Notice(**notice)))
-        return folder
-
 
 def make_study(
     results: Path, folder: Path, seed: int = 0, generators: tuple[str, ...] = GENERATORS, **settings: Any
@@ -157,8 +144,9 @@ def make_study(
         heldout=ours / "heldout.json",
         manifests=[ours / "generated" / name / "manifest.parquet" for name in generators],
         scores=[ours / "scores" / name for name in generators],
-        sampling=Sampling.model_validate(SETTINGS | settings), seed=seed,
-        tasks=folder / "tasks.parquet", pictures=folder / "pictures", summary=folder / "tasks.json",
+        sampling=Sampling.model_validate(SETTINGS | settings), seed=seed, consent=CONSENT,
+        tasks=folder / "tasks.parquet", pictures=folder / "pictures", label_studio=folder / "label_studio",
+        summary=folder / "tasks.json",
     )  # fmt: skip
     sample_tasks.main(step)
     return Study(results, folder, read_tasks(step.tasks), read_json(step.summary))
@@ -172,28 +160,5 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def study(run: Path) -> Study:
-    """Tasks, pictures and pages; read-only."""
-    study = make_study(run, run / DATASET / COMPOSITION / "human")
-    study.write_pages(study.folder / "pages")
-    return study
-
-
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SWITCHES = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
-).split()
-
-
-# Per module, because while playwright runs, its event loop prevents tests from calling Snakemake.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless Chromium with a profile of its own."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    binary = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if binary is None:
-        pytest.skip(f"no Chromium on this machine (looked for {', '.join(CHROMIUM)})")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=binary, args=SWITCHES)
-        yield chromium
-        chromium.close()
+    """Tasks, pictures and projects; read-only."""
+    return make_study(run, run / DATASET / COMPOSITION / "human")

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+COLUMNS = ["task_id", "annotator", "choice", "lead_time"]
+
 
 def sigmoid(x: float) -> float:
     return float(1 / (1 + np.exp(-x)))
@@ -22,8 +24,8 @@ def answer_of(task: Mapping[str, Any]) -> tuple[str, str]:
 
 def simulate(
     tasks: pd.DataFrame, chance: Callable[[Mapping[str, Any]], float], workers: int, seed: int = 0, careless: int = 0
-) -> list[dict[str, Any]]:
-    """Return a record for each answer: each of ``workers`` people answers each task, the last ``careless`` at random.
+) -> pd.DataFrame:
+    """Return a row for each answer: each of ``workers`` people answers each task, the last ``careless`` at random.
 
     ``chance`` is the probability of yes, of the prompt's caption, or of picture_1.
     """
@@ -39,6 +41,6 @@ def simulate(
                 first, second = answer_of(task)
                 p = 0.5 if coin else chance(task)
                 answer = first if random.random() < p else second
-            record = {"task_id": task["task_id"], "worker": f"person{number:02d}", "answer": answer, "revision": 0}
-            records.append(record | {"seconds": round(float(random.gamma(4, 2.5)), 3)})
-    return records
+            seconds = round(float(random.gamma(4, 2.5)), 3)
+            records.append((task["task_id"], f"person{number:02d}", answer, seconds))
+    return pd.DataFrame(records, columns=COLUMNS)

@@ -1,8 +1,6 @@
 """The analysis recovers the planted opinions of simulated people."""
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,11 @@ import pytest
 from scipy import stats
 
 from tests.human.conftest import COMPOSITION, DATASET, Study, make_study
-from tests.human.exported import annotation, export_task
-from tests.human.simulated import sigmoid, simulate
+from tests.human.simulated import COLUMNS, sigmoid, simulate
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.human import analyze
-from workflow_scripts.human.answers import collect
-from workflow_scripts.human.known_scores import other_scores, run_scores
+from workflow_scripts.human.correlation import other_scores, run_scores
 from workflow_scripts.human.steps import Analyze
 from workflow_scripts.human.tasks import KINDS, prompt_key
 
@@ -34,8 +30,7 @@ def score_of(study: Study) -> dict[tuple[Any, ...], float]:
 @pytest.fixture(scope="module")
 def large(run: Path) -> Study:
     """Enough tasks to recover what was planted."""
-    kinds = {kind: {"tasks": 108} for kind in ("perceptual", "match", "caption")}
-    return make_study(run, run / DATASET / COMPOSITION / "large", **kinds, batch=20)
+    return make_study(run, run / DATASET / COMPOSITION / "large", **dict.fromkeys(KINDS, 108))
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +48,13 @@ def chance(large: Study) -> Any:
 
 @pytest.fixture(scope="module")
 def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("answers") / "answers.jsonl"
-    return write_lines(path, simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3))
+    path = tmp_path_factory.mktemp("answers") / "answers.csv"
+    simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3).to_csv(path, index=False)
+    return path
 
 
-def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+def written(path: Path, *rows: tuple[Any, ...]) -> Path:
+    pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False)
     return path
 
 
@@ -85,8 +81,8 @@ def summary(analyzed: Path) -> dict[str, Any]:
 
 
 def test_careless_people_are_excluded(summary: dict[str, Any], large: Study) -> None:
-    assert summary["workers"]["left_out"] == CARELESS and summary["workers"]["kept"] == PEOPLE
-    assert summary["workers"]["answers_left_out"] == CARELESS * len(large.tasks)
+    assert summary["workers"]["excluded"] == CARELESS and summary["workers"]["answered"] == PEOPLE + CARELESS
+    assert summary["workers"]["answers_excluded"] == CARELESS * len(large.tasks)
     assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
 
 
@@ -140,36 +136,16 @@ def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any]
 
 
 def test_same_answers_same_bytes(large: Study, answers: Path, analyzed: Path, tmp_path: Path) -> None:
-    lines = answers.read_text().splitlines(keepends=True)
-    halves = [tmp_path / "b.jsonl", tmp_path / "a.jsonl"]
-    halves[0].write_text("".join(lines[::2]))
-    halves[1].write_text("".join(lines[1::2] + lines[:40:2]))
+    table = pd.read_csv(answers, dtype=str)
+    halves = [tmp_path / "b.csv", tmp_path / "a.csv"]
+    table.iloc[::2].to_csv(halves[0], index=False)
+    pd.concat([table.iloc[1::2], table.iloc[:40:2]]).to_csv(halves[1], index=False)
     again = run_analysis(large, halves, tmp_path)
     for file in sorted((analyzed / "analysis").iterdir()):
         assert file.read_bytes() == (tmp_path / "analysis" / file.name).read_bytes(), file.name
     first = read_json(analyzed / "analysis.json")
-    assert again.pop("records") == first.pop("records") | {"records": len(lines) + 20, "twice": 20}
+    assert again.pop("records") == first.pop("records") | {"records": len(table) + 20, "twice": 20}
     assert again == first
-
-
-def test_every_source_gives_the_same_answers(large: Study, answers: Path, tmp_path: Path) -> None:
-    """Of the pages, of a site, and of Label Studio, where workers have other names."""
-    expected = collect([answers], large.kinds)[0]
-    records = [json.loads(line) for line in answers.read_text().splitlines()]
-    names = {
-        "worker": "WorkerId", "seconds": "WorkTimeInSeconds", "task_id": "Input.task_id", "answer": "Answer.choice"
-    }  # fmt: skip
-    rows = pd.DataFrame(records).drop(columns="revision").rename(columns=names)
-    rows.assign(AssignmentStatus="Approved").to_csv(tmp_path / "batch.csv", index=False)
-    assert collect([tmp_path / "batch.csv"], large.kinds)[0].equals(expected)
-    annotations = defaultdict(list)
-    for record in records:
-        user = int(record["worker"].removeprefix("person"))
-        annotations[record["task_id"]].append(annotation(record["answer"], user, record["seconds"]))
-    export = [export_task(task, *of_task) for task, of_task in annotations.items()]
-    (tmp_path / "project.json").write_text(json.dumps(export))
-    exported = collect([tmp_path / "project.json"], large.kinds)[0]
-    assert exported.assign(worker=exported["worker"].str.replace("label_studio_", "person0")).equals(expected)
 
 
 def test_artifacts_name_no_worker(analyzed: Path) -> None:
@@ -184,28 +160,23 @@ def test_artifacts_name_no_worker(analyzed: Path) -> None:
 
 
 def test_few_answers_are_enough_to_run(study: Study, tmp_path: Path) -> None:
-    task = study.page("match").query("check == 'none'").iloc[0]
-    record = {"task_id": task["task_id"], "worker": "w", "answer": "no", "seconds": 0, "revision": 0}
-    summary = run_analysis(study, [write_lines(tmp_path / "a.jsonl", [record])], tmp_path)
-    assert summary["kinds"]["match"]["answered"] == 1 and summary["kinds"]["match"]["agreement"]["alpha"] is None
+    task = study.tasks.query("kind == 'match' and check == 'none'")["task_id"].iloc[0]
+    summary = run_analysis(study, [written(tmp_path / "a.csv", (task, "w", "no", None))], tmp_path)
+    match = summary["kinds"]["match"]
+    assert match["answered"] == 1 and match["agreement"]["alpha"] is None and match["seconds_median"] is None
     assert summary["workers"]["met_no_gold_task"] == 1 and summary["correlations"] == []
 
 
-def test_careless_people_alone_are_refused(study: Study, tmp_path: Path) -> None:
+def test_answers_that_do_not_count_alone_are_refused(study: Study, tmp_path: Path) -> None:
     gold = study.tasks.query("check == 'gold'")
-    lines = [
-        {"task_id": task, "worker": "w", "answer": next(a for a in KINDS[kind].answers if a != right), "seconds": 1,
-         "revision": 0}
+    careless = [
+        (task, "w", next(answer for answer in KINDS[kind].answers if answer != right), 1)
         for task, kind, right in gold[["task_id", "kind", "right"]].itertuples(index=False)
-    ]  # fmt: skip
+    ]
     with pytest.raises(UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower keep"):
-        run_analysis(study, [write_lines(tmp_path / "a.jsonl", lines)], tmp_path)
-
-
-def test_answers_to_other_tasks_are_refused(study: Study, tmp_path: Path) -> None:
-    record = {"task_id": "f" * 16, "worker": "w", "answer": "no", "seconds": 0, "revision": 0}
+        run_analysis(study, [written(tmp_path / "a.csv", *careless)], tmp_path)
     with pytest.raises(UserError, match="no answer to the tasks"):
-        run_analysis(study, [write_lines(tmp_path / "a.jsonl", [record])], tmp_path)
+        run_analysis(study, [written(tmp_path / "b.csv", ("f" * 16, "w", "no", 0))], tmp_path)
     assert not (tmp_path / "analysis").exists()
 
 

@@ -1,9 +1,11 @@
-"""Tasks are balanced, seeded and checked, and their names reveal nothing."""
+"""Tasks are balanced, seeded and checked; their names and projects reveal nothing."""
 
+import base64
 import re
 import shutil
 from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -12,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from tests.human.conftest import COMPOSITION, DATASET, GENERATORS, Study, make_study
+from tests.human.conftest import COMPOSITION, CONSENT, DATASET, GENERATORS, Study, make_study
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table
+from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.tables import SWAPPED
 from workflow_scripts.human.pictures import TILES, broken, read_picture
 from workflow_scripts.human.sample_tasks import allot, in_turns
+from workflow_scripts.human.tasks import ALL_KINDS, KINDS, shown_columns
+from workflow_scripts.plot.page import render
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.integers(0, 120), st.integers(0, 5))
@@ -41,11 +45,11 @@ def test_every_image_comes_once_before_any_comes_twice(rows: list[tuple[int, str
 def test_cells_are_balanced(study: Study) -> None:
     tasks = study.tasks[study.tasks["check"] == "none"]
     for kind, of_kind in tasks.groupby("kind"):
-        assert len(of_kind) == 18
+        assert len(of_kind) == 36
         names = of_kind[["generator_1", "generator_2"]].apply(lambda row: tuple(sorted(filter(None, row))), axis=1)
         counts = Counter(zip(of_kind["split"], names, strict=True))
         # Three splits, and three generators or three pairs of them.
-        assert len(counts) == 9 and set(counts.values()) == {2}, kind
+        assert len(counts) == 9 and set(counts.values()) == {4}, kind
         # No image twice in a cell.
         assert not of_kind.assign(cell=names).duplicated(["split", "cell", "image_id"]).any()
 
@@ -62,7 +66,7 @@ def test_pages_have_their_checks(study: Study) -> None:
     for (_, _), page in study.tasks.groupby(["kind", "batch"]):
         page = page.sort_values("place")
         assert page["place"].tolist() == list(range(1, len(page) + 1))
-        assert Counter(page["check"]) == {"none": 9, "gold": 2, "repeat": 2}
+        assert Counter(page["check"]) == {"none": 18, "gold": 2, "repeat": 2}
         assert page["check"].iloc[0] != "gold"
         by_id = page.set_index("task_id")
         for row in page[page["check"] == "repeat"].itertuples():
@@ -92,18 +96,17 @@ def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
 
 
 def test_what_is_skipped_is_counted(study: Study) -> None:
-    left_out = study.summary["left_out"]
-    assert left_out["no image"] == len(GENERATORS) and left_out["not scored"] == len(GENERATORS)
-    assert left_out["two generators' images are the same"] > 0
+    skipped = study.summary["skipped"]
+    assert skipped["no image"] == len(GENERATORS) and skipped["not scored"] == len(GENERATORS)
+    assert skipped["two generators' images are the same"] > 0
     # Three of the seen images were not swapped; they have two captions each, of which one has no score.
-    assert left_out["seen caption that was not swapped"] == len(GENERATORS) * (6 - 1)
+    assert skipped["seen caption that was not swapped"] == len(GENERATORS) * (6 - 1)
     twins = study.tasks[(study.tasks["kind"] == "perceptual") & (study.tasks["check"] == "none")]
     assert (twins["picture_1"] != twins["picture_2"]).all()
 
 
 def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
     again = make_study(run, tmp_path / "again")
-    again.write_pages(again.folder / "pages")
     other = make_study(run, tmp_path / "other", seed=1)
     files = sorted(p.relative_to(study.folder) for p in study.folder.rglob("*") if p.is_file())
     assert files == sorted(p.relative_to(again.folder) for p in again.folder.rglob("*") if p.is_file())
@@ -138,7 +141,7 @@ def test_one_generator_has_no_perceptual_task(run: Path, tmp_path: Path) -> None
 
 
 def test_no_tasks_are_refused(run: Path, tmp_path: Path) -> None:
-    nothing = {kind: {"tasks": 0} for kind in ("perceptual", "match", "caption")}
+    nothing = dict.fromkeys(KINDS, 0)
     with pytest.raises(UserError, match="no tasks"):
         make_study(run, tmp_path, **nothing)
     assert not (tmp_path / "tasks.parquet").exists()
@@ -157,3 +160,30 @@ def test_a_broken_picture_has_the_same_tiles_in_another_order() -> None:
     assert mixed.size == image.size and mixed.tobytes() != image.tobytes()
     before, after = (np.sort(np.asarray(i).reshape(-1, 3), axis=0) for i in (image, mixed))
     assert (before == after).all()
+
+
+@pytest.mark.parametrize("kind", list(ALL_KINDS))
+def test_labeling_config_is_consistent(kind: str) -> None:
+    """As Label Studio requires: unique names, a toName that exists, and variables of the tasks' data."""
+    view = ElementTree.fromstring(render("label_studio.xml.j2", {"kind": ALL_KINDS[kind], "consent": True}))
+    objects = {tag.get("name"): tag.get("value") for tag in [*view.iter("Image"), *view.iter("Text")]}
+    assert objects == {name: f"${name}" for name in ["consent", *shown_columns(kind)]}
+    (control,) = view.iter("Choices")
+    assert control.attrib == {
+        "name": "choice", "toName": "picture_1", "choice": "single", "required": "true", "showInline": "true"
+    }  # fmt: skip
+    choices = [(choice.get("alias"), choice.get("value")) for choice in control]
+    assert choices == list(zip(ALL_KINDS[kind].answers, ALL_KINDS[kind].labels, strict=True))
+
+
+def test_label_studio_projects(study: Study) -> None:
+    """All tasks with gold and repeats, in the order of pages, and nothing that reveals what they are."""
+    for kind in KINDS:
+        rows = study.tasks[study.tasks["kind"] == kind].sort_values(["batch", "place"]).to_dict("records")
+        data = [task["data"] for task in read_json(study.folder / "label_studio" / f"{kind}.json")]
+        assert [shown["task_id"] for shown in data] == [row["task_id"] for row in rows]
+        for shown, row in zip(data, rows, strict=True):
+            assert set(shown) == {"task_id", "consent", *shown_columns(kind)} and shown["consent"] == CONSENT
+            assert all(shown[name] == row[name] for name in shown if name.startswith("text"))
+            raw = base64.b64decode(shown["picture_1"].partition("base64,")[2])
+            assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()

@@ -101,7 +101,7 @@ def test_one_setting_reruns_what_depends_on_it(project: Project, nouns: Path) ->
     assert drawing | {"train_small_clip", "classify"} <= changed(project, "things: 160", "things: 180")
     # People are asked beside the models.
     assert not {*drawing, "train_small_clip", "classify", "analyze_choices"} & changed(
-        project, "  bootstrap: 200", "  bootstrap: 200\n  human: {batch: 6}"
+        project, "  bootstrap: 200", "  bootstrap: 200\n  human: {}"
     )
 
 
@@ -138,11 +138,11 @@ def test_compounds_models_and_people_of_the_user(project: Project, nouns: Path) 
         f"  compounds: {{file: {place}/drawn/list.csv, images: {place}/drawn/images}}\n"
         f"  models: [{{judge: {place}/judges/taught, name: mine}}]\n"
         f"  captions: {{file: {place}/drawn/captions.json, count: 3}}\n"
-        "  templates: simple\n  examples: 3\n  bootstrap: 200\n  human: {batch: 6, workers: 1}\n"
+        "  templates: simple\n  examples: 3\n  bootstrap: 200\n  human: {keep: 0.5}\n"
     )
     (project.root / "own.yaml").write_text(config)
     (project.root / "captions.csv").write_text("image_id,caption\na,a red bird\n")
-    project.snakemake("own.yaml", "--", "own/compun.html", "own/mine/compun/human/pages")
+    project.snakemake("own.yaml", "--", "own/compun.html", "own/mine/compun/human/tasks.json")
     own, before = (
         pd.read_parquet(project.root / folder / "compun" / "choices" / "choices.parquet")
         for folder in ("own/mine", "nouns/sketch")
@@ -152,15 +152,13 @@ def test_compounds_models_and_people_of_the_user(project: Project, nouns: Path) 
     both = own.merge(before[before["model"] == "taught"], on=["compound", "prompt"])
     assert len(both) == len(own) == 12 * 10 and (both["answer_x"] == both["answer_y"]).all()
     human = project.root / "own/mine/compun/human"
-    assert len(list((human / "pages").rglob("*.html"))) >= 2
+    assert (human / "label_studio" / "compound.json").is_file()
     # A worker who is always right.
     tasks = read_tasks(human / "tasks.parquet")
-    records = [
-        {"task_id": row.task_id, "worker": "p", "answer": row.right, "seconds": 2.0, "revision": 0}
-        for row in tasks.itertuples()
-    ]
-    (project.root / "answers.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    (project.root / "own.yaml").write_text(config.replace("workers: 1", "workers: 1, answers: [answers.jsonl]"))
+    rows = [(row.task_id, "p", row.right) for row in tasks.itertuples()]
+    answers = pd.DataFrame(rows, columns=["task_id", "annotator", "choice"])
+    answers.to_csv(project.root / "answers.csv", index=False)
+    (project.root / "own.yaml").write_text(config.replace("keep: 0.5", "keep: 0.5, answers: [answers.csv]"))
     assert not {"classify", "sample_compun_tasks"} & project.planned("own.yaml", "own/compun.html").keys()
     project.snakemake("own.yaml", "--", "own/compun.html")
     beside = pd.read_csv(project.root / "own/mine/compun/analysis/beside.csv")

@@ -28,7 +28,7 @@ from workflow_scripts.dataset.sources.table import read_captions
 from workflow_scripts.divergence.samples import read_samples
 from workflow_scripts.generate.generators.folder import files_of_manifest
 from workflow_scripts.human.answers import collect
-from workflow_scripts.human.known_scores import other_scores
+from workflow_scripts.human.correlation import other_scores
 from workflow_scripts.specs.retrieval import read_coco
 from workflow_scripts.specs.score import read_pairs
 from workflow_scripts.specs.sources import check_images, read_entries
@@ -57,10 +57,7 @@ def answers(path: Path) -> Any:
 
 
 # Good rows and entries.
-ANSWER = {"task_id": "t", "worker": "w", "answer": "yes", "seconds": 3, "revision": 0}
-SITE = {"WorkerId": "w", "WorkTimeInSeconds": 3, "Input.task_id": "t", "Answer.taskAnswers": '[{"choice": "yes"}]'}
-CHOICES = [{"from_name": "choice", "value": {"choices": ["yes"]}}]
-LABEL_STUDIO = {"annotations": [{"result": CHOICES, "completed_by": 3}], "data": {"task_id": "t"}}
+ANSWER = {"task_id": "t", "annotator": "w", "choice": "yes", "lead_time": 3}
 SCORE = {"generator": "g", "split": "test_seen", "image_id": "a", "caption_id": 0, "score": 0.5, "draw": 1}
 SAMPLE = {"id": 1, "atoms": ["a"], "compounds": [{"name": "b", "atoms": [0], "edges": []}]}
 LONG = {"image": "a.png", "text": "b", "conversations": [{"from": "gpt", "value": "x"}]}
@@ -73,9 +70,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "captions": (TABLES, lambda p: check_captions(read_captions(p)[0], "x"), {"image_id": "a", "caption": "red"}),
     "numbered captions": (TABLES, read_captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": (TABLES, files_of_manifest, {"image_id": "a", "caption_id": 1, "path": "x.png", "draw": 0}),
-    "answers": ((".jsonl", ".json", ".csv"), answers, ANSWER),
-    "site": ((".csv",), answers, SITE),
-    "label studio": ((".json",), answers, LABEL_STUDIO),
+    "answers": ((".csv",), answers, ANSWER),
     "other scores": (TABLES, other_scores, SCORE),
     "compounds": ((*TABLES, ".txt"), read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
     "texts": ((".json", ".csv"), lambda p: texts.read_given(p, ["a b"], texts.KINDS["captions"], 1), {"a b": ["c"]}),

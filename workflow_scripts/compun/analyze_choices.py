@@ -181,8 +181,8 @@ def beside(
 def people_of(result: dict[str, Any]) -> dict[str, Any] | None:
     """Return the accuracy in people.json and the number of workers; None if nobody chose a picture."""
     workers = result["workers"]
-    kept = workers["answered"] - workers["left_out"]
-    return result["accuracy"] and result["accuracy"] | {"note": f"{kept} kept, {workers['left_out']} left out"}
+    kept = workers["answered"] - workers["excluded"]
+    return result["accuracy"] and result["accuracy"] | {"note": f"{kept} kept, {workers['excluded']} excluded"}
 
 
 def check_choices(choices: pd.DataFrame, compounds: pd.DataFrame, where: Path) -> None:

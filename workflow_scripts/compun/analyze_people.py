@@ -66,7 +66,7 @@ def human_accuracy(opinions: pd.DataFrame, resamples: int, seed: int) -> dict[st
 
 
 def main(step: AnalyzePeople) -> None:
-    screened = screen(step.tasks, step.answers, step.screening.keep)
+    screened = screen(step.tasks, step.answers, step.keep)
     tasks, tables = screened.tasks, []
     kinds: dict[str, dict[str, Any]] = {}
     for kind in (kind for kind in COMPOUND_KINDS if (tasks["kind"] == kind).any()):

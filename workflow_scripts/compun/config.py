@@ -12,7 +12,7 @@ from workflow_scripts.compun.address import NOT_A_VARIABLE, VARIABLE, check_with
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import SECRET, Section
 from workflow_scripts.dataset.names import SHA256, Names
-from workflow_scripts.human.config import Notice, Screening
+from workflow_scripts.human.config import Study
 from workflow_scripts.judge.config import SmallJudgeConfig, Training
 
 # The small CLIPs trained on drawn pictures: without the tested compounds, and with them.
@@ -118,26 +118,14 @@ class Captions(Texts):
     count: int = Field(5, ge=1, le=MAX_CAPTIONS, description="texts of each compound")
 
 
-class PeopleTasks(Section):
-    """What people are asked about the compounds."""
+class People(Study):
+    """Ask people what the models are asked, as stage human does."""
 
     kinds: list[Literal["compound", "confusing"]] = Field(
         ["compound"],
         min_length=1,
         description="compound: which picture shows it; confusing: are the three hard to tell apart",
     )
-    workers: int = Field(3, ge=1, description="people who answer each task")
-    batch: int = Field(40, ge=1, description="compounds on a page, without checks")
-    gold: int = Field(2, ge=0, description="tasks with a known answer that are added to each page")
-    repeats: int = Field(2, ge=0, description="tasks of each page that are asked twice")
-    pay: float = Field(0.02, ge=0, description="dollars for an answer")
-    seconds: float = Field(6.0, gt=0, description="expected seconds for an answer")
-
-
-class People(PeopleTasks, Notice, Screening):
-    """Ask people what the models are asked, with the pages of stage human."""
-
-    answers: list[str] = Field([], description="files of answers, as for human.answers")
 
 
 class Asked(Section):

@@ -11,14 +11,14 @@ import pandas as pd
 from workflow_scripts.compun.steps import SampleCompunTasks
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
-from workflow_scripts.human.config import Kind
-from workflow_scripts.human.cost import kind_cost
 from workflow_scripts.human.pictures import COLORS, SHAPES, drawn_text
-from workflow_scripts.human.study import Page, Picture, Task, check_counts, with_checks, write_study
+from workflow_scripts.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
+
+PAGE = 40  # tasks between checks
 
 
 def named_pictures(names: Sequence[str]) -> str:
@@ -71,38 +71,27 @@ def gold_task(kind: str, generator: np.random.Generator) -> Task:
     return Task(kind, pictures, (named_pictures(names),), check="gold", right="no")
 
 
-def plan(tasks: Sequence[Task], size: int, gold: int, repeats: int, seed: int) -> list[Page]:
-    """Return pages of about equal length: at most ``size`` tasks of the study, and the checks."""
+def plan(tasks: Sequence[Task], seed: int) -> list[Page]:
+    """Return pages of about equal length: at most PAGE tasks of the study, and the checks."""
     kind = tasks[0].kind
     generator = rng(seed, "sample_compun_tasks", kind, "pages")
-    pages = -(-len(tasks) // size)
+    pages = -(-len(tasks) // PAGE)
     return [
-        with_checks(tasks[page::pages], [gold_task(kind, generator) for _ in range(gold)], repeats, generator)
+        with_checks(tasks[page::pages], [gold_task(kind, generator) for _ in range(GOLD)], generator)
         for page in range(pages)
     ]
 
 
 def main(step: SampleCompunTasks) -> None:
     compounds, images = read_table(step.compounds, COMPOUNDS), read_table(step.images, COMPOUND_IMAGES)
-    if not compounds["complete"].any():
-        raise UserError(f"{step.compounds}: none of {len(compounds)} compounds is complete; add their images")
-    study = step.study
-    pages: dict[str, list[Page]] = {
-        kind: plan(study_tasks(compounds, images, kind, step.seed), study.batch, study.gold, study.repeats, step.seed)
-        for kind in dict.fromkeys(study.kinds)
-    }
-    write_study(pages, (step.seed, "compun"), step.folder, step.seed, tasks=step.tasks, pictures=step.pictures)
-    price = Kind(pay=study.pay, seconds=study.seconds)
-    costs = {kind: kind_cost(sum(map(len, of_kind)), price, study.workers, None) for kind, of_kind in pages.items()}
-    kinds = {kind: {**check_counts(of_kind), "cost": costs[kind]} for kind, of_kind in pages.items()}
     complete = int(compounds["complete"].sum())
+    require(complete, step.compounds, f"none of {len(compounds)} compounds is complete", "add their images")
+    pages = {kind: plan(study_tasks(compounds, images, kind, step.seed), step.seed) for kind in step.kinds}
+    write_study(step, pages, (step.seed, "compun"), step.folder)
+    kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
     summary = {"seed": step.seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
     write_json(summary, step.summary)
-    for kind, cost in costs.items():
-        log.info(
-            "%s: %d tasks on %d pages x %d people: $%.2f pay, %.1f hours, $%.2f an hour", kind, cost["tasks"],
-            len(pages[kind]), study.workers, cost["pay"], cost["hours"], cost["hourly"],
-        )  # fmt: skip
+    log.info("%d compounds, tasks: %s", complete, ", ".join(kinds))
 
 
 if __name__ == "__main__":

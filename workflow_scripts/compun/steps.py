@@ -12,12 +12,11 @@ from workflow_scripts.compun.config import (
     Compounds,
     Drawn,
     NamedModel,
-    PeopleTasks,
+    People,
     check_titles,
 )  # fmt: skip
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
-from workflow_scripts.human.config import Screening
-from workflow_scripts.human.steps import Answers, Tasks
+from workflow_scripts.human.steps import Answers, Consent, Keep, SamplesTasks, Tasks
 from workflow_scripts.plot.steps import MakeSectionPage
 
 CompoundsTable = Annotated[Input, Field(description="compounds.parquet")]
@@ -132,21 +131,18 @@ class AnalyzeChoices(Step):
     analysis: Output = Field(description="folder for the tables and summary.json")
 
 
-class SampleCompunTasks(Step):
+class SampleCompunTasks(SamplesTasks):
     """Make a task for people of each complete compound: which of three pictures shows it; is it confusing?
 
     In ``confusing`` tasks the pictures have names, and people say whether they are hard to tell apart. Checks are
-    those of stage human. ``human.write_pages`` writes the pages, ``analyze_people`` analyzes the answers.
+    those of stage human.
     """
 
     compounds: CompoundsTable
     images: ImagesTable
     folder: ImageFolder
-    study: Annotated[PeopleTasks, Key("compun.human")] = PeopleTasks()
-    seed: Seed
-    tasks: Output = Field(description="tasks.parquet")
-    pictures: Output = Field(description="folder of the pictures that are shown")
-    summary: Output = Field(description="tasks.json: counts and cost")
+    kinds: Annotated[list[str], Key("compun.human.kinds"), People.model_fields["kinds"]] = ["compound"]
+    consent: Annotated[str | None, Key("compun.human.consent"), Consent] = None
 
 
 class AnalyzePeople(Step):
@@ -158,7 +154,7 @@ class AnalyzePeople(Step):
 
     tasks: Tasks
     answers: Answers
-    screening: Annotated[Screening, Key("compun.human")] = Screening()
+    keep: Annotated[float, Key("compun.human.keep"), Keep]
     bootstrap: Resamples
     seed: Seed
     people: Output = Field(description="people.json")

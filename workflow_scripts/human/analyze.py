@@ -11,9 +11,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic_folder, spreadsheet_safe, write_json
 from workflow_scripts.core.rounding import DECIMALS, json_values
 from workflow_scripts.core.seeds import rng
-from workflow_scripts.human.correlation import correlations
-from workflow_scripts.human.cost import hourly
-from workflow_scripts.human.known_scores import other_scores, run_scores
+from workflow_scripts.human.correlation import correlations, other_scores, run_scores
 from workflow_scripts.human.opinions import TIE, majorities, preferences, screen
 from workflow_scripts.human.people_figure import draw_people
 from workflow_scripts.human.steps import Analyze
@@ -26,10 +24,8 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return json_values(table.astype(object).where(table.notna(), None).to_dict("records"))
 
 
-def kind_summary(
-    kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, pay: float, resamples: int, seed: int
-) -> dict[str, Any]:
-    """Return counts, majorities, agreement and pay of one kind.
+def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
+    """Return counts, majorities, agreement and times of one kind.
 
     ``rows`` are as from ``majorities``; ``opinions`` are those of kept workers, checks included.
     """
@@ -46,14 +42,13 @@ def kind_summary(
         "agreement": agreement(
             answers, rows["image_id"].to_numpy(), resamples, rng(seed, "analyze", "agreement", kind)
         ),
-        "seconds_mean": seconds.mean() if len(seconds) else None,
-        "seconds_median": seconds.median() if len(seconds) else None,
-        "hourly_at_median": hourly(pay, seconds.median()) if len(seconds) and seconds.median() > 0 else None,
+        "seconds_mean": seconds.mean(),
+        "seconds_median": seconds.median(),
     }
 
 
 def main(step: Analyze) -> None:
-    screened = screen(step.tasks, step.answers, step.screening.keep)
+    screened = screen(step.tasks, step.answers, step.keep)
     kept, resamples = screened.kept, step.bootstrap
     tasks = majorities(kept, screened.tasks)
     preferred = preferences(kept, resamples, step.seed)
@@ -61,23 +56,15 @@ def main(step: Analyze) -> None:
     scores |= {name: other_scores(Path(path)) for name, path in step.other_scores.items()}
     correlated = correlations(tasks, scores, resamples, step.seed)
     kinds = {
-        kind: kind_summary(
-            kind, tasks[tasks["kind"] == kind], kept[kept["kind"] == kind],
-            getattr(step.kinds, kind).pay, resamples, step.seed,
-        )
-        for kind in KINDS if (tasks["kind"] == kind).any()
-    }  # fmt: skip
+        kind: kind_summary(kind, tasks[tasks["kind"] == kind], kept[kept["kind"] == kind], resamples, step.seed)
+        for kind in KINDS
+        if (tasks["kind"] == kind).any()
+    }
     workers = screened.worker_counts()
-    people = workers["answered"] - workers["left_out"]
+    people = workers["answered"] - workers["excluded"]
     summary = {
-        "seed": step.seed,
-        "records": dict(sorted(screened.records.items())),
-        "answers": len(screened.opinions),
-        "workers": {
-            "answered": workers["answered"], "kept": people, "left_out": workers["left_out"],
-            "met_no_gold_task": workers["met_no_gold_task"], "rule": screened.rule,
-            "answers_left_out": len(screened.opinions) - len(kept),
-        },
+        "seed": step.seed, "records": dict(sorted(screened.records.items())), "answers": len(screened.opinions),
+        "workers": {**workers, "rule": screened.rule, "answers_excluded": len(screened.opinions) - len(kept)},
         "kinds": kinds,
         "preferences": records(preferred),
         "correlations": records(correlated),
@@ -103,7 +90,7 @@ def main(step: Analyze) -> None:
         log.info(
             "%s: %d answers to %d of %d tasks, %d ties, alpha %s%s", kind, of_kind["answers"], of_kind["answered"],
             of_kind["tasks"], of_kind["ties"], f"undefined ({undefined})" if alpha is None else f"{alpha:.2f}",
-            "" if median is None else f", median {median:.1f} s",
+            "" if np.isnan(median) else f", median {median:.1f} s",
         )  # fmt: skip
 
 

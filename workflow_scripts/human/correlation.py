@@ -1,19 +1,66 @@
-"""Correlations of scores with people's answers, by image and by cell, with intervals over images."""
+"""Scores of the images that people saw, and their correlations with people's answers, with intervals over images."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from workflow_scripts.core.errors import UserError, require
+from workflow_scripts.core.io import read_table
+from workflow_scripts.core.records import read_records
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.core.tables import SCORES
 from workflow_scripts.human.opinions import ALL, TIE, of_split, splits_of
 from workflow_scripts.human.tasks import prompt_key
 from workflow_scripts.stats.correlation import kendall, pearson, spearman, weight_blocks
 
 STATISTICS = ("kendall", "spearman", "point_biserial")
 MIN_DEFINED = 0.95  # fraction of resamples with a correlation below which there is no interval
+# Columns of the run's scores, and what the figure calls them.
+RUN_SCORES = {"expected_top1": "R-precision", "similarity": "similarity"}
+# By generator and prompt (``prompt_key``).
+Scores = dict[tuple[Any, ...], float]
+
+
+def run_scores(tasks: pd.DataFrame, folders: Sequence[Path]) -> dict[str, Scores]:
+    """Return the run's scores of the images in ``tasks``, by name; means over judges.
+
+    By each judge a generator has a folder of its name.
+    """
+    study = tasks[tasks["check"] == "none"]
+    shown = {*study["generator_1"], *study["generator_2"].dropna()}
+    by_judge: dict[str, dict[tuple[Any, ...], list[float]]] = {name: {} for name in RUN_SCORES}
+    for folder in folders:
+        for split in sorted(study["split"].unique()) if folder.name in shown else ():
+            path = folder / f"{split}.parquet"
+            if path.is_file():
+                for row in read_table(path, SCORES).assign(split=split).to_dict("records"):
+                    for name in RUN_SCORES:
+                        by_judge[name].setdefault((folder.name, *prompt_key(row)), []).append(row[name])
+    return {name: {image: fmean(values) for image, values in of.items()} for name, of in by_judge.items()}
+
+
+def other_scores(path: Path) -> Scores:
+    """Read a score; raises UserError if a row has no number or repeats an image."""
+    table, unreadable = read_records(path, ["generator", "split", "image_id", "caption_id", "score"], ["draw"])
+    if unreadable:
+        raise UserError(f"{path}: {unreadable[0]}; correct or remove this row")
+    scores: Scores = {}
+    for row in table.to_dict("records"):
+        where = f"{path}: {row['where']}"
+        try:
+            image = (row["generator"], *prompt_key({"draw": 0, **row}))
+            score = float(row["score"])
+        except (TypeError, ValueError):
+            raise UserError(f"{where}: caption_id, draw and score must be numbers") from None
+        require(np.isfinite(score), where, f"score is {row['score']}", "remove rows without a score")
+        require(image not in scores, where, "second score of this image", "tell draws apart in a column draw")
+        scores[image] = round(score, DECIMALS)
+    return scores
 
 
 def _row(values: np.ndarray, n: int, images: int, level: str, statistic: str) -> dict[str, Any]:
@@ -74,16 +121,14 @@ def compare(
     return rows
 
 
-def _scores(rows: pd.DataFrame, scores: Mapping[tuple[Any, ...], float]) -> Iterator[float]:
+def _scores(rows: pd.DataFrame, scores: Scores) -> Iterator[float]:
     """Yield each task's score: NaN without one, and for a perceptual task the first image's less the second's."""
     for row in rows.to_dict("records"):
         score = scores.get((row["a"], *prompt_key(row)), np.nan)
         yield score - (scores.get((row["b"], *prompt_key(row)), np.nan) if row["kind"] == "perceptual" else 0.0)
 
 
-def correlations(
-    tasks: pd.DataFrame, scores: Mapping[str, Mapping[tuple[Any, ...], float]], resamples: int, seed: int
-) -> pd.DataFrame:
+def correlations(tasks: pd.DataFrame, scores: Mapping[str, Scores], resamples: int, seed: int) -> pd.DataFrame:
     """Return the correlation of each score with the answers to each kind of task, over all splits and in each.
 
     ``tasks`` as from ``opinions.majorities``; ``scores`` by name, then by generator and prompt (``prompt_key``).

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import TESTS
@@ -91,7 +91,7 @@ class Screened:
     def worker_counts(self) -> dict[str, int]:
         return {
             "answered": len(self.workers),
-            "left_out": int((~self.workers["kept"]).sum()),
+            "excluded": int((~self.workers["kept"]).sum()),
             "met_no_gold_task": int((self.workers["gold"] == 0).sum()),
         }
 
@@ -110,21 +110,17 @@ def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
         log.debug("skipped: %s", problem)
     if len(problems) > MAX_WARNINGS:
         log.warning("warning: %d more records skipped; the log lists them", len(problems) - MAX_WARNINGS)
-    if answers.empty:
-        raise UserError(f"{files[0]}: no answer to the tasks of {tasks_file}; give the answers to these pages")
+    require(len(answers), files[0], f"no answer to the tasks of {tasks_file}", "give the answers to these tasks")
     if contradictions := records["contradicts another"]:
-        log.warning("warning: %d answers contradict an earlier answer of the same worker; skipped", contradictions)
+        log.warning("warning: %d answers contradict another answer of the same worker; skipped", contradictions)
     opinions = opinions_of(answers, tasks)
     workers = workers_of(opinions, keep)
     excluded = workers.loc[~workers["kept"], "worker"].tolist()
     if excluded:
         log.warning("warning: excluded for too many wrong gold tasks: %s", ", ".join(excluded))
     kept = opinions[~opinions["worker"].isin(excluded)]
-    if (kept["check"] == "none").sum() == 0:
-        raise UserError(
-            f"{files[0]}: no answer to the study is left: {len(excluded)} of {len(workers)} workers missed too many"
-            f" tasks with a known answer; ask more people, or lower keep ({keep:g})"
-        )
+    fault = f"no answer to the study is left: {len(excluded)} of {len(workers)} workers missed too many gold tasks"
+    require((kept["check"] == "none").any(), files[0], fault, f"ask more people, or lower keep ({keep:g})")
     rule = f"at least {keep:g} of a worker's gold tasks are right, or none was met"
     return Screened(tasks, records, workers, opinions, kept, rule)
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_scripts.core.tables import TESTS
-from workflow_scripts.human.known_scores import RUN_SCORES
+from workflow_scripts.human.correlation import RUN_SCORES
 from workflow_scripts.human.opinions import ALL
 from workflow_scripts.human.tasks import KINDS
 from workflow_scripts.plot.drawing import WIDTH, name_rows, note

@@ -1,9 +1,9 @@
 """Sample tasks for people from a scored run."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -12,20 +12,21 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.digests import sha256
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import IMAGES
 from workflow_scripts.human.config import Sampling
-from workflow_scripts.human.cost import cost, cost_lines
 from workflow_scripts.human.entries import read_entries
 from workflow_scripts.human.pictures import COLORS, SHAPES, drawn_text
 from workflow_scripts.human.steps import SampleTasks
-from workflow_scripts.human.study import Page, Picture, Task, check_counts, with_checks, write_study
+from workflow_scripts.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
 from workflow_scripts.human.tasks import KINDS, PROMPT
 
 # Prompts of a cell that are compared for each task wanted, because two generators may make the same image.
 COMPARED_PER_TASK = 4
+PAGE = 20  # tasks between checks
 
 
 def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
@@ -82,7 +83,7 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
 
 
 def perceptual_cells(
-    entries: pd.DataFrame, wanted: int, content: Callable[[str], bytes], seed: int
+    entries: pd.DataFrame, wanted: int, content: Callable[[str], str], seed: int
 ) -> tuple[list[Cell], Counter[str]]:
     """Return a cell for each split and two generators that both have images of its prompts, and counts of skips.
 
@@ -143,7 +144,7 @@ class Plan:
 
 
 def plan(
-    entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], bytes], sampling: Sampling, seed: int
+    entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], str], sampling: Sampling, seed: int
 ) -> Plan:
     """Sample the tasks of each kind and deal them to pages.
 
@@ -152,7 +153,7 @@ def plan(
     """
     planned = Plan({}, [], Counter())
     for kind in KINDS:
-        wanted = getattr(sampling, kind).tasks
+        wanted = getattr(sampling, kind)
         if not wanted:
             continue
         if kind == "perceptual":
@@ -170,52 +171,42 @@ def plan(
         turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
         order = [turns[i] for i in generator.permutation(len(turns))]
         dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
-        pages = -(-len(dealt) // sampling.batch)
+        pages = -(-len(dealt) // PAGE)
         for batch, page in enumerate((dealt[first::pages] for first in range(pages)), 1):
             sources = [real.get(task.prompt["image_id"], task.pictures[0].path) for task in page]
             gold = [
                 gold_task(kind, sources[int(generator.integers(len(sources)))], generator, f"{kind} {batch} {n}")
-                for n in range(sampling.gold)
+                for n in range(GOLD)
             ]
-            planned.pages[kind].append(with_checks(page, gold, sampling.repeats, generator))
+            planned.pages[kind].append(with_checks(page, gold, generator))
     return planned
 
 
 def main(step: SampleTasks) -> None:
-    where = f"{step.dataset}/{step.composition}"
     entries, skipped = read_entries(step)
-    if entries.empty:
-        raise UserError(f"{where}: no scored image of {', '.join(step.generators)}; compute the scores first")
+    require(len(entries), step.where, f"no scored image of {', '.join(step.generators)}", "compute the scores first")
     images = read_table(step.images, IMAGES).dropna(subset="path")
-    hashes: dict[str, bytes] = {}
 
-    def content(path: str) -> bytes:
-        if path not in hashes:
-            hashes[path] = hashlib.blake2b((step.results / path).read_bytes()).digest()
-        return hashes[path]
+    @cache
+    def content(path: str) -> str:
+        return sha256(step.results / path)
 
     planned = plan(entries, images.set_index("image_id")["path"].to_dict(), content, step.sampling, step.seed)
     skipped.update(planned.skipped)
     kinds = {kind: check_counts(pages) for kind, pages in planned.pages.items()}
-    tasks = {kind: sum(map(len, pages)) for kind, pages in planned.pages.items()}
-    if not any(tasks.values()):
-        raise UserError(f"{where}: no tasks: {dict(skipped)}; see human.generators, human.splits and each kind's tasks")
-    study = (step.seed, step.dataset, step.composition)
-    write_study(planned.pages, study, step.results, step.seed, tasks=step.tasks, pictures=step.pictures)
-    price = cost(tasks, step.sampling)
+    remedy = "see human.generators, human.splits and each kind's number of tasks"
+    require(any(map(any, planned.pages.values())), step.where, f"no tasks ({dict(skipped)})", remedy)
+    write_study(step, planned.pages, (step.seed, step.dataset, step.composition), step.results)
     summary = {
         "dataset": step.dataset, "composition": step.composition, "seed": step.seed, "generators": step.generators,
         "kinds": kinds, "cells": planned.cells,
-        "left_out": {reason: n for reason, n in sorted(skipped.items()) if n},
-        "cost": price,
+        "skipped": {reason: n for reason, n in sorted(skipped.items()) if n},
     }  # fmt: skip
     write_json(summary, step.summary)
     for kind, counts in kinds.items():
-        wanted = getattr(step.sampling, kind).tasks
+        wanted = getattr(step.sampling, kind)
         if counts["none"] < wanted:
-            log.warning("warning: %s: %s: %d tasks of %d", where, kind, counts["none"], wanted)
-    for line in cost_lines(price, site=step.sampling.site is not None):
-        log.info("%s: %s", where, line)
+            log.warning("warning: %s: %s: %d tasks of %d", step.where, kind, counts["none"], wanted)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tasks before they have names, and the tables and pictures made of them."""
+"""Tasks before they have names, and the table, pictures and Label Studio projects made of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,11 +10,14 @@ import pandas as pd
 from PIL import Image
 
 from workflow_scripts.core.cache import key
-from workflow_scripts.core.io import atomic_folder, write_table
+from workflow_scripts.core.cli import log
+from workflow_scripts.core.io import atomic_folder, write_json, write_table, write_text
 from workflow_scripts.core.progress import track
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.human.pictures import broken, drawn, encode, read_picture
-from workflow_scripts.human.tasks import ALL_KINDS, CHECKS, TASKS
+from workflow_scripts.human.steps import SamplesTasks
+from workflow_scripts.human.tasks import ALL_KINDS, CHECKS, TASKS, read_tasks, shown_columns
+from workflow_scripts.plot.page import data_uri, render
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,17 @@ class Task:
 
 
 Page = list[Task]
+# Tasks with a known answer that are added to each page, and tasks of each page that are asked twice.
+GOLD, REPEATS = 2, 2
 
 
-def with_checks(page: Sequence[Task], gold: Sequence[Task], repeats: int, generator: np.random.Generator) -> Page:
+def with_checks(page: Sequence[Task], gold: Sequence[Task], generator: np.random.Generator) -> Page:
     """Return the page in a random order, with gold tasks anywhere but first, and repeats.
 
     Tasks of the first half are repeated, with their sides reversed, in the last third.
     """
     order = [page[i] for i in generator.permutation(len(page))]
-    repeated = sorted(generator.permutation(len(order) // 2)[:repeats])
+    repeated = sorted(generator.permutation(len(order) // 2)[:REPEATS])
     asked_again = [replace(order[i].reversed(), check="repeat", of=order[i]) for i in repeated]
     for task in gold:
         order.insert(int(generator.integers(1, len(order) + 1)), task)
@@ -116,15 +121,41 @@ def table_of(
 
 
 def write_study(
-    pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path, seed: int, *,
-    tasks: Path, pictures: Path,
-) -> None:  # fmt: skip
-    """Write ``tasks`` and the folder ``pictures``; ``images`` is the folder of the pictures' paths."""
+    step: SamplesTasks, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path
+) -> None:
+    """Write the tasks, the folder of their pictures and the Label Studio projects of a step that samples tasks.
+
+    ``study`` distinguishes these tasks from another run's; ``images`` is the folder of the pictures' paths.
+    """
     wanted = dict.fromkeys(p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures)
     files: dict[Picture, str] = {}
-    with atomic_folder(pictures) as folder:
+    with atomic_folder(step.pictures) as folder:
         for picture in track(wanted, len(wanted), "pictures"):
-            raw, suffix = encode(picture.image(images, seed))
+            raw, suffix = encode(picture.image(images, step.seed))
             files[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
             (folder / files[picture]).write_bytes(raw)
-    write_table(table_of(pages, files, study), tasks, TASKS)
+    write_table(table_of(pages, files, study), step.tasks, TASKS)
+    with atomic_folder(step.label_studio) as folder:
+        for kind, tasks in read_tasks(step.tasks).groupby("kind", sort=False):
+            context = {"kind": ALL_KINDS[kind], "consent": step.consent is not None}
+            write_text(render("label_studio.xml.j2", context), folder / f"{kind}.xml")
+            write_json(project_tasks(tasks, step.pictures, step.consent), folder / f"{kind}.json")
+    log.info("in Label Studio, create a project for each kind with its .xml, and import its .json")
+
+
+def project_tasks(tasks: pd.DataFrame, pictures: Path, consent: str | None) -> list[dict[str, Any]]:
+    """Return the tasks of one kind, in order; they contain only what is shown, and the task's name.
+
+    The text of consent is in each task's data, because Label Studio replaces a ``$`` in the configuration.
+    """
+    columns = shown_columns(tasks["kind"].iloc[0])
+    return [
+        {
+            "data": {"task_id": row["task_id"]} | ({"consent": consent} if consent else {})
+            | {
+                name: data_uri((pictures / row[name]).read_bytes()) if name.startswith("picture") else row[name]
+                for name in columns
+            }
+        }
+        for row in tasks.sort_values(["batch", "place"]).to_dict("records")
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tasks: their kinds, their table, and the names that pages, exports and the analysis share."""
+"""Tasks: their kinds and their table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ COMPOUND_KINDS = {
 ALL_KINDS = KINDS | COMPOUND_KINDS
 
 
-# batch and place count from 1; a batch is a page, and all of its tasks are of one kind. of: the task that is
+# batch and place count from 1; all tasks of a batch, or page, are of one kind. of: the task that is
 # repeated. The prompt is (split, image_id, caption_id, draw), null for gold tasks; generator_1 and generator_2 made
 # picture_1 and picture_2, of which only perceptual tasks have the second. Tasks about compounds have three pictures,
 # the compound as image_id, and no other part of a prompt. text_1 and text_2 are shown. right: the correct answer,
@@ -63,10 +63,6 @@ def read_tasks(path: Path) -> pd.DataFrame:
     """Return the columns of ``TASKS``, sorted by kind, page and place, with None for missing values."""
     table = read_table(path, TASKS)
     return table.astype(object).where(table.notna(), None)
-
-
-def page_name(kind: str, batch: int) -> str:
-    return f"{kind}_{batch:02d}"
 
 
 def shown_columns(kind: str) -> list[str]:
