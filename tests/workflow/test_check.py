@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
@@ -15,7 +14,6 @@ from workflow_scripts.core.checks import DRIVE, count_images
 from workflow_scripts.core.cli import UNDER_RUN
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.records import BEGINNING, read_records
 from workflow_scripts.workflow import hooks
 from workflow_scripts.workflow.check import check_config, report
 from workflow_scripts.workflow.config import load_config
@@ -63,16 +61,6 @@ def test_the_table_of_captions_is_read_a_little(tmp_path: Path, name: str, conte
     data = {"dataset": {"source": "table", "table": {"file": str(tmp_path / name)}}}
     findings = check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **data}))
     assert [part in line for line in findings.errors + findings.warnings] == [True], findings
-
-
-def test_a_large_table_is_checked_by_its_first_rows(tmp_path: Path) -> None:
-    rows = ("image_id,caption\n" + "a,red\n" * 50) + "x" * BEGINNING + "\n" + "\xff\n"
-    (tmp_path / "t.csv").write_bytes(rows.encode("latin-1"))
-    pd.DataFrame({"image_id": "a", "caption": ["red"] * 500}).to_parquet(tmp_path / "t.parquet", row_group_size=7)
-    for name in ("t.csv", "t.parquet"):
-        assert len(read_records(tmp_path / name, ["image_id"], most=50)[0]) == 50
-    (tmp_path / "t.jsonl").write_text('{"image_id": "' + "x" * BEGINNING + '"}')
-    assert "characters, more than the limit" in read_records(tmp_path / "t.jsonl", ["image_id"], most=50)[1][0]
 
 
 @pytest.mark.parametrize(("values", "parts"), FAULTS)

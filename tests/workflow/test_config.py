@@ -106,7 +106,7 @@ def test_folders_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("", "empty config; write at least one key"),
         ("# only comments\n", "empty config"),
         ("- color\n", "expected a mapping"),
-        ("judge:\n  lr: 0.1\n  lr: 0.2\n", "line 3: duplicate key 'lr', first in line 2; remove one"),
+        ("judge:\n  lr: 0.1\n  lr: 0.2\n", "line 3: duplicate key 'lr'; remove one"),
         ("seed: é\n".encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
         (b"\x00\x01", "not valid YAML"),
         ("a: [1\n", "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'"),
@@ -128,7 +128,7 @@ def test_snakemake_refuses_duplicate_keys(tmp_path: Path) -> None:
         snakemake_config({"seed": 2}, [config])
     command = [sys.executable, "-m", "snakemake", "-n", "--configfile", str(config)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert run.returncode and "duplicate key 'seed', first in line 1; remove one" in run.stdout + run.stderr
+    assert run.returncode and "duplicate key 'seed'; remove one" in run.stdout + run.stderr
 
 
 def test_help_lists_every_target() -> None:

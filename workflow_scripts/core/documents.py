@@ -35,18 +35,10 @@ def no_such(path: str | Path, what: str = "file") -> str:
     return f"{path}: no such {what}{origin}; {hint}"
 
 
-def decode(path: Path, most: int | None = None) -> str:
-    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8.
-
-    Args:
-        most: read only the whole lines in so many bytes, if there are any.
-    """
-    with path.open("rb") as file:
-        raw = file.read() if most is None else file.read(most)
-    if most is not None and len(raw) == most:
-        raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1] or path.read_bytes()
+def decode(path: Path) -> str:
+    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8."""
     try:
-        return raw.decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
         raise UserError(f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error
@@ -55,7 +47,7 @@ def decode(path: Path, most: int | None = None) -> str:
 def parse_json(text: str | bytes) -> Any:
     """Return the content of JSON; raises ValueError, on one line, if it is invalid or ambiguous."""
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_int=_integer)
+        return json.loads(text, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -66,7 +58,7 @@ def json_items(path: Path, at_once: int = 1 << 20) -> Iterator[Any]:
     Args:
         at_once: characters to read.
     """
-    decoder = json.JSONDecoder(object_pairs_hook=unique, parse_int=_integer)
+    decoder = json.JSONDecoder(object_pairs_hook=unique)
     with path.open(encoding="utf-8-sig", newline="") as file:
         text = file.read(at_once).lstrip()
         if not text.startswith("["):
@@ -117,21 +109,19 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _integer(text: str) -> int:
-    if len(text) > limits.INTEGER_DIGITS:
-        raise ValueError(limits.over("INTEGER_DIGITS", f"{text[:12]}…: {len(text):,} digits"))
-    return int(text)
-
-
 class _Loader(yaml.SafeLoader):
-    def get_single_node(self) -> yaml.Node | None:
-        node = super().get_single_node()
-        for inner in _nodes(node):
-            if isinstance(inner, yaml.MappingNode):
-                _check_keys(inner)
-            elif inner.tag == "tag:yaml.org,2002:int":
-                _integer(inner.value)
-        return node
+    def flatten_mapping(self, node: Any) -> None:
+        """Refuse a key that occurs twice; one that overrides a merged key (``<<``) occurs once."""
+        keys = [] if hasattr(node, "is_checked") else [key for key, _ in node.value]
+        node.is_checked = True  # merging changes its keys
+        names = set()
+        for key in keys:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in names:
+                    line = key.start_mark.line + 1
+                    raise yaml.YAMLError(f"line {line}: duplicate key {key.value!r}; remove one")
+                names.add((key.tag, key.value))
+        super().flatten_mapping(node)
 
 
 def parse_yaml(text: str) -> Any:
@@ -139,42 +129,8 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
-        raise ValueError(_place(error)) from None
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
+        place = mark and f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise ValueError(" ".join(f"{place or ''}{problem}".split())) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def _place(error: yaml.YAMLError) -> str:
-    """Return where and how YAML is wrong: ``line 2, column 1: expected ',' or ']'``."""
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return " ".join(str(error).split())
-    return f"line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', error)}"
-
-
-def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
-    """Yield every node once: aliases repeat nodes."""
-    pending, visited = [root], set[int]()
-    while pending:
-        node = pending.pop()
-        if node is None or id(node) in visited:
-            continue
-        visited.add(id(node))
-        yield node
-        if isinstance(node, yaml.MappingNode):
-            pending += [part for pair in node.value for part in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            pending += node.value
-
-
-def _check_keys(mapping: yaml.MappingNode) -> None:
-    """Raise YAMLError if a key occurs twice; one that overrides a merged key (``<<``) occurs once."""
-    lines: dict[tuple[str, str], int] = {}
-    for key, _ in mapping.value:
-        if isinstance(key, yaml.ScalarNode):
-            name, line = (key.tag, key.value), key.start_mark.line + 1
-            if name in lines:
-                raise yaml.YAMLError(
-                    f"line {line}: duplicate key {key.value!r}, first in line {lines[name]}; remove one"
-                )
-            lines[name] = line

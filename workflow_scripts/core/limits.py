@@ -15,8 +15,7 @@ CELL = 1_000_000
 CAPTION = 20_000
 # Characters of an item of a JSON list that is read item by item.
 JSON_ITEM = 16_000_000
-# Digits of a whole number in JSON (a 128-bit id has 39), and of one that compclip counts with, which float64 holds.
-INTEGER_DIGITS = 40
+# Digits of a whole number that compclip counts with, which float64 holds.
 COUNT_DIGITS = 15
 # Beyond it float64 skips whole numbers, so that two ids may become one.
 EXACT_FLOAT = 2**53

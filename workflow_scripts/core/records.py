@@ -5,12 +5,9 @@ those that look alike are equal. A row that cannot be read is named; what is sai
 """
 
 import csv
-import io
-import json
 import math
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -22,14 +19,14 @@ import pyarrow.parquet as pq
 
 from workflow_scripts.core import limits
 from workflow_scripts.core.documents import decode, no_such, parse_json
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 
-FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
-BEGINNING = 1 << 22  # bytes of a file, of which only some rows are read
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+FORMATS = (*SEPARATORS, ".json", ".jsonl", ".ndjson", ".parquet")
+Row = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 # All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-Row = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
+_NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a character
 
 
 def read_records(
@@ -44,7 +41,7 @@ def read_records(
 
     Args:
         only: refuse any other column, so that a misspelled optional column is noticed.
-        most: read only so many rows, of a large file its beginning.
+        most: read only so many rows.
 
     Returns:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
@@ -57,30 +54,27 @@ def read_records(
     if not path.is_file():
         raise UserError(no_such(path))
     suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise UserError(f"{path}: unknown format {suffix!r}; allowed: {', '.join(FORMATS)}")
-    columns, rows = _parquet(path, most) if suffix == ".parquet" else _text(path, suffix, most)
-    absent = [name for name in required if name not in columns]
-    if absent:
-        known = ", ".join(map(repr, columns[:20])) or "none"
-        raise UserError(f"{path}: no column {absent[0]!r}; its columns: {known[:400]}{_separator(columns, suffix)}")
-    unknown = [name for name in columns if only and name not in (*required, *optional)]
-    if unknown:
-        raise UserError(f"{path}: unknown column {unknown[0]!r}; allowed: {', '.join((*required, *optional))}")
+    require(suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
+    columns, rows = (_csv if suffix in SEPARATORS else _parquet if suffix == ".parquet" else _json)(path, suffix, most)
+    if len(set(columns)) < len(columns):
+        duplicate = next(name for name in columns if columns.count(name) > 1)
+        raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
+    known = ", ".join(map(repr, columns[:20]))[:400] or "none"
+    for name in required:
+        require(name in columns, path, f"no column {name!r}; its columns: {known}")
+    for name in columns if only else ():
+        allowed = (*required, *optional)
+        require(name in allowed, path, f"unknown column {name!r}", f"allowed: {', '.join(allowed)}")
     names = [*required, *(name for name in optional if name in columns)]
-    cells: dict[str, list[str | None]] = {name: [] for name in ["where", *names]}
-    bad = []
-    for where, row in islice(rows, most):
+    cells, bad = list[list[str | None]](), list[str]()
+    for place, row in islice(rows, most):
         try:
-            values = [_as_text(name, row.get(name)) for name in names] if isinstance(row, dict) else row
+            if isinstance(row, str):
+                raise ValueError(row)
+            cells.append([place, *(_as_text(name, row.get(name)) for name in names)])
         except ValueError as error:
-            values = str(error)
-        if isinstance(values, str):
-            bad.append(f"{where}: {values}")
-            continue
-        for name, value in zip(cells, [where, *values], strict=True):
-            cells[name].append(value)
-    return pd.DataFrame(cells, dtype=object), bad
+            bad.append(f"{place}: {error}")
+    return pd.DataFrame(cells, columns=["where", *names], dtype=object), bad
 
 
 def tidy_id(value: str) -> str:
@@ -92,14 +86,12 @@ def _as_text(name: str, value: Any) -> str | None:
     """Return a cell as text, None for no value, whole numbers without a fraction.
 
     Raises:
-        ValueError: the cell is nested, too long, no text, or a number that may have lost digits.
+        ValueError: the cell is too long, no text, or a number that may have lost digits.
     """
     if isinstance(value, str):
         if len(value) > limits.CELL:
             raise ValueError(limits.over("CELL", f"{name} has {len(value):,} characters"))
-        if _SURROGATE.search(value):
-            raise ValueError(f"{name} holds half a character")
-        if control := CONTROL.search(value):
+        if control := _NOT_TEXT.search(value):
             raise ValueError(f"{name} contains the control character U+{ord(control[0]):04X}")
         return tidy_id(value) if name.endswith("_id") else value
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -113,95 +105,65 @@ def _as_text(name: str, value: Any) -> str | None:
     return str(int(value))
 
 
-def _separator(columns: Sequence[str], suffix: str) -> str:
-    """Return a hint for an error if the only column of a CSV file looks like several."""
-    expected = {".csv": ",", ".tsv": "\t"}.get(suffix)
-    other = next((c for c in ";\t,|" if len(columns) == 1 and c in columns[0]), None)
-    return f"; the separator seems to be {other!r}, expected {expected!r}" if expected and other else ""
-
-
-def _parquet(path: Path, most: int | None) -> tuple[list[str], Iterator[Row]]:
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            names = file.schema_arrow.names
-            batches = file.read().to_batches() if most is None else [*islice(file.iter_batches(most), 1)]
-    except (arrow.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
-    _check_columns(path, names)
-    rows = (row for batch in batches for row in batch.to_pylist())
-    return names, ((f"record {number}", row) for number, row in enumerate(rows, 1))
-
-
-def csv_rows(path: Path, text: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+def csv_rows(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV file that are not empty, each with the number of its first line."""
     csv.field_size_limit(limits.CELL)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            fault = f"a cell exceeds {limits.limit('CELL')} characters" if "field limit" in str(error) else str(error)
-            raise UserError(f"{path}: from line {line}: {fault}; correct the quotes there") from error
-        if row:
-            yield line, row
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            for row in reader:
+                if row:
+                    yield line, row
+                line = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(f"{path}: from line {line}: {error}; correct the quotes there") from error
+    except UnicodeDecodeError:
+        decode(path)  # raises an error that names the line
+        raise
 
 
-def _text(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
-    # JSON is valid only as a whole.
-    text = decode(path, None if most is None or suffix == ".json" else BEGINNING)
-    if suffix in (".csv", ".tsv"):
-        return _csv(path, text, "\t" if suffix == ".tsv" else ",")
-    rows = _json(path, text) if suffix == ".json" else _json_lines(text)
-    return list(dict.fromkeys(key for _, row in rows if isinstance(row, dict) for key in row)), iter(rows)
-
-
-def _csv(path: Path, text: str, delimiter: str) -> tuple[list[str], Iterator[Row]]:
-    lines = csv_rows(path, text, delimiter)
-    _, first = next(lines, (1, []))
-    header = [name.strip() for name in first]
-    _check_columns(path, header)
+def _csv(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
+    lines = csv_rows(path, SEPARATORS[suffix])
+    header = [name.strip() for name in next(lines, (1, []))[1]]
 
     def rows() -> Iterator[Row]:
         for line, row in lines:
-            if len(row) == len(header):
-                yield f"line {line}", dict(zip(header, row, strict=True))
-            else:
-                yield f"line {line}", f"{len(row)} values, the header has {len(header)} columns"
+            fault = f"{len(row)} values, the header has {len(header)} columns"
+            yield f"line {line}", fault if len(row) != len(header) else dict(zip(header, row, strict=True))
 
     return header, rows()
 
 
-def _check_columns(path: Path, names: Sequence[str]) -> None:
-    duplicates = [name for name, count in Counter(names).items() if count > 1]
-    if duplicates:
-        raise UserError(f"{path}: duplicate column {duplicates[0][:40]!r}; remove one")
-
-
-def _json(path: Path, text: str) -> list[Row]:
+def _parquet(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
     try:
-        content = parse_json(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error}); a file with one object per line must end with .jsonl") from error
-    except ValueError as error:
-        raise UserError(f"{path}: {error}") from error
-    if not isinstance(content, list):
-        raise UserError(f"{path}: expected a list of objects, one for each row")
-    return [(f"record {n}", row if isinstance(row, dict) else "is no object") for n, row in enumerate(content, 1)]
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            names = file.schema_arrow.names
+            batches = [file.read()] if most is None else [*islice(file.iter_batches(most), 1)]
+    except (arrow.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
+    rows = (row for batch in batches for row in batch.to_pylist())
+    return names, ((f"record {number}", row) for number, row in enumerate(rows, 1))
 
 
-def _json_lines(text: str) -> list[Row]:
-    rows: list[Row] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+def _json(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
+    """Read a list of objects or, unless the file ends with .json, an object a line."""
+    text, rows = decode(path), list[Row]()
+    if suffix == ".json":
         try:
-            row = parse_json(line)
-            row = row if isinstance(row, dict) else "is no object"
+            content = parse_json(text)
         except ValueError as error:
-            row = f"not JSON ({error})"
-        rows.append((f"line {number}", row))
-    return rows
+            hint = "correct it; a file with an object in each line must end with .jsonl"
+            raise UserError(f"{path}: not JSON ({error}); {hint}") from error
+        require(isinstance(content, list), path, "expected a list of objects", "write one for each row")
+        rows = [(f"record {n}", row if isinstance(row, dict) else "is no object") for n, row in enumerate(content, 1)]
+    else:
+        for number, line in islice(enumerate(text.split("\n"), 1), most):
+            if line.strip():
+                try:
+                    row = parse_json(line)
+                    rows.append((f"line {number}", row if isinstance(row, dict) else "is no object"))
+                except ValueError as error:
+                    rows.append((f"line {number}", f"not JSON ({error})"))
+    return list(dict.fromkeys(key for _, row in rows if isinstance(row, dict) for key in row)), iter(rows)

@@ -15,7 +15,6 @@ from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, open_embedde
 from workflow_scripts.clip.tokens import cut_texts, say_cut
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.documents import decode
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import atomic
 from workflow_scripts.core.pictures import BrokenImage, image_size
@@ -135,7 +134,7 @@ def image_faults(judge: Any, paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def read_pairs(path: Path) -> tuple[list[str], list[list[str]]]:
-    header, *rows = [row for _, row in csv_rows(path, decode(path))] or [[]]
+    header, *rows = [row for _, row in csv_rows(path)] or [[]]
     missing = [name for name in (IMAGE, TEXT) if name not in header]
     if missing:
         names = ", ".join(map(repr, header))[:200] or "nothing"

@@ -17,15 +17,16 @@ from pydantic import Field
 from workflow_scripts.core import limits
 from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.documents import no_such
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.io import safe_id
 from workflow_scripts.core.pictures import SUFFIXES
 from workflow_scripts.core.progress import track
-from workflow_scripts.core.records import BEGINNING, read_records, tidy_id
+from workflow_scripts.core.records import read_records, tidy_id
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.source import Loaded, named, spread
 
 PREVIEWED = 100  # rows
+PREVIEWED_BYTES = 1 << 22  # of a JSON file, which is valid only as a whole
 
 
 class Settings(Section):
@@ -73,13 +74,11 @@ def with_images(
 def preview(settings: Settings) -> str | None:
     """Read the first rows; return what is wrong with some of them, and raise UserError if none can be read."""
     path = Path(settings.file)
-    if path.suffix.lower() == ".json" and path.stat().st_size > BEGINNING:
-        return None  # would take too long
-    bad = read_captions(path, PREVIEWED)[2]["rows_unreadable"]
-    if not bad["count"]:
+    if path.suffix.lower() == ".json" and path.stat().st_size > PREVIEWED_BYTES:
         return None
+    bad = read_captions(path, PREVIEWED)[2]["rows_unreadable"]
     count = f"{bad['count']} of the first {PREVIEWED} rows"
-    return f"{path}: {count} will be skipped, the first: {bad['names'][0]}"
+    return f"{path}: {count} will be skipped, the first: {bad['names'][0]}" if bad["count"] else None
 
 
 def read_captions(file: Path, most: int | None = None) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
@@ -89,48 +88,42 @@ def read_captions(file: Path, most: int | None = None) -> tuple[pd.DataFrame, di
         Columns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
         skipped.
     """
-    rows, bad = read_records(file, ["image_id", "caption"], ["caption_id", "class_id", "path"], most=most)
-    keep = rows["image_id"].fillna("") != ""
-    reasons = rows["where"][~keep] + ": no image_id"
-    if "caption_id" in rows:
-        number = rows["caption_id"].fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
-        reasons = pd.concat([reasons, rows["where"][keep & ~number] + ": caption_id is no whole number"])
-        keep &= number
-    bad = bad + list(reasons)
+    optional = ["caption_id", "class_id", "path"]
+    rows, bad = read_records(file, ["image_id", "caption"], optional, most=most)
+    rows = (
+        rows.reindex(columns=["where", "image_id", "caption", *optional])
+        .astype(object)
+        .fillna({"image_id": "", "caption": ""})
+    )
+    keep = rows["image_id"] != ""
+    bad = [*bad, *(rows["where"][~keep] + ": no image_id")]
+    if rows["caption_id"].notna().any():
+        is_number = rows["caption_id"].fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
+        bad += list(rows["where"][keep & ~is_number] + ": caption_id is no whole number")
+        keep &= is_number
     rows = rows[keep].reset_index(drop=True)
-    if rows.empty:
-        reason = f"{len(bad)} rows cannot be read, the first: {bad[0]}" if bad else "it has no rows"
-        raise UserError(f"{file}: no captions: {reason}; correct the table")
+    reason = f"{len(bad)} rows cannot be read, the first: {bad[0]}" if bad else "it has no rows"
+    require(len(rows), file, f"no captions: {reason}", "correct the table")
     for row in rows.drop_duplicates("image_id").itertuples():
         try:
             safe_id(row.image_id)
         except UserError as error:
             raise UserError(f"{file}: {row.where}: {error}") from error
+    number = rows.groupby("image_id").cumcount()
     captions = pd.DataFrame(
         {
-            "image_id": rows["image_id"].astype(str),
-            "caption_id": rows["caption_id"].astype("int64")
-            if "caption_id" in rows
-            else rows.groupby("image_id").cumcount().astype("int64"),
-            "class_id": rows["class_id"].replace("", None) if "class_id" in rows else None,
-            "text": rows["caption"].fillna("").astype(str),
+            "image_id": rows["image_id"].astype("str"),
+            "caption_id": rows["caption_id"].fillna(number).astype("int64"),
+            "class_id": rows["class_id"].replace("", None).astype("str"),
+            "text": rows["caption"].astype("str"),
         }
-    ).astype({"class_id": "str"})
+    )
     again = rows.drop(columns="where").duplicated()
     skipped = {"rows_unreadable": named(bad), "rows_duplicate": named(list(rows["where"][again]))}
-    return captions[~again].reset_index(drop=True), _paths(file, rows), skipped
-
-
-def _paths(file: Path, rows: pd.DataFrame) -> dict[str, str]:
-    if "path" not in rows:
-        return {}
     stated = rows[rows["path"].fillna("") != ""].drop_duplicates(["image_id", "path"])
-    second = stated[stated["image_id"].duplicated()]
-    if len(second):
-        row = second.iloc[0]
-        place = f"{file}: {row['where']}"
-        raise UserError(f"{place}: image {row['image_id']!r} has a second path, {row['path']!r}; remove one")
-    return dict(zip(stated["image_id"], stated["path"], strict=True))
+    for row in stated[stated["image_id"].duplicated()].itertuples():
+        raise UserError(f"{file}: {row.where}: image {row.image_id!r} has a second path, {row.path!r}; remove one")
+    return captions[~again].reset_index(drop=True), dict(zip(stated["image_id"], stated["path"], strict=True)), skipped
 
 
 def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dict[str, Path], dict[str, Any]]:
@@ -165,9 +158,7 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
     if not files:
         wanted = paths.get(ids[0], f"{ids[0]}.jpg")
         example = f", for example {present[0].relative_to(folder).as_posix()}" if present else ""
-        raise UserError(
-            f"{folder}: none of the table's {len(ids)} images is in this folder, the first should be {wanted}; it"
-            f" contains {len(present)} images{example}; rename them or state their paths"
-        )
+        fault = f"none of the table's {len(ids)} images is in this folder, the first should be {wanted}; it contains"
+        raise UserError(f"{folder}: {fault} {len(present)} images{example}; rename them or state their paths")
     unused = sorted(p.relative_to(folder).as_posix() for p in set(present) - set(files.values()))
     return files, {"files_without_captions": named(unused), "images_with_several_files": named(several)}
