@@ -34,7 +34,6 @@ from workflow_scripts.core import cli, digests, tables
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_text
-from workflow_scripts.core.sealed import is_recorded, is_whole
 from workflow_scripts.core.step import Step
 from workflow_scripts.judge.checkpoint import Checkpoint
 from workflow_scripts.judge.feed import Feed
@@ -111,10 +110,6 @@ def _table(file: Path, schema: tables.Schema) -> tuple[Any, bool]:
     return read_table(file, schema).to_json(), False
 
 
-def _sealed(file: Path) -> tuple[Any, bool]:
-    return None, not is_whole(file, "made again")
-
-
 def judge(title: str, folder: Path) -> Iterator[Kind]:
     for name in ("weights.safetensors", "model.json", "vocabulary.json"):
         yield Kind(f"{title}/{name}, without its record", [folder / name], lambda: (check_judge(folder), False))
@@ -171,16 +166,6 @@ def kept(cache: Path, place: Path) -> Iterator[Kind]:
     table = torch.randn(200, 64)
     _activations(table, place)
     yield Kind("activations of a training", [place / "frozen.bin"], lambda: (_activations(table, place), False))
-    for name in ("entries_*.arrow", "times_*.npy", "ends_*.arrow"):
-        for file in sorted((cache / "specs").glob(name))[:1]:
-            copy = Path(shutil.copy(file, place))
-            yield Kind(f"index of captions: {name}", [copy], partial(_sealed, copy))
-    folder = place / "cifar"
-    folder.mkdir()
-    for image in images:
-        shutil.copy(image, folder)
-    digests.record(folder, "flips")
-    yield Kind("copies of images", sorted(folder.iterdir()), lambda: (None, not is_recorded(folder, "written again")))
 
 
 def _checkpoint(file: Path) -> Checkpoint:

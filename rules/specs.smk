@@ -2,7 +2,8 @@
 # Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a stretched CLIP, the same
 # trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
 
-SPECS = "<dataset>/specs/{seed}"
+STRETCHED_FROM, STRETCH_SETTINGS = specs_base()
+LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
 
 
 wildcard_constraints:
@@ -72,7 +73,7 @@ if CONFIG.specs.base.epochs:
 rule stretch:
     """Stretch the CLIP's positions, so that it reads long captions."""
     input:
-        base=stretched_base,
+        STRETCHED_FROM,
     output:
         output=directory(f"{SPECS}/stretched"),
     log:
@@ -86,8 +87,7 @@ rule stretch:
     params:
         **step(
             "specs.stretch",
-            judge=stretched_model,
-            **stretched_settings(),
+            **STRETCH_SETTINGS,
             also={"contents": contents(*CONFIG.specs.base.files())},
         ),
     shell:
@@ -95,11 +95,12 @@ rule stretch:
 
 
 rule cut_captions:
-    """Index the long captions: which are usable, and where their chunks end."""
+    """Read the long captions: which are usable, and where their chunks end."""
     input:
-        examples=long_examples,
-        images=long_images,
+        examples=LONG_CAPTIONS,
+        images=LONG_IMAGES,
     output:
+        captions=f"{SPECS}/chunks.parquet",
         summary=f"{SPECS}/cut_captions.json",
     log:
         "<logs>/specs/specs/{seed}/cut_captions.log",
@@ -111,7 +112,9 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
-        **step("specs.cut_captions", also={"contents": long_contents}),
+        **step(
+            "specs.cut_captions", also={"contents": contents(LONG_CAPTIONS, LONG_IMAGES) if CONFIG.specs.data else ""}
+        ),
     shell:
         "python -m {params.step} --processes {threads} --log {log:q}"
 
@@ -120,9 +123,8 @@ rule train_specs:
     """Train the stretched CLIP on long captions, with the loss of SPECS or by its contrastive term alone."""
     input:
         judge=f"{SPECS}/stretched",
-        examples=long_examples,
-        images=long_images,
-        summary=f"{SPECS}/cut_captions.json",
+        captions=f"{SPECS}/chunks.parquet",
+        images=LONG_IMAGES,
     output:
         output=directory(f"{SPECS}/{{loss}}"),
     log:
@@ -138,7 +140,7 @@ rule train_specs:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("specs.train_specs", processes=CONFIG.threads, also={"contents": long_contents}),
+        **step("specs.train_specs"),
         launch=launch_command(CONFIG.specs.base.gpus),
     shell:
         "{params.launch} {params.step} --log {log:q}"
@@ -149,8 +151,8 @@ rule intrinsic:
     input:
         judge=f"{SPECS}/specs",
         against=[f"{SPECS}/stretched", f"{SPECS}/contrastive"],
-        data=long_steps,
-        images=step_images,
+        data=GROWING_CAPTIONS,
+        images=GROWING_IMAGES,
     output:
         output=f"{SPECS}/intrinsic.json",
         similarities=f"{SPECS}/similarities.parquet",
@@ -167,21 +169,27 @@ rule intrinsic:
         torch=torch_slots(),
         gpu=gpu_of(CONFIG.specs.base.device),
     params:
-        **step("specs.intrinsic", also={"contents": step_contents}),
+        **step(
+            "specs.intrinsic",
+            also={"contents": contents(GROWING_CAPTIONS, GROWING_IMAGES) if CONFIG.specs.data else ""},
+        ),
     shell:
         "python -m {params.step} --log {log:q}"
 
 
 rule draw_specs:
-    """Draw what training with long captions changed, for each seed."""
+    """Draw what training with long captions changed, for each seed, and write its page: one file."""
     input:
-        intrinsic=[f"{RESULTS}/{DATASET}/specs/{seed}/intrinsic.json" for seed in CONFIG.specs.seeds],
-        similarities=f"{RESULTS}/{DATASET}/specs/{CONFIG.specs.seeds[0]}/similarities.parquet",
-        images=step_images,
+        specs_judges(),
+        intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),
+        similarities=f"{SPECS}/similarities.parquet".format(seed=CONFIG.specs.seeds[0]),
+        images=GROWING_IMAGES,
+        templates=page_templates("specs"),
     output:
         **{name: of_section("specs", file, figure=name) for name, file in SPECS_FIGURES.items()},
         table=of_section("specs", "specs.csv", table="measures of each seed"),
         text="<results>/specs.md",
+        page=of_section("specs", "specs.html", table="the page to read"),
     log:
         "<logs>/specs/draw_specs.log",
     benchmark:
@@ -189,25 +197,6 @@ rule draw_specs:
     conda:
         "../envs/base.yaml"
     params:
-        **step("specs.draw_specs"),
-    shell:
-        "python -m {params.step} --log {log:q}"
-
-
-rule make_specs_page:
-    """Write the page of long captions alone: one file."""
-    input:
-        specs_page_reads(),
-        templates=page_templates("specs"),
-    output:
-        page=of_section("specs", "specs.html", table="the page to read"),
-    log:
-        "<logs>/specs/make_specs_page.log",
-    benchmark:
-        "<logs>/specs/make_specs_page.benchmark.tsv"
-    conda:
-        "../envs/base.yaml"
-    params:
-        **step("specs.make_specs_page", settings=shown_settings("specs")),
+        **step("specs.draw_specs", settings=shown_settings("specs")),
     shell:
         "python -m {params.step} --log {log:q}"

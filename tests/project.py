@@ -13,7 +13,7 @@ from typing import Self
 from benchmarks.digests import digests
 from workflow_scripts.core.code import ROOT
 
-# The whole chain, small: one composition, three generators, a trained judge.
+# The whole chain, small: one composition, three generators, a trained judge, long captions.
 SMALL = """
 results: {results}
 cache: {cache}
@@ -27,6 +27,11 @@ judge:
 generate: {{generators: [photographs, faithful, memorizer]}}
 score: {{bootstrap: 200, candidates: 10}}
 report: {{examples: 3}}
+specs:
+  test: 40
+  bootstrap: 200
+  base: {{model: sketch_text, epochs: 1, batch: 50, train_on: train}}
+  training: {{epochs: 1, batch: 20, accumulation: 2, lr: 0.001, warmup: 0.2, precision: fp32}}
 """
 
 

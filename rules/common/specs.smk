@@ -1,61 +1,24 @@
 # specs: the CLIP that is stretched, its long captions, and what is shown.
+SPECS = f"{RESULTS}/{DATASET}/specs/{{seed}}"
 
 
-def specs_folder(wildcards):
-    """The folder of one seed."""
-    return f"{RESULTS}/{DATASET}/specs/{wildcards.seed}"
-
-
-def stretched_base(wildcards):
-    """The judge that is stretched, or the user's files that it is made from."""
+def specs_base():
+    """What is stretched, its settings and the user's files: the trained judge, or a pretrained model."""
     base = CONFIG.specs.base
-    return [f"{specs_folder(wildcards)}/base"] if base.epochs else of_project(*base.files())
+    if base.epochs:
+        return [f"{SPECS}/base"], {"judge": lambda wildcards: on_disk(f"{SPECS}/base".format(seed=wildcards.seed))}
+    weights = base.model_dump(mode="json", include={"pretrained", "preprocess"}, exclude_none=True)
+    return of_project(*base.files()), {"judge": base.model, **weights}
 
 
-def stretched_model(wildcards):
-    """What is stretched: the folder of the trained judge, or the name of a pretrained model."""
-    base = CONFIG.specs.base
-    return on_disk(f"{specs_folder(wildcards)}/base") if base.epochs else base.model
-
-
-def stretched_settings():
-    """The weights of a pretrained model, and how its images are prepared, if they do not say it."""
-    base = CONFIG.specs.base
-    return {} if base.epochs else base.model_dump(mode="json", include={"pretrained", "preprocess"}, exclude_none=True)
-
-
-def long_examples(wildcards):
-    """The long captions for training."""
+def long_captions():
+    """Training captions, their images, growing test captions and theirs: the user's, or descriptions of the sketches."""
     data = CONFIG.specs.data
-    return local(data.examples) if data else f"{specs_folder(wildcards)}/examples.parquet"
-
-
-def long_steps(wildcards):
-    """The growing captions for testing."""
-    data = CONFIG.specs.data
-    return local(data.increments) if data else f"{specs_folder(wildcards)}/steps.parquet"
-
-
-def long_images(wildcards):
-    """The folder that the paths of the training images are relative to."""
-    data = CONFIG.specs.data
-    return local(data.images or folder_beside(data.examples)) if data else f"{RESULTS}/{DATASET}/images"
-
-
-def step_images(wildcards):
-    """The folder that the paths of the test images are relative to."""
-    data = CONFIG.specs.data
-    return local(data.increment_images or folder_beside(data.increments)) if data else long_images(wildcards)
-
-
-def long_contents(wildcards):
-    """A fingerprint of the user's long captions for training, and their images."""
-    return contents_of(CONFIG.specs.data.examples, long_images(wildcards)) if CONFIG.specs.data else ""
-
-
-def step_contents(wildcards):
-    """A fingerprint of the user's growing captions for testing, and their images."""
-    return contents_of(CONFIG.specs.data.increments, step_images(wildcards)) if CONFIG.specs.data else ""
+    if data is None:
+        images = f"{RESULTS}/{DATASET}/images"
+        return [f"{SPECS}/examples.parquet", images, f"{SPECS}/steps.parquet", images]
+    pairs = [(data.examples, data.images), (data.increments, data.increment_images or data.images)]
+    return [local(path) for file, images in pairs for path in (file, images or folder_beside(file))]
 
 
 def folder_beside(path):
@@ -71,10 +34,14 @@ def specs_outputs():
 SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains", "growing")}
 
 
+def specs_judges():
+    """The folders that the page describes: the first seed's stretched and trained judges."""
+    return [f"{SPECS}/{name}".format(seed=CONFIG.specs.seeds[0]) for name in ("specs", "stretched")]
+
+
 def specs_page_reads():
     """What a page with a section on long captions reads."""
     if CONFIG.specs is None:
         return []
-    folder = f"{DATASET}/specs/{CONFIG.specs.seeds[0]}"
-    files = [f"{folder}/{name}" for name in ("specs", "stretched", "intrinsic.json")]
-    return [f"{RESULTS}/{file}" for file in ["specs.csv", *SPECS_FIGURES.values(), *files]]
+    result = f"{SPECS}/intrinsic.json".format(seed=CONFIG.specs.seeds[0])
+    return [f"{RESULTS}/specs.csv", *(f"{RESULTS}/{file}" for file in SPECS_FIGURES.values()), *specs_judges(), result]

@@ -1,12 +1,10 @@
 """The benchmark of SPECS scores, in small."""
 
 import json
-import mmap
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from benchmarks.speed import specs as bench
 from benchmarks.speed.__main__ import lines
@@ -18,16 +16,10 @@ pytestmark = pytest.mark.slow
 def test_both_ways_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    size = bench.Size(images=16, batch=4, batches=(1, 64), fresh=8)
-    measured = bench.measure(size, str(tmp_path / "tiny.json"))
-    assert (measured["n"], measured["images"], measured["texts"], measured["device"]) == (24, 16, 16, "cpu")
+    measured = bench.measure(16, 4, str(tmp_path / "tiny.json"))
+    assert (measured["n"], measured["images"], measured["device"]) == (24, 16, "cpu")
     assert measured["max_difference"] < bench.TOLERANCE
-    assert 50 < measured["tokens"] < 248
     assert measured["all_cached"]["ours"] > measured["texts_cached"]["ours"] > 0
-    assert measured["n_fresh"] == {"1": 8, "64": 64} and min(measured["pairs_per_s"].values()) > 0
-    assert set(measured["shares"]) == {"reading", "images", "texts", "tokens", "cut", "cache"}
-    if bench.MEMORY.is_dir():
-        assert 0 <= measured["memory_mib"]["1"] < measured["memory_mib"]["64"] < 4096
     said = list(lines("specs", measured))
     assert [line.split(":")[0] for line in said] == [
         "specs", *(f"specs, {part}" for part, figures in measured.items() if isinstance(figures, dict))
@@ -52,13 +44,3 @@ def test_other_scores_are_found() -> None:
         bench.check_equal(np.where(plain > 0, np.nan, plain), plain)
     with pytest.raises(AssertionError, match="about one score"):
         bench.check_equal(np.zeros(20), np.zeros(20))
-
-
-@pytest.mark.skipif(not bench.MEMORY.is_dir(), reason="only Linux tells the peak")
-def test_memory_that_was_given_back_counts_and_an_earlier_peak_does_not() -> None:
-    def take(size: int) -> None:
-        with mmap.mmap(-1, size) as pages:  # no array: that may lie where another did
-            pages[:: mmap.PAGESIZE] = b"1" * (size // mmap.PAGESIZE)
-
-    take(2**27)
-    assert bench.peak_memory(torch.device("cpu"), lambda: take(2**25)) == pytest.approx(32, abs=4)

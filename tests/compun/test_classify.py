@@ -161,7 +161,6 @@ def test_parts_change_nothing(tmp_path: Path, fake: FakeJudge, monkeypatch: pyte
     paths = write(tmp_path)
     whole = results(run(paths, [{"judge": "a"}]))
     monkeypatch.setattr(classify, "MAX_SIMILARITIES", 12)
-    monkeypatch.setattr("workflow_scripts.specs.zero_shot.TEXTS_IN_MEMORY", 2)
     parts = results(run(paths, [{"judge": "a"}]))
     # But for the last bits of matrix products of another shape.
     similar = [f"similarity_{role}" for role in ROLES]

@@ -99,7 +99,9 @@ def test_bad_rows_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     }
     assert found["kendall"]["n"] == 15
     path.write_text("image,caption,rating\n9.png,red,1\n")
-    assert "no image can be read" in refused(lambda: run(correlate, tmp_path, data=path, monkeypatch=monkeypatch))
+    assert "none of its images can be read" in refused(
+        lambda: run(correlate, tmp_path, data=path, monkeypatch=monkeypatch)
+    )
     path.write_text("image,caption,rating\n")
     assert "no row with an image" in refused(lambda: run(correlate, tmp_path, data=path, monkeypatch=monkeypatch))
     path.write_text("image,caption\n")

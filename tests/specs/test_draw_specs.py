@@ -12,9 +12,9 @@ from PIL import Image
 from tests.plot.overlapping import overlapping
 from tests.report.pages import Page
 from workflow_scripts.plot.page import described
-from workflow_scripts.specs import draw_specs, make_specs_page
+from workflow_scripts.specs import draw_specs
 from workflow_scripts.specs.section import COLUMNS, lines, read_intrinsic
-from workflow_scripts.specs.steps import DrawSpecs, MakeSpecsPage
+from workflow_scripts.specs.steps import DrawSpecs
 
 VALUES = {"specs": 0.9, "stretched": 0.6, "contrastive": 0.65}
 
@@ -62,10 +62,11 @@ def draw(results: Path) -> dict[str, Path]:
     place = results / "birds" / "specs"
     made = {name: results / "figures" / f"birds_specs_{name}.svg" for name in ("measures", "gains", "growing")}
     made["table"] = results / "specs.csv"
-    made["text"] = results / "specs.md"
+    made |= {"text": results / "specs.md", "page": results / "specs.html"}
     intrinsic = [place / seed / "intrinsic.json" for seed in "01"]
     similarities = place / "0" / "similarities.parquet"
-    draw_specs.main(DrawSpecs(intrinsic=intrinsic, similarities=similarities, images=results, **made))
+    of_results = {"results": results, "dataset": "birds", "settings": {"specs": "</pre><script>"}}
+    draw_specs.main(DrawSpecs(intrinsic=intrinsic, similarities=similarities, images=results, **of_results, **made))
     return made
 
 
@@ -107,10 +108,7 @@ def test_a_missing_image_is_not_drawn(results: Path) -> None:
 
 
 def make_page(results: Path) -> Path:
-    draw(results)
-    settings, page = {"specs": "</pre><script>"}, results / "specs.html"
-    make_specs_page.main(MakeSpecsPage(results=results, dataset="birds", settings=settings, page=page))
-    return page
+    return draw(results)["page"]
 
 
 def test_no_text_of_a_growing_caption_lies_on_another(results: Path) -> None:

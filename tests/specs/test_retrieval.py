@@ -15,7 +15,7 @@ from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused, run
 from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.specs import retrieval
-from workflow_scripts.specs.retrieval import expected_hit, read_gallery, recalls, retrieve
+from workflow_scripts.specs.retrieval import read_gallery, recalls, retrieve
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -107,34 +107,22 @@ def write_coco(folder: Path) -> Path:
     return folder
 
 
-def expected(images: list[str], texts: list[str], own: list[int]) -> dict[str, list[float]]:
-    """By a full matrix of the fake judge's embeddings."""
-    a, b = (np.stack([FakeJudge.embed(text) for text in some]) for some in (images, texts))
-    values = np.round((a @ b.T).astype(float), 5)
-    found: dict[str, list[float]] = {"image_to_text": [], "text_to_image": []}
-    for k in retrieval.KS:
-        hits = []
-        for i, row in enumerate(values):
-            mine = np.array(own) == i
-            best = row[mine].max()
-            above, tied, held = (row > best).sum(), (row == best).sum(), (row[mine] == best).sum()
-            hits.append(expected_hit(*(torch.tensor([float(v)]) for v in (above, tied, held)), k).item())
-        found["image_to_text"].append(float(np.mean(hits)))
-        ranks = [((values[:, t] > values[i, t]).sum(), (values[:, t] == values[i, t]).sum()) for t, i in enumerate(own)]
-        found["text_to_image"].append(float(np.mean([np.clip((k - g) / n, 0, 1) for g, n in ranks])))
-    return found
+def expected(shown: list[str], texts: list[str], own: list[int]) -> dict[str, list[float]]:
+    """Return the recalls of the fake judge's embeddings by a full matrix."""
+    images, captions = (np.stack([FakeJudge.embed(text) for text in some]) for some in (shown, texts))
+    return {way: hits.mean(axis=0).tolist() for way, hits in retrieve(images, captions, np.array(own)).items()}
 
 
 def test_coco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = write_coco(tmp_path / "coco")
-    found, judge = run(retrieval, tmp_path, data=data, monkeypatch=monkeypatch)
+    result, judge = run(retrieval, tmp_path, data=data, monkeypatch=monkeypatch)
     texts = [[t for t in some[:5] if t.strip()] for some in TEXTS.values()]
     own = [i for i, some in enumerate(texts) for _ in some]
     for way, values in expected([some[0] for some in TEXTS.values()], sum(texts, []), own).items():
-        assert [found[way][f"R@{k}"]["value"] for k in retrieval.KS] == pytest.approx(values, abs=1e-6)
-    assert found["images"] == 4 and found["captions"] == 16
-    assert found["image_to_text"]["R@1"]["n"] == 4 and found["text_to_image"]["R@1"]["images"] == 4
-    assert {reason: left["names"] for reason, left in found["left_out"].items()} == {
+        assert [result[way][f"R@{k}"]["value"] for k in retrieval.KS] == pytest.approx(values, abs=1e-6)
+    assert result["images"] == 4 and result["captions"] == 16
+    assert result["image_to_text"]["R@1"]["n"] == 4 and result["text_to_image"]["R@1"]["images"] == 4
+    assert {reason: left["names"] for reason, left in result["left_out"].items()} == {
         "captions empty": ["34"],
         "captions past an image's first 5": ["15"],
         "captions of images that the file does not list": ["90"],
@@ -181,16 +169,19 @@ def test_missing_and_unreadable_images_are_named(tmp_path: Path) -> None:
     assert found["text_to_image"]["R@5"]["value"] == 1
 
 
-def test_wrong_layouts(tmp_path: Path) -> None:
-    assert "unknown layout" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
-    notes = tmp_path / "annotations"
-    notes.mkdir()
-    (notes / "captions_val2014.json").write_text("[]")
-    assert "available: captions_val2014.json" in refused(lambda: read_gallery(tmp_path, None, "val2017", 5))
-    assert "not COCO's captions" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))
-    (notes / "captions_val2014.json").write_text(json.dumps({"images": [], "annotations": []}))
-    assert "no folder of images" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))
-    (tmp_path / "images").mkdir()
-    assert "no image with a caption" in refused(lambda: read_gallery(tmp_path, None, "val2014", 5))
-    (tmp_path / "t.csv").write_text("image,text\n")
-    assert "no column 'caption'" in refused(lambda: read_gallery(tmp_path / "t.csv", None, "val2017", 5))
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "unknown layout"),
+        ("none", "available: captions_val2014.json"),
+        ("[]", "not COCO's captions"),
+        ('{"images": [{"id": [1], "file_name": "a"}], "annotations": []}', "not COCO's captions"),
+        ('{"images": [], "annotations": []}', "no image with a caption"),
+    ],
+)
+def test_wrong_layouts(tmp_path: Path, content: str | None, message: str) -> None:
+    if content:
+        (tmp_path / "annotations").mkdir()
+        (tmp_path / "annotations" / "captions_val2014.json").write_text(content)
+    split = "val2017" if content == "none" else "val2014"
+    assert message in refused(lambda: read_gallery(tmp_path, None, split, 5))

@@ -29,9 +29,9 @@ from workflow_scripts.divergence.samples import read_samples
 from workflow_scripts.generate.generators.folder import files_of_manifest
 from workflow_scripts.human.answers import collect
 from workflow_scripts.human.correlation import other_scores
+from workflow_scripts.specs.data import check_images, read_source
 from workflow_scripts.specs.retrieval import read_coco
 from workflow_scripts.specs.score import read_pairs
-from workflow_scripts.specs.sources import check_images, read_entries
 from workflow_scripts.text.lexicon import load_lexicon
 from workflow_scripts.workflow.config import read_config
 
@@ -82,7 +82,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "lexicon": ((".yaml",), load_lexicon, {"red": ["scarlet"]}),
     "config": ((".yaml",), read_config, {"seed": 3, "dataset": {"limit": 3}, "runs": {"a": {"seed": 1}}}),
     "samples": ((".jsonl",), read_samples, SAMPLE),
-    "long captions": ((".json", ".parquet", ".tar"), lambda p: list(check_images(read_entries(p), p.parent)), LONG),
+    "long captions": (TABLES, lambda p: check_images(read_source(p), p.parent), LONG),
     "pairs to score": ((".csv",), read_pairs, {"image": "a.png", "text": "b"}),
     "coco": ((".json",), coco, COCO),
     "archive": ((".zip", ".tgz"), contents, {}),

@@ -1,7 +1,7 @@
 """The prompts for a class or a compound: templates, example captions, descriptions.
 
 A class has one or more ensembles of texts. The texts of an ensemble are one prompt in several templates, and become one
-vector (``specs/zero_shot.class_vectors``); the similarities of the ensembles are averaged.
+vector (``class_vectors``); the similarities of the ensembles are averaged.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 4 and 5; the
 ensembles of templates are CLIP's (Radford et al., "Learning Transferable Visual Models From Natural Language
@@ -9,9 +9,11 @@ Supervision", ICML 2021), the descriptions those of Menon and Vondrick, "Visual 
 Large Language Models" (ICLR 2023).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from workflow_scripts.core.documents import decode
 from workflow_scripts.core.errors import UserError
@@ -23,6 +25,25 @@ ENSEMBLE = "_ensemble"
 CLAUSES = ("is", "are", "has", "have", "can", "may", "often", "typically", "usually")
 
 Ensembles = list[list[str]]
+T = TypeVar("T")
+
+
+def class_vectors(
+    encode: Callable[[list[T]], np.ndarray], prompts: Sequence[Sequence[T]], unit: bool = True
+) -> np.ndarray:
+    """Return the mean of each class's vectors, (classes, d) float32, scaled to unit length if ``unit``.
+
+    Without, its product with an image is the mean of the similarities of the class's texts.
+
+    Args:
+        encode: returns unit vectors (n, d) of texts, or of whatever else ``prompts`` holds for each class.
+    """
+    sizes = np.array([len(texts) for texts in prompts])
+    vectors = encode([text for texts in prompts for text in texts]).astype(np.float64)
+    means = np.add.reduceat(vectors, np.cumsum(sizes) - sizes) / sizes[:, None]
+    if unit:
+        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    return means.astype(np.float32)
 
 
 def make_prompts(names: Sequence[str], templates: Sequence[str]) -> list[list[str]]:

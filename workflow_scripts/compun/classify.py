@@ -13,7 +13,7 @@ import pandas as pd
 
 from workflow_scripts.clip.device import find_device
 from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, file_digest, similarities
-from workflow_scripts.clip.prompts import ENSEMBLE, Ensembles, Prompts, read_templates, read_texts
+from workflow_scripts.clip.prompts import ENSEMBLE, Ensembles, Prompts, class_vectors, read_templates, read_texts
 from workflow_scripts.clip.tokens import say_cut
 from workflow_scripts.compun.choices import is_tied, standings
 from workflow_scripts.compun.models import CannotLoad, open_model, without_folders
@@ -28,7 +28,6 @@ from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, RE
 from workflow_scripts.dataset.source import named
 from workflow_scripts.specs import evaluation
 from workflow_scripts.specs.evaluation import encode_images
-from workflow_scripts.specs.zero_shot import class_vectors
 
 MAX_SIMILARITIES = 1 << 25  # in memory at once, 4 bytes each
 
@@ -97,7 +96,7 @@ def ask(embedder: Embedder, model: str, prompts: Prompts, images: Images) -> Ans
             continue
         names = list(own)
         classes = class_vectors(
-            lambda ensembles: vectors[[place[tuple(texts)] for texts in ensembles]], list(own.values()), "similarities"
+            lambda ensembles: vectors[[place[tuple(texts)] for texts in ensembles]], list(own.values()), unit=False
         )
         columns = np.array([images.columns[name] for name in names])
         three, above, tied = stand(classes, images.vectors, columns)

@@ -192,6 +192,8 @@ DIVERGENCE = schema(
 # Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step
 # ends with its new part, and its negative ends with something wrong instead.
 EXAMPLES = schema(image=text(), text=text())
+# Examples with the digest of the image's content, the ends of the text's chunks, and why they cannot be used, or "".
+CHUNKS = schema(image=text(), text=text(), digest=text(), ends=Column("object"), fault=text())
 STEPS = schema(
     unique=["image", "caption_id", "step"],
     image=text(), caption_id=_COUNT, step=_COUNT, text=text(), negative=text(nullable=True),

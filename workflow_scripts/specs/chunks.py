@@ -7,13 +7,13 @@ rules of what a chunk is are in ``phrases``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from workflow_scripts.core import limits
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.code import code_hash
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.specs.phrases import chunk_ends, with_rest
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import identity, load_language
@@ -22,19 +22,15 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 PIPELINE_BATCH = 32  # texts; more take memory and save hardly any time
-READ_AHEAD = 8  # batches of texts in memory for each process
+BATCH = 1024  # texts looked up in the cache at once
 
 
 def triple(text: str, ends: Sequence[int], other_text: str, other_ends: Sequence[int], i: int) -> tuple[str, str, str]:
-    """Return base, detail and negative for i = 1, 2, …: what the two hinges of SPECS' loss compare.
+    """Return base, detail and negative for i = 1, …, len(ends) - 1: what the two hinges of SPECS' loss compare.
 
     The base is the first i chunks, the detail the first i + 1. The negative is the base with its i-th chunk replaced
     by the i-th chunk of the other text, which is another image's.
     """
-    if not 1 <= i < len(ends):
-        raise ValueError(f"no base of {i} and detail of {i + 1} chunks in a text of {len(ends)}")
-    if len(other_ends) < i:
-        raise ValueError(f"no chunk {i} in another text of {len(other_ends)}")
     start, other_start = (ends[i - 2], other_ends[i - 2]) if i > 1 else (0, 0)
     return text[: ends[i - 1]], text[: ends[i]], text[:start] + other_text[other_start : other_ends[i - 1]]
 
@@ -47,17 +43,13 @@ def cut(pipeline: Language, texts: Sequence[str]) -> list[list[int]]:
         return [with_rest(chunk_ends(doc), doc.text, text) for doc, text in zip(docs, texts, strict=True)]
 
 
-def context(model: str) -> bytes:
-    code = code_hash("workflow_scripts.text.language:load_language", "workflow_scripts.specs.chunks:cut")
-    return key(code, identity(model))
-
-
 class Chunker:
     """Cuts texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in several."""
 
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
-        self.context = context(model)
+        code = code_hash("workflow_scripts.text.language:load_language", "workflow_scripts.specs.chunks:cut")
+        self.context = key(code, identity(model))
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:
         return [key(self.context, text) for text in texts]
@@ -70,14 +62,10 @@ class Chunker:
         return [json.dumps(ends, separators=(",", ":")).encode() for ends in self.cut(texts)]
 
 
-def chunk_all(texts: Iterable[str], model: str | Chunker, cache: Cache, processes: int) -> Iterator[list[int]]:
-    """Yield the ends of each text's chunks, in order; ``texts`` may be endless, a few thousand are in memory at once.
-
-    Each distinct text is parsed once by one of ``processes`` and cached, so that a killed run resumes.
-    """
+def chunk_all(texts: Sequence[str], model: str | Chunker, cache: Cache, processes: int) -> list[list[int]]:
+    """Return the ends of each text's chunks; each distinct text is parsed once and cached, so a killed run resumes."""
     chunker = Chunker(model) if isinstance(model, str) else model
-    remaining = iter(texts)
-    while batch := list(islice(remaining, READ_AHEAD * parsing.CHUNK * processes)):
-        parsing.fill(chunker, cache, [batch], processes)
-        for value in parsing.values(chunker, cache, batch):
-            yield [] if value is None else json.loads(value)
+    with Progress(len(texts), "captions") as progress:
+        batches = (list(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
+        parsing.fill(chunker, cache, batches, processes, progress.add)
+    return [[] if value is None else json.loads(value) for value in parsing.values(chunker, cache, texts)]

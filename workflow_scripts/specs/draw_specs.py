@@ -14,7 +14,8 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic, read_frame, write_text
 from workflow_scripts.plot.drawing import draw_interval, name_rows, note, save, size, style
-from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, text_table
+from workflow_scripts.plot.page import write_section_page
+from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, section, text_table
 from workflow_scripts.specs.steps import DrawSpecs
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
@@ -134,6 +135,7 @@ def main(step: DrawSpecs) -> None:
         save(draw_growing(growing, step.images / image), step.growing, f"A caption of {image} that grows")
     certain = int((gains["low"] > 0).sum())
     log.info("%s: %d of %d gains have an interval above 0", step.table, certain, len(gains))
+    write_section_page(step.page, step.dataset, section(step.layout), step.settings)
 
 
 if __name__ == "__main__":

@@ -8,34 +8,70 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.clip.embed import Embedder
+from workflow_scripts.clip.embed import Embedder, InvalidEmbedding
 from workflow_scripts.clip.tokens import cut_texts
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
+from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.dataset.source import named
 from workflow_scripts.score.scores import rounded
-from workflow_scripts.specs.score import embed_images
 from workflow_scripts.specs.steps import Evaluation
 from workflow_scripts.stats import interval
 
 Skipped = dict[str, list[str]]  # from a reason to the names of what was skipped
 MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions empty"
+NO_FILE = "no such image file"
+
+
+def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
+    """Return embeddings (n, d) of files, zero for a faulty one, and what is wrong with each (n,), ``""`` if nothing."""
+    distinct = dict.fromkeys(paths)
+    # os.path, because Path.is_file fails if a name is too long, for example a caption.
+    faults = {path: NO_FILE for path in distinct if not os.path.isfile(path)}
+
+    def embed() -> dict[Path, np.ndarray]:
+        files = [path for path in distinct if path not in faults]
+        return dict(zip(files, embedder.images([(path, None) for path in files]), strict=True))
+
+    try:
+        vectors = embed()
+    except InvalidEmbedding:
+        raise
+    except Exception:
+        # One bad file stops its batch; only then is each file decoded.
+        broken = {path: fault for path in distinct if path not in faults and (fault := _fault(path))}
+        if not broken:
+            raise
+        faults |= broken
+        vectors = embed()
+    zero = np.zeros_like(next(iter(vectors.values()), np.zeros(1, np.float32)))
+    rows = [vectors.get(path, zero) for path in paths]
+    return np.array(rows).reshape(len(paths), -1), np.array([faults.get(path, "") for path in paths], dtype=object)
+
+
+def _fault(path: Path) -> str:
+    try:
+        image_size(path)
+    except BrokenImage as error:
+        return f"unreadable image: {error}"
+    except OSError as error:
+        return f"unreadable image: {error.strerror}"
+    return ""
 
 
 def encode_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
-    """Return embeddings (n, d) of files, zero for a fault, and each fault (n,): ``""``, MISSING or UNREADABLE."""
-    vectors, faults = embed_images(embedder, list(dict.fromkeys(paths)))
-    if not vectors:
-        first = f"{paths[0]}: {faults[paths[0]]}" if paths else "there are none"
-        raise UserError(f"none of {len(paths)} images can be read: {first}")
-    zero = np.zeros_like(next(iter(vectors.values())))
-    fault = np.array(["" if path in vectors else fault_of(path) for path in paths], dtype=object)
-    return np.stack([vectors.get(path, zero) for path in paths]), fault
+    """Return the same; raises UserError if no image can be read."""
+    vectors, fault = embed_readable(embedder, paths)
+    first = f"{paths[0]}: {fault[0]}" if len(paths) else "there are none"
+    require((fault == "").any(), f"none of {len(paths)} images can be read", first)
+    return vectors, fault
 
 
-def fault_of(path: Path) -> str:
-    # os.path, because Path.is_file fails if a name is too long.
-    return UNREADABLE if os.path.isfile(path) else MISSING
+def skip_unreadable(skipped: Skipped, names: Sequence[str], fault: np.ndarray) -> None:
+    """Add the distinct names of images with a fault to ``skipped``, by its kind."""
+    for name, reason in dict(zip(names, fault, strict=True)).items():
+        if reason:
+            skipped.setdefault(MISSING if reason == NO_FILE else UNREADABLE, []).append(name)
 
 
 def count_truncated(embedder: Embedder, captions: Sequence[str]) -> int:
@@ -51,16 +87,11 @@ def estimate(
     of: Callable[..., interval.Estimate] = interval.share,
 ) -> dict[str, float | int | None]:
     """Return the mean of ``values`` (n,) by estimator ``of``, with a 95 % interval over images, as in a result."""
-    mean = interval.Estimate(np.nan, None, None)
+    ends: dict[str, float | None] = dict.fromkeys(("value", "low", "high"))
     if len(values):
         mean = of(images, values, np.ones(len(values)), resamples, generator)
-    return {
-        "value": rounded(mean.value) if len(values) else None,
-        "low": rounded(mean.low),
-        "high": rounded(mean.high),
-        "n": len(values),
-        "images": len(np.unique(np.asarray(images, dtype=str))),
-    }
+        ends = {end: rounded(getattr(mean, end)) for end in ends}
+    return {**ends, "n": len(values), "images": len(np.unique(np.asarray(images, dtype=str)))}
 
 
 def head(step: Evaluation, data: Path, definition: str) -> dict[str, Any]:

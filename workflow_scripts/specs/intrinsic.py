@@ -1,25 +1,25 @@
 """Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)"""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as arrow
-import pyarrow.parquet as pq
+from pyarrow import parquet
 
 from workflow_scripts.clip.embed import Embedder, open_embedder
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log, one_line
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import atomic, read_json, write_frame, write_json
+from workflow_scripts.core.errors import UserError, require
+from workflow_scripts.core.io import atomic, write_frame, write_json
 from workflow_scripts.core.records import read_records
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs import evaluation
-from workflow_scripts.specs.evaluation import EMPTY, Skipped, encode_images, estimate, find_image, percent
+from workflow_scripts.specs.evaluation import EMPTY, Skipped, encode_images, estimate, find_image, is_absent, percent
 from workflow_scripts.specs.steps import Intrinsic
 from workflow_scripts.stats import interval
 
@@ -30,9 +30,8 @@ the share of its negatives that beat the true text) / 2. A tie is neither a rise
 MEASURES = ("pos", "neg", "increment_rate")
 STEPS = ["image", "path", "caption_id", "step", "text", "negative"]
 SDCI = ["image", "captions", "neg_captions"]
-TOO_SHORT = "has more than one increment, as the measures require; add captions with three texts or more"
+TOO_SHORT, LONGER = "has more than one increment, as the measures require", "add captions with three texts or more"
 UNFIT, NAMELESS = "captions whose negatives do not fit", "captions without an image"
-TEXTS_IN_MEMORY = 50_000  # and as many negatives
 
 
 def score_captions(
@@ -45,8 +44,6 @@ def score_captions(
         similarity: (n,) of each step's text.
         negative: (n,) of each step's negative, NaN if there is none. Without any, neg and increment_rate are NaN.
     """
-    if not len(images):
-        return pd.DataFrame(columns=["image", "caption_id", "increments", *MEASURES])
     first = np.r_[True, (images[1:] != images[:-1]) | (captions[1:] != captions[:-1])]
     caption = np.cumsum(first) - 1
     rises = ~first & (similarity > np.r_[np.nan, similarity[:-1]])
@@ -86,35 +83,24 @@ def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> 
 def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped]:
     """Return the steps (columns STEPS) of a table, sorted, and the captions skipped because of an empty text."""
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
-    if bad:
-        raise UserError(f"{path}: {bad[0]}; correct this row ({len(bad)} rows are unreadable)")
-    for column in ("image", "caption_id", "step"):
-        if (absent := evaluation.is_absent(table[column])).any():
-            raise UserError(f"{path}: {table['where'][absent].iloc[0]}: no {column}; add it")
-    step = pd.to_numeric(table["step"], errors="coerce")
-    if step.isna().any():
-        row = table[step.isna()].iloc[0]
-        raise UserError(f"{path}: {row['where']}: step: expected a number, got {row['step']!r}")
-    table["step"] = step
+    table["negative"] = table.get("negative")
+    table["step"] = pd.to_numeric(table["step"], errors="coerce")
+    for column in ("image", "caption_id"):
+        bad += [f"{where}: no {column}" for where in table["where"][is_absent(table[column])]]
+    bad += [f"{where}: step: expected a number" for where in table["where"][table["step"].isna()]]
     duplicate = table.duplicated(["image", "caption_id", "step"])
-    if duplicate.any():
-        row = table[duplicate].iloc[0]
-        raise UserError(
-            f"{path}: {row['where']}: duplicate step {row['step']:g} of caption {row['caption_id']} of image"
-            f" {row['image']}; remove one"
-        )
-    table["negative"] = [_text(cell) for cell in table["negative"]] if "negative" in table else None
-    table["text"] = [_text(cell) for cell in table["text"]]
+    bad += [f"{where}: duplicate step of its caption" for where in table["where"][duplicate]]
+    require(not bad, path, bad[0] if bad else "", f"correct this row ({len(bad)} rows are wrong)")
+    for column in ("text", "negative"):
+        table[column] = [_text(cell) for cell in table[column]]
     caption = table["image"] + " " + table["caption_id"]
-    empty = caption.isin(set(caption[table["text"].isna()]))
-    folder = images or path.parent
-    table["path"] = [find_image(name, folder) for name in table["image"]]
-    skipped = {EMPTY: sorted(set(caption[empty]))}
-    return table[~empty].sort_values(["image", "caption_id", "step"], ignore_index=True)[STEPS], skipped
+    empty = caption.isin(caption[table["text"].isna()])
+    table["path"] = [find_image(name, images or path.parent) for name in table["image"]]
+    return _sorted(table[~empty][STEPS]), {EMPTY: sorted(set(caption[empty]))}
 
 
-def _text(cell: Any) -> str | None:
-    return cell if isinstance(cell, str) and cell.strip() else None
+def _sorted(steps: pd.DataFrame) -> pd.DataFrame:
+    return steps.sort_values(["image", "caption_id", "step"], ignore_index=True)
 
 
 def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | None] | None:
@@ -133,90 +119,59 @@ def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | N
 
 
 def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, Skipped]:
-    """Do the same as ``read_table`` for a folder that ``datasets`` saved: one split, or several, then ``test``.
+    """Do the same for a folder that Hugging Face's ``datasets`` saved, or its split ``test``.
 
     image is a path, or the file's bytes, which are kept in ``cache``; captions are a caption's cumulated texts,
     neg_captions their negatives (``align``).
     """
-    rows: list[tuple[Any, ...]] = []
+    folder = folder / "test" if (folder / "test").is_dir() else folder
+    try:
+        files = sorted(folder.glob("*.arrow"))
+        tables = [arrow.ipc.open_stream(file).read_all() for file in map(arrow.memory_map, map(str, files))]
+        rows = (arrow.concat_tables(tables) if files else parquet.read_table(folder)).select(SDCI).to_pylist()
+    except (arrow.ArrowException, OSError, KeyError) as error:
+        layout = "expected .arrow or .parquet files with the columns image, captions, neg_captions"
+        raise UserError(f"{folder}: not sDCI: {one_line(error)}; {layout}") from error
+    steps: list[tuple[Any, ...]] = []
     skipped: Skipped = {EMPTY: [], UNFIT: [], NAMELESS: []}
-    captions: dict[str, int] = defaultdict(int)
-    for number, row in enumerate(_saved_rows(folder)):
+    captions: Counter[str] = Counter()
+    for number, row in enumerate(rows):
         name, path = _image(row["image"], images or folder, cache)
         if path is None:
             skipped[NAMELESS].append(f"row {number}")
             continue
-        caption = captions[name]
+        caption, texts = captions[name], row["captions"] or []
         captions[name] += 1
-        texts = row["captions"] or []
-        if not texts or not all(_text(text) for text in texts):
+        negatives = align(texts, row["neg_captions"] or [])
+        if not texts or not all(map(_text, texts)):
             skipped[EMPTY].append(f"{name} {caption}")
-        elif (negatives := align(texts, row["neg_captions"] or [])) is None:
+        elif negatives is None:
             skipped[UNFIT].append(f"{name} {caption}")
         else:
-            rows += [
-                (name, path, f"{caption:02d}", step, text, _text(negative))
-                for step, (text, negative) in enumerate(zip(texts, negatives, strict=True))
-            ]
-    table = pd.DataFrame(rows, columns=STEPS)
-    return table.sort_values(["image", "caption_id", "step"], ignore_index=True), skipped
+            pairs = enumerate(zip(texts, negatives, strict=True))
+            steps += [(name, path, f"{caption:02d}", step, text, _text(wrong)) for step, (text, wrong) in pairs]
+    return _sorted(pd.DataFrame(steps, columns=STEPS)), skipped
 
 
-def _saved_rows(folder: Path) -> Iterator[dict[str, Any]]:
-    if (folder / "dataset_dict.json").is_file():
-        splits = read_json(folder / "dataset_dict.json").get("splits", [])
-        if "test" not in splits and len(splits) != 1:
-            names = ", ".join(map(str, splits))
-            raise UserError(f"{folder}: has the splits {names}; choose one with --data {folder.name}/SPLIT")
-        folder = folder / ("test" if "test" in splits else splits[0])
-    if (folder / "state.json").is_file():
-        files = [folder / shard["filename"] for shard in read_json(folder / "state.json")["_data_files"]]
-        batches: Iterable[arrow.RecordBatch] = (batch for file in files for batch in _arrow(file))
-    elif files := sorted(folder.glob("*.parquet")):
-        batches = (
-            batch
-            for file in files
-            for batch in pq.ParquetFile(file, page_checksum_verification=True).iter_batches(1000)
-        )
-    else:
-        raise UserError(
-            f"{folder}: neither a table nor a saved data set (state.json with .arrow files, or .parquet files)"
-        )
-    for batch in batches:
-        absent = [name for name in SDCI if name not in batch.schema.names]
-        if absent:
-            raise UserError(f"{folder}: no column {absent[0]!r}; columns: {', '.join(batch.schema.names)}")
-        for name in SDCI[1:]:
-            kind = batch.schema.field(name).type
-            if not (arrow.types.is_list(kind) or arrow.types.is_large_list(kind)):
-                raise UserError(f"{folder}: column {name!r}: expected lists of texts, got {kind}")
-        yield from batch.select(SDCI).to_pylist()
-
-
-def _arrow(file: Path) -> Iterator[arrow.RecordBatch]:
-    try:
-        with arrow.memory_map(str(file)) as source:
-            yield from arrow.ipc.open_stream(source)
-    except (arrow.ArrowException, OSError) as error:
-        raise UserError(f"{file}: not a readable Arrow stream ({one_line(error)}); download it again") from error
+def _text(cell: Any) -> str | None:
+    return cell if isinstance(cell, str) and cell.strip() else None
 
 
 def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
     """Return the name and the file of an image given as a path or as bytes; no file if it is neither."""
-    if not isinstance(cell, dict):
-        cell = {"path": cell}
-    raw, path = cell.get("bytes"), cell.get("path")
+    cell = cell if isinstance(cell, dict) else {"path": cell}
+    raw, path = cell.get("bytes"), PurePath(cell.get("path") or "")
     if raw:
         digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
         file = cache / "images" / digest
         if not file.is_file() or file.read_bytes() != raw:
             with atomic(file) as temporary:
                 temporary.write_bytes(raw)
-        return PurePath(path).name if path else digest, file
-    if not isinstance(path, str) or not path:
+        return path.name or digest, file
+    if not path.name:
         return "", None
     # An absolute path is only valid on the machine that saved it.
-    return PurePath(path).name if PurePath(path).is_absolute() else path, find_image(path, folder)
+    return path.name if path.is_absolute() else str(path), find_image(str(path), folder)
 
 
 def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, Skipped]:
@@ -224,26 +179,20 @@ def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame,
 
     Equal texts have equal similarities, whatever else is compared.
     """
-    skipped: Skipped = {evaluation.MISSING: [], evaluation.UNREADABLE: []}
     paths = dict(zip(steps["image"], steps["path"], strict=True))
     vectors, fault = encode_images(embedder, list(paths.values()))
-    for name, reason in zip(paths, fault, strict=True):
-        if reason:
-            skipped[reason].append(name)
+    skipped: Skipped = {}
+    evaluation.skip_unreadable(skipped, list(paths), fault)
     place = {name: number for number, (name, reason) in enumerate(zip(paths, fault, strict=True)) if not reason}
     steps = steps[steps["image"].isin(place)].reset_index(drop=True)
-    tables = []
-    for start in range(0, len(steps), TEXTS_IN_MEMORY):
-        table = steps.iloc[start : start + TEXTS_IN_MEMORY].copy()
-        has_negative = table["negative"].notna().to_numpy()
-        texts = embedder.texts([*table["text"], *table["negative"][has_negative]])
-        images = vectors[table["image"].map(place).to_numpy()]
-        table["similarity"] = np.einsum("nd,nd->n", images, texts[: len(table)])
-        table["negative_similarity"] = np.nan
-        negatives = np.einsum("nd,nd->n", images[has_negative], texts[len(table) :])
-        table.loc[has_negative, "negative_similarity"] = negatives
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True), skipped
+    negative = steps["negative"].notna().to_numpy()
+    texts = embedder.texts([*steps["text"], *steps["negative"][negative]])
+    images = steps["image"].map(place).to_numpy(int)
+    steps["similarity"] = np.einsum("nd,nd->n", vectors[images], texts[: len(steps)])
+    steps["negative_similarity"] = np.nan
+    against = np.einsum("nd,nd->n", vectors[images[negative]], texts[len(steps) :])
+    steps.loc[negative, "negative_similarity"] = against
+    return steps, skipped
 
 
 def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
@@ -256,9 +205,7 @@ def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, p
         compared, skipped = similarities(steps, embedder)
         columns = [compared[name].to_numpy() for name in ("image", "caption_id", "similarity", "negative_similarity")]
         captions = score_captions(*columns)
-        if captions.empty:
-            readable = count_captions(compared)
-            raise UserError(f"{step.data}: none of {readable} captions with a readable image {TOO_SHORT}")
+        require(len(captions), step.data, f"none of {count_captions(compared)} readable captions {TOO_SHORT}", LONGER)
         last = compared.groupby(["image", "caption_id"])["text"].last()
         result = {
             "folder": judge.resolve().name,
@@ -275,14 +222,9 @@ def _summary(result: dict[str, Any]) -> str:
 
 
 def main(step: Intrinsic) -> None:
-    if step.data.is_dir():
-        steps, skipped = read_sdci(step.data, step.images, step.cache)
-    else:
-        steps, skipped = read_table(step.data, step.images)
-    if steps.empty:
-        raise UserError(f"{step.data}: no caption without an empty text; add some")
-    if not count_captions(steps, 3):
-        raise UserError(f"{step.data}: none of {count_captions(steps)} captions {TOO_SHORT}")
+    is_folder = step.data.is_dir()
+    steps, skipped = read_sdci(step.data, step.images, step.cache) if is_folder else read_table(step.data, step.images)
+    require(count_captions(steps, 3), step.data, f"none of {count_captions(steps)} captions {TOO_SHORT}", LONGER)
     log.info("%d images, %d captions, %d texts", steps["image"].nunique(), count_captions(steps), len(steps))
     judges, captions, compared = [], [], []
     for folder in [step.judge, *step.against]:

@@ -16,16 +16,6 @@ Device = Annotated[
 ImageFolder = Annotated[Input | None, Field(None, description="folder of the images; default: the folder of the data")]
 
 
-class CaptionsStep(Step):
-    """The base of steps that read long captions."""
-
-    examples: Input = Field(description="JSON, Parquet or tar file, or a folder of them")
-    images: Input | None = Field(None, description="folder that the images' paths are relative to")
-    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
-    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
-    cache: Cache
-
-
 class DescribeImages(Step):
     """Describe the sketches at length, and divide them into training and test images.
 
@@ -63,26 +53,35 @@ class Stretch(Step):
     output: Output = Field(description="folder of the stretched judge")
 
 
-class CutCaptions(CaptionsStep):
-    """Index long captions in the cache: which examples are usable, and where the chunks of each caption end."""
+class CutCaptions(Step):
+    """Read long captions for training: which examples are usable, and where the chunks of each caption end."""
 
+    examples: Input = Field(description="ShareGPT4V's JSON, or a table with columns image and text")
+    images: ImageFolder
+    parsing: Annotated[Parsing, Key("pairs")] = Parsing()
+    processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
+    cache: Cache
+    captions: Output = Field(description="captions.parquet: image, text, digest, ends, fault")
     summary: Output = Field(description="JSON: numbers of usable and skipped examples")
 
 
-class TrainSpecs(CaptionsStep):
+class TrainSpecs(Step):
     """Train a stretched judge by the loss of SPECS or, for comparison, by its contrastive term alone.
 
-    The result is a judge's folder, with log.csv (a row per step) and loss.png. A killed training resumes from a
+    The result is a judge's folder, with log.csv (a row per step). A killed training resumes from a
     checkpoint in the cache and ends with the same weights. Images are decoded anew in every epoch. On several GPUs
     each process takes its part of every batch; batch is the number of images per GPU.
     """
 
     judge: Input = Field(description="folder of the stretched judge")
+    captions: Input = Field(description="captions.parquet of specs.cut_captions")
+    images: Input = Field(description="folder of the images")
     loss: Literal["specs", "contrastive"] = "specs"
     training: Annotated[Training, Key("specs.training")] = Training()
     seed: Seed
     threads: Threads
     device: Device
+    cache: Cache
     output: Output = Field(description="folder of the trained judge")
 
 
@@ -114,8 +113,8 @@ class Intrinsic(Evaluation):
     similarities: Output | None = Field(None, description="Parquet: each step's similarity by each judge")
 
 
-class DrawSpecs(Step):
-    """Draw each judge's measures for each seed, their differences, and one caption that grows."""
+class DrawSpecs(MakeSectionPage):
+    """Draw each judge's measures for each seed, their differences, and one caption that grows; write specs.html."""
 
     intrinsic: list[Input] = Field(min_length=1, description="intrinsic.json of each seed")
     similarities: Input = Field(description="similarities.parquet of the first seed")
@@ -125,7 +124,3 @@ class DrawSpecs(Step):
     measures: Output = Field(description="SVG: measures")
     gains: Output = Field(description="SVG: differences")
     growing: Output = Field(description="SVG: a caption that grows")
-
-
-class MakeSpecsPage(MakeSectionPage):
-    """Write specs.html: what training with long captions changed, in one self-contained file."""

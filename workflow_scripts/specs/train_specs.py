@@ -5,8 +5,6 @@ On several GPUs: torchrun --nproc-per-node=N -m -- workflow_scripts.specs.train_
 
 import os
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import torch
@@ -23,10 +21,10 @@ from workflow_scripts.core.io import atomic
 from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 from workflow_scripts.judge.training import training_mode
 from workflow_scripts.specs.config import Training
-from workflow_scripts.specs.data import Examples, open_examples
+from workflow_scripts.specs.data import Examples
 from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.stretch import check_output, write_judge
-from workflow_scripts.specs.training import LOSSES, train
+from workflow_scripts.specs.training import train
 
 PROCESSES = "--nproc-per-node"  # option of torchrun, which errors name
 TRAINING = (  # the code that decides the trained weights
@@ -39,24 +37,6 @@ TRAINING = (  # the code that decides the trained weights
 )
 
 
-def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
-    from matplotlib.figure import Figure
-
-    table = pd.DataFrame(rows)
-    with atomic(folder / "log.csv") as temporary:
-        table.to_csv(temporary, index=False, float_format="%.8g", lineterminator="\n")
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
-    axes = figure.subplots()
-    for name, color in zip(LOSSES, ("black", "tab:blue", "tab:green", "tab:red"), strict=True):
-        axes.plot(table["step"], table[name], color=color, linewidth=1, label=name)
-    axes.plot(table["step"], table["margin"], color="gray", linewidth=1, linestyle="--", label="margin")
-    axes.set_xlabel("step")
-    axes.set_ylabel("loss, its terms, margin (logits)")
-    figure.legend(loc="outside upper center", ncols=5, frameon=False)
-    with atomic(folder / "loss.png") as temporary:
-        figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
-
-
 def train_judge(step: TrainSpecs, settings: Training, device: torch.device, group: Group) -> None:
     built, name, crop = read_judge(step.judge)
     tokenizer, preprocess = built.tokenizer(), Preprocess(built.preprocess_cfg, crop)
@@ -64,23 +44,11 @@ def train_judge(step: TrainSpecs, settings: Training, device: torch.device, grou
     training_mode(judge.model)
     synchronise_norms(judge.model, group, device, PROCESSES)
 
-    def opened() -> Examples:
-        return open_examples(step.examples, step.images, step.parsing.model, step.cache, step.processes)
-
-    # The first process indexes the captions, and the others read the index.
-    examples = opened() if group.first else None
-    group.wait()
-    examples = examples or opened()
+    examples = Examples(step.captions, step.images)
     log.info(
         "training %s by %s on %d captions, %d epochs of batches of %d, on %s",
         name, step.loss, len(examples), settings.epochs, settings.batch * group.count, device,
     )  # fmt: skip
-    steps = len(examples) // (settings.batch * settings.accumulation * group.count) * settings.epochs
-    if 0 < steps < settings.warmup:
-        log.warning(
-            "warning: warm-up ends after the last of %d steps, at %.0f %% of lr; lower specs.training.warmup (now %g)",
-            steps, 100 * steps / settings.warmup, settings.warmup,
-        )  # fmt: skip
     # Everything that decides the trained weights.
     work = cache.key(
         code_hash(*TRAINING), settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__,
@@ -111,7 +79,8 @@ def train_judge(step: TrainSpecs, settings: Training, device: torch.device, grou
         "seed": step.seed,
     }
     write_judge(built, f"{name}-{step.loss}", crop, about, step.output)
-    write_log(rows, step.output)
+    with atomic(step.output / "log.csv") as temporary:
+        pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.8g", lineterminator="\n")
 
 
 def main(step: TrainSpecs) -> None:

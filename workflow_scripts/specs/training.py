@@ -16,7 +16,6 @@ import torch.nn.functional as F
 
 from workflow_scripts.clip.device import is_gpu
 from workflow_scripts.clip.model import Judge
-from workflow_scripts.clip.pixels import Content
 from workflow_scripts.clip.precision import autocast, scaler
 from workflow_scripts.clip.text_tower import encode_families
 from workflow_scripts.clip.tokens import Tokenizer, find_cut, tokenize
@@ -126,8 +125,7 @@ class Batch:
 def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.random.Generator, hinges: bool) -> Batch:
     """Return ``rows``, this process's, of the batch of all processes; ``hinges``: with bases, details, negatives."""
     own = samples[rows]
-    images = [e.image if isinstance(e.image, Path) else Content(e.image, e.name) for e, _ in own]
-    (pixels,) = judge.read_ahead([(image, None) for image in images], len(own))
+    (pixels,) = judge.read_ahead([(example.image, None) for example, _ in own], len(own))
     texts = [example.text for example, _ in own]
     ids = tokenize(judge.tokenizer, texts)
     truncated = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
