@@ -200,16 +200,6 @@ def test_without_internet_it_fails_at_once(
     assert constants.HF_HUB_OFFLINE is False
 
 
-def test_weights_of_an_address_without_internet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tag = {"url": "http://127.0.0.1:1/none-of-these.pt", "hf_hub": "", "mean": OPENAI["mean"], "std": OPENAI["std"]}
-    monkeypatch.setattr(open_clip(), "get_pretrained_cfg", lambda *_: tag)
-    said = refused(model="RN50", pretrained="mine")
-    assert said.startswith(
-        "judge.pretrained: RN50 mine: not downloaded yet, and http://127.0.0.1:1 cannot be reached ("
-    )
-    assert "make prefetch" in said
-
-
 def test_preprocessing_that_is_unknown_is_asked_for(tmp_path: Path) -> None:
     folder = clip_folder(tmp_path / "mine", preprocess={})
     weights = shutil.copy(folder / "open_clip_model.safetensors", tmp_path / "mine.safetensors")

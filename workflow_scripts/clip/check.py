@@ -18,9 +18,6 @@ from workflow_scripts.clip.config import (
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.hub import check_hub_file
 
-# Endings of files of weights; what else has no folder in its name is a tag of open_clip.
-WEIGHTS = (".pt", ".pth", ".bin", ".safetensors", ".npz", ".ckpt")
-
 
 def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
     """Check the files that ``config`` names; return a description of the model.
@@ -28,6 +25,8 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
     Torch is imported only to look up a tag of open_clip, which is not known without it.
     """
     name, weights = config.model, config.pretrained
+    # A tag has neither a folder nor an ending.
+    is_path = weights is not None and ("/" in weights or bool(Path(weights).suffix) or os.path.exists(weights))
     if name.startswith(FOLDER):
         if findings.exists(f"{key}.model", folder := name.removeprefix(FOLDER), "folder"):
             with findings.errors_of(f"{key}.model"):
@@ -44,20 +43,18 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
             f"{key}.model",
             f"unknown model {name!r}; choose one of open_clip's, one of {own}, or the path of a model config",
         )
-    elif weights and not _is_path(weights):
+    elif weights and not is_path:
         with findings.errors_of(f"{key}.pretrained"):
-            from workflow_scripts.clip.sources import check_tag, find_tag
+            from workflow_scripts.clip.sources import find_tag, hub_place
 
-            tag = find_tag(name, weights)
+            place = hub_place(find_tag("", name, weights))
             if findings.here:
-                check_tag(f"{name} {weights}", tag)
-    if weights and _is_path(weights):
+                check_hub_file(*place)
+    if weights and is_path:
         findings.exists(f"{key}.pretrained", weights)
-    if config.tower:
-        if ":" not in config.tower.weights:
-            findings.exists(f"{key}.tower.weights", config.tower.weights)
-        if config.tower.rename:
-            findings.exists(f"{key}.tower.rename", config.tower.rename)
+    for part, path in config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ():
+        if path and ":" not in path:
+            findings.exists(f"{key}.tower.{part}", path)
     kind = "its own weights" if has_weights(name) else f"weights {weights}" if weights else "random weights"
     return f"{name}, {kind}"
 
@@ -67,7 +64,3 @@ def open_clip_models() -> set[str]:
     library = find_spec("open_clip")
     places = library.submodule_search_locations if library else None
     return {path.stem for place in places or () for path in Path(place, "model_configs").glob("*.json")}
-
-
-def _is_path(weights: str) -> bool:
-    return "/" in weights or weights.endswith(WEIGHTS) or os.path.exists(weights)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.section import COMPOSITION_FIELD, Section
 
 MODELS = ROOT / "workflow_scripts" / "clip" / "models"
@@ -48,22 +48,20 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
     """Return the open_clip model config of a file, also of a judge's ``model.json``, and its ``preprocess_cfg``."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; give a model in open_clip's format") from error
-    except ValueError as error:
-        raise UserError(f"{path}: not valid JSON ({error}); correct or replace it") from error
-    cfg = content.get("model_cfg", content) if isinstance(content, dict) else None
-    if not (isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in TOWERS)):
-        raise UserError(f"{path}: not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"not valid JSON ({error})"
+        raise UserError(f"{path}: {reason}; give a model in open_clip's format") from error
+    cfg = content.get("model_cfg", content) if isinstance(content, dict) else {}
+    is_config = isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in TOWERS)
+    require(is_config, path, "not an open_clip model config", "it needs embed_dim, vision_cfg and text_cfg")
     return cfg, content.get("preprocess_cfg") or {}
 
 
 def folder_weights(folder: Path) -> Path:
     """Return the weights in an open_clip folder; UserError if there are none."""
-    for name in WEIGHTS:
-        if (folder / name).is_file():
-            return folder / name
-    raise UserError(f"{folder}: no weights in this folder; expected {' or '.join(HUB_WEIGHTS)}")
+    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()]
+    require(weights, folder, "no weights in this folder", f"expected {' or '.join(HUB_WEIGHTS)}")
+    return weights[0]
 
 
 def folder_files(folder: Path) -> list[Path]:
@@ -106,8 +104,8 @@ class ModelConfig(Section):
     pretrained: str | None = Field(
         "openai",
         description="open_clip tag, or a path to weights, in which {composition} is replaced; null (the default for a"
-        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own. For OpenAI's"
-        " weights in any form but their own .pt the model's name ends in -quickgelu",
+        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own. For a file"
+        " of OpenAI's weights the model's name ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
         None, description="how images are prepared, for a weights file that does not say it"

@@ -30,11 +30,10 @@ from workflow_scripts.clip.config import MODELS, ModelConfig
 from workflow_scripts.clip.device import find_device, settle
 from workflow_scripts.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
 from workflow_scripts.clip.pixels import Item, Preprocess
-from workflow_scripts.clip.pretrained import load_pretrained, start_tower
 from workflow_scripts.clip.sources import find_source
 from workflow_scripts.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.clip.weights import read_weights, start
+from workflow_scripts.clip.weights import load_pretrained, read_weights, start, start_tower
 from workflow_scripts.core import digests
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.hub import hub

@@ -15,8 +15,7 @@ from pydantic_settings import CliPositionalArg
 
 from workflow_scripts.clip.model import assemble, construct
 from workflow_scripts.clip.pixels import PREPROCESS
-from workflow_scripts.clip.published import SETTINGS
-from workflow_scripts.clip.weights import read_weights
+from workflow_scripts.clip.weights import SETTINGS, read_weights
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.hub import hub_file
