@@ -24,9 +24,9 @@ from pathlib import Path
 import psutil
 import yaml
 from pydantic import Field
+from tests.workflow.conftest import Project
 
 from benchmarks.flips import flip_all
-from tests.workflow.conftest import Project
 from workflow_scripts.core import cli
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_text

@@ -12,7 +12,7 @@ if CONFIG.pairs.shards > 1:
             nouns=NOUN_LEXICON,
             compounds=COMPOUND_LEXICON,
         output:
-            found=directory("<dataset>/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}"),
+            found="<dataset>/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
         log:
             "<logs>/pairs/extract_shard.{shard}-of-{shards}.log",
         benchmark:
@@ -30,7 +30,7 @@ if CONFIG.pairs.shards > 1:
 
     use rule extract_shard as extract_own_shard with:
         output:
-            found=directory("<dataset>/{composition}/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}"),
+            found="<dataset>/{composition}/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
         log:
             "<logs>/pairs/{composition}/extract_shard.{shard}-of-{shards}.log",
         benchmark:

@@ -27,7 +27,7 @@ def pairs_table(wildcards):
 def caption_shards(wildcards):
     """The pairs of the shards of the captions; none if extract_pairs parses them itself."""
     folder = Layout(Path(RESULTS), DATASET, getattr(wildcards, "composition", "")).place / "pairs"
-    return [str(folder / shard) for shard in shards_of(CONFIG.pairs)]
+    return [str(folder / f"{shard}.parquet") for shard in shards_of(CONFIG.pairs)]
 
 
 # The noun lexicon, or nothing where any noun goes; the compound nouns that are one noun each.

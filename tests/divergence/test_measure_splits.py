@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.divergence.weighing import samples_of
-from tests.split.split_worlds import COLORS, NOUNS, pairs_table, rank, swapped_of, world
+from tests.split.split_worlds import COLORS, NOUNS, pairs_table, rank, world
 from tests.split.stage import inputs, run_all
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
@@ -25,6 +25,7 @@ from workflow_scripts.divergence.steps import MeasureSplits
 from workflow_scripts.divergence.subgraphs import find_subgraphs
 from workflow_scripts.divergence.trees import plant
 from workflow_scripts.pairs.engine import Extractor, decode_tree
+from workflow_scripts.split.swap_adjectives import swap_adjectives
 from workflow_scripts.text.lexicon import load_lexicon
 
 TABLES = "captions pairs ranking splits swapped prompts"
@@ -99,7 +100,7 @@ def test_a_swapped_caption_has_the_new_pairs_and_the_others() -> None:
 def test_every_swap_is_found_in_the_occurrences(seed: int) -> None:
     data = world(seed, images=12, captions=2)
     heldout = [f"{a}_{n}" for a, n in data.ranking[["adjective", "noun"]].itertuples(index=False)][::2]
-    swapped, _ = swapped_of(data.captions, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
+    swapped, _ = swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
     found, lost = swapped_occurrences(data.pairs, swapped)
     assert lost == 0
     before = data.pairs.merge(swapped[["image_id", "caption_id"]], on=["image_id", "caption_id"])

@@ -31,7 +31,7 @@ def tables(rows: list[tuple[str, int, str, str]]) -> tuple[pd.DataFrame, pd.Data
 
 def made(captions: pd.DataFrame, pairs: pd.DataFrame, count: int = 1, seed: int = 0) -> pd.DataFrame:
     ranked = [f"{word}_wing" for word in FREQUENCY]
-    of_noun = adjectives_by_noun([pairs[::2], pairs[1::2]], ranked)
+    of_noun = adjectives_by_noun(pairs, ranked)
     return make_negatives(captions, pairs, ranked, of_noun, FORMS, {"wing"}, count, seed)
 
 

@@ -3,13 +3,11 @@
 import re
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.tables import PAIRS
-from workflow_scripts.split.swap_adjectives import swap_adjectives
 from workflow_scripts.split.wording import Mention
 
 COLORS = {"red": "red", "blue": "blue", "gray": "gray", "grey": "gray", "orange": "orange", "black": "black"}
@@ -139,9 +137,3 @@ def world(seed: int, images: int = 60, captions: int = 3) -> World:
     pairs = pairs_table(said)
     names = sorted({name for name, _, _ in texts})
     return World(captions_table(texts), images_table(names), pairs, rank(pairs))
-
-
-def swapped_of(captions: pd.DataFrame, pairs: pd.DataFrame, *arguments: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the swapped captions in one table, and their counts."""
-    parts, summary = swap_adjectives([(captions, pairs)], *arguments)
-    return pd.concat(parts, ignore_index=True), summary

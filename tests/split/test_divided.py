@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, World, pairs_table, rank, swapped_of, world
+from tests.split.split_worlds import COLORS, NOUNS, World, pairs_table, rank, world
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
@@ -14,6 +14,7 @@ from workflow_scripts.core.tables import DIVISION, SPLIT
 from workflow_scripts.split.audit import audit, unused_images
 from workflow_scripts.split.make_splits import divided_splits, pairs_of_images, seen_target
 from workflow_scripts.split.sample_heldout import missing_pairs
+from workflow_scripts.split.swap_adjectives import swap_adjectives
 from workflow_scripts.workflow.config import load_config
 
 
@@ -88,7 +89,7 @@ def test_the_audit_finds_no_fault(seed: int) -> None:
     except UserError:
         return
     seen = data.captions[data.captions["image_id"].isin(splits.loc[splits["split"] == "test_seen", "image_id"])]
-    swapped, _ = swapped_of(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
+    swapped, _ = swap_adjectives(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
     unused = unused_images(summary)
     found = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS, unused=unused)
     assert found["counts"]["violations"] == 0

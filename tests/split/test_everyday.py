@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 
 from tests.everyday import captions
-from tests.split.split_worlds import captions_table, images_table, pairs_table, swapped_of
+from tests.split.split_worlds import captions_table, images_table, pairs_table
 from tests.split.stage import run
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_json, write_table
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
 from workflow_scripts.pairs import extract_pairs, rank_pairs
 from workflow_scripts.pairs.steps import ExtractPairs, RankPairs
 from workflow_scripts.split.reading import reader_of
+from workflow_scripts.split.swap_adjectives import swap_adjectives
 from workflow_scripts.text.lexicon import COMPOUNDS, load_lexicon
 
 LEXICONS = COMPOUNDS.parents[1]
@@ -76,7 +77,7 @@ def test_a_swap_that_states_another_pair_by_the_order_of_words_is_not_made(check
     colors = {"red": "red", "green": "green"}
     nouns = {"bench": "bench", "slide": "slide"}
     reader = reader_of(["green_bench"], colors, nouns, load_lexicon(COMPOUNDS)) if checked else None
-    swapped, summary = swapped_of(
+    swapped, summary = swap_adjectives(
         captions_table([("a", 0, text)]), pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c", reader
     )
     assert len(swapped) == (not checked)

@@ -6,17 +6,13 @@ import pickle
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.split.split_worlds import captions_table, images_table
 from tests.split.stage import run
-from workflow_scripts.core.io import read_table, spreadsheet_safe, spreadsheet_texts, write_json, write_table
-from workflow_scripts.core.pickles import DictPickler, plain_pickle
-from workflow_scripts.core.published import CHANGE
+from workflow_scripts.core.io import spreadsheet_safe, spreadsheet_texts, write_json, write_table
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
-from workflow_scripts.split.export import data_dict
 
 
 def exported(folder: Path) -> Path:
@@ -53,20 +49,6 @@ def test_published_formats(tmp_path: Path) -> None:
         "b/1": {0: {"text": "wings"}, 1: {"text": 'a red, "odd" bill'}},
     }
     assert all(type(key) is int for key in data["b/1"])
-
-
-@pytest.mark.parametrize("images", [1, 2, 999, 1000, 1001, 2300])
-def test_a_dict_item_by_item_has_the_bytes_of_all(tmp_path: Path, images: int) -> None:
-    rows = [(f"i{i:04d}", n, "xé"[n] * (i % 3)) for i in range(images) for n in range(i % 2 + 1)]
-    captions = captions_table([*rows, *(("many", n, f"wing {n}") for n in range(images // 2))])
-    swapped = captions.iloc[::3].assign(swapped_text="a", pair="red_wing")
-    words = [{"noun": "wing", "original_adj": f"blue{i % 7}", "new_adj": "red"} for i in range(len(swapped))]
-    swapped["changes"] = [[change] for change in words]
-    write_table(swapped[list(SWAPPED.columns)], tmp_path / "swapped", SWAPPED)
-    content = data_dict(captions, read_table(tmp_path / "swapped", SWAPPED))
-    parts = DictPickler(CHANGE).dump(content.items(), len(content))
-    assert b"".join(parts) == plain_pickle(content)
-    assert b"".join(DictPickler(CHANGE).dump([], 0)) == plain_pickle({})
 
 
 def test_train_list(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
@@ -10,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.split import stage
-from tests.split.split_worlds import COLORS, NOUNS, World, swapped_of, world
+from tests.split.split_worlds import COLORS, NOUNS, World, world
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table, json_lines, read_json, read_table, write_table
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, PROMPTS, SWAPPED, TESTS
+from workflow_scripts.core.tables import IMAGES, PROMPTS, TESTS
 from workflow_scripts.split.judged import judged_images
-from workflow_scripts.split.make_prompts import counts_of, make_prompts, with_texts
+from workflow_scripts.split.make_prompts import counts_of, make_prompts
 from workflow_scripts.split.make_splits import make_splits, pairs_of_images
+from workflow_scripts.split.swap_adjectives import swap_adjectives
 
 KEY = ["image_id", "caption_id"]
 
@@ -31,16 +31,10 @@ def made(seed: int, /, **changes):
     )
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = swapped_of(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
+    swapped, _ = swap_adjectives(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
-    of_judged = [table[table["image_id"].isin(judged["image_id"])] for table in (data.captions, data.pairs, swapped)]
-    asked, _ = make_prompts([of_judged], data.ranking, heldout, judged, **arguments)
-    with TemporaryDirectory() as folder:
-        paths = Path(folder, "captions.parquet"), Path(folder, "swapped.parquet")
-        write_table(data.captions, paths[0], CAPTIONS)
-        write_table(swapped, paths[1], SWAPPED)
-        prompts = pd.concat(with_texts(asked, *paths, "d/c", arguments["draws"]), ignore_index=True)
+    prompts = make_prompts(data.captions, data.pairs, swapped, data.ranking, heldout, judged, **arguments)
     return data, heldout, splits, swapped, judged, prompts
 
 

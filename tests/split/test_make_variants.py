@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mention, swapped_of, world
+from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mention, world
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import VARIANTS
 from workflow_scripts.split.make_variants import make_variants, variants_of
-from workflow_scripts.split.swap_adjectives import Candidate, apply
+from workflow_scripts.split.swap_adjectives import Candidate, apply, swap_adjectives
 from workflow_scripts.split.wording import Mention
 
 COLORS_RANKED = ["black", "blue", "gray", "orange", "red"]
@@ -87,7 +87,7 @@ def test_prompts_without_variants(relation: str, pair: str, reason: str) -> None
 def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> None:
     data = world(seed, images=20)
     heldout = pair_names(data.ranking).tolist()[5:9]
-    swapped, _ = swapped_of(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "color")
+    swapped, _ = swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "color")
     named = data.pairs.assign(pair=pair_names(data.pairs))
     seen = named[named["relation"] == "adjacent"].drop_duplicates(["image_id", "caption_id"]).assign(split="test_seen")
     columns = ["split", "image_id", "caption_id", "pair"]

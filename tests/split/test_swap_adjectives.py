@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, pairs_table, swapped_of, world
+from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, pairs_table, world
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SWAPPED
 from workflow_scripts.split.reading import Item, Reader
-from workflow_scripts.split.swap_adjectives import apply, candidates_of, choose, nouns_of
+from workflow_scripts.split.swap_adjectives import apply, candidates_of, choose, nouns_of, swap_adjectives
 from workflow_scripts.split.wording import Mention, article, cased, contradicts
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
@@ -36,7 +36,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     bad = data.pairs.loc[pair_names(data.pairs).isin(heldout), "image_id"]
     seen = data.captions[~data.captions["image_id"].isin(bad)]
     arguments = (heldout, COLORS, NOUNS, other, "d", "color")
-    swapped, summary = swapped_of(seen, data.pairs, *arguments)
+    swapped, summary = swap_adjectives(seen, data.pairs, *arguments)
     check_table(swapped, SWAPPED, "swapped")
     assert summary["swapped"] + summary["without_candidate"] == len(seen)
     original = seen.set_index(["image_id", "caption_id"])["text"]
@@ -64,7 +64,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
             copied = change["new_end"]
         assert row.swapped_text[copied:] == row.text[len(back) :]
     shuffled = seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
-    again, _ = swapped_of(*shuffled, *arguments)
+    again, _ = swap_adjectives(*shuffled, *arguments)
     pd.testing.assert_frame_equal(swapped, again)
 
 
@@ -72,7 +72,7 @@ def test_other_seeds_choose_otherwise() -> None:
     data = world(3)
     heldout = pair_names(data.ranking).tolist()[5:9]
     texts = {
-        tuple(swapped_of(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
+        tuple(swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
         for seed in range(4)
     }
     assert len(texts) == 4
@@ -281,7 +281,7 @@ def test_nouns_of_captions_are_known_without_a_lexicon() -> None:
         ("i", 0, "red", "red", 20, 23, 24, 27, "disputed"),  # as often the one as the other
         ("j", 0, "red", "cat", 0, 3, 4, 7, "adjacent"),  # of no caption given
     ]
-    assert nouns_of([(captions, pairs_table(rows))]) == {"flank"}
+    assert nouns_of(captions, pairs_table(rows)) == {"flank"}
 
 
 def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
@@ -322,13 +322,13 @@ def test_an_original_is_read_once_for_all_its_candidates(monkeypatch: pytest.Mon
     heldout = ["blue_wing", "black_wing", "orange_bill"]
     pairs = pairs_table([("i", 0, *red), ("i", 0, *gray)])
     words = heldout, COLORS, NOUNS, 0, "d", "color", Reader(COLORS, NOUNS)
-    swapped_of(captions_table([("i", 0, text)]), pairs, *words)
+    swap_adjectives(captions_table([("i", 0, text)]), pairs, *words)
     assert len(texts) == len(set(texts)) == 1 + len(heldout)
 
 
 def test_nothing_to_swap() -> None:
     captions = captions_table([("i", 0, "a bird")])
-    swapped, summary = swapped_of(captions, pairs_table([]), ["red_wing"], COLORS, NOUNS, 0, "d", "c")
+    swapped, summary = swap_adjectives(captions, pairs_table([]), ["red_wing"], COLORS, NOUNS, 0, "d", "c")
     check_table(swapped, SWAPPED, "swapped")
     assert summary["without_candidate"] == 1 and summary["largest_share"] is None
     assert summary["pairs_without_entry"] == ["red_wing"]

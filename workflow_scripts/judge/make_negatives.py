@@ -5,14 +5,14 @@ which noun (NegCLIP: Yuksekgonul et al. 2023, "When and why vision-language mode
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import empty_table, read_blocks, read_images, read_table, table_writer
+from workflow_scripts.core.io import empty_table, read_table, write_table
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, NEGATIVES, PAIRS, RANKING, SPLIT
 from workflow_scripts.judge.steps import MakeNegatives
@@ -28,10 +28,9 @@ def ranked_pairs(pairs: pd.DataFrame, ranked: Collection[str]) -> pd.DataFrame:
     return plain[plain["pair"].isin(list(ranked))]
 
 
-def adjectives_by_noun(blocks: Iterable[pd.DataFrame], ranked: Collection[str]) -> dict[str, pd.Series]:
-    """Return for each noun the fraction of its occurrences that each adjective has, by ``blocks`` of pairs."""
-    parts = [ranked_pairs(pairs, ranked).groupby(["noun", "adjective"]).size() for pairs in blocks]
-    counts = pd.concat(parts).groupby(level=["noun", "adjective"]).sum()
+def adjectives_by_noun(pairs: pd.DataFrame, ranked: Collection[str]) -> dict[str, pd.Series]:
+    """Return for each noun the fraction of its occurrences in ``pairs`` that each adjective has."""
+    counts = ranked_pairs(pairs, ranked).groupby(["noun", "adjective"]).size()
     return {str(noun): of.droplevel("noun") / of.sum() for noun, of in counts.groupby(level="noun")}
 
 
@@ -73,22 +72,19 @@ def make_negatives(
 
 
 def main(step: MakeNegatives) -> None:
-    tables = {step.captions: CAPTIONS, step.pairs: PAIRS}
+    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
     images, splits = read_table(step.images, IMAGES), read_table(step.splits, SPLIT)
     forms = load_lexicon(step.nouns).forms if step.nouns else ()
-    nouns = nouns_of(read_blocks(read_images(step.captions), tables)).union(forms)
+    nouns = nouns_of(captions, pairs).union(forms)
     learned = judge_images(splits, images, step.train_on, step.halves)
     ranked = pair_names(read_table(step.ranking, RANKING)).tolist()
     adjectives = load_lexicon(step.adjectives).forms
-    of_noun = adjectives_by_noun((pairs for (pairs,) in read_blocks(learned, {step.pairs: PAIRS})), ranked)
-    made = read = 0
-    with table_writer(step.negatives, NEGATIVES) as write:
-        for captions, pairs in read_blocks(learned, tables):
-            negatives = make_negatives(captions, pairs, ranked, of_noun, adjectives, nouns, step.count, step.seed)
-            write(negatives)
-            made, read = made + len(negatives), read + len(captions)
-    log.info("%s: %d hard negatives of %d captions", step.where, made, read)
-    if not made:
+    captions, pairs = (table[table["image_id"].isin(learned)] for table in (captions, pairs))
+    of_noun = adjectives_by_noun(pairs, ranked)
+    negatives = make_negatives(captions, pairs, ranked, of_noun, adjectives, nouns, step.count, step.seed)
+    write_table(negatives, step.negatives, NEGATIVES)
+    log.info("%s: %d hard negatives of %d captions", step.where, len(negatives), len(captions))
+    if negatives.empty:
         log.warning(
             "warning: %s: judge.hard_negatives has no effect: no noun has two ranked adjectives in captions that the"
             " judge learns from; lower pairs.selection.min_count", step.where,

@@ -1,13 +1,11 @@
 """Select adjectives and nouns, and rank their pairs by frequency."""
 
-from collections.abc import Iterable
-
 import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_blocks, read_images, write_table
+from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.core.tables import PAIRS, RANKING
 from workflow_scripts.pairs.config import Selection
 from workflow_scripts.pairs.steps import RankPairs
@@ -22,17 +20,13 @@ def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
 
 
-def rank(
-    blocks: Iterable[pd.DataFrame], adjectives: Lexicon, nouns: Lexicon | None, selection: Selection
-) -> pd.DataFrame:
+def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, selection: Selection) -> pd.DataFrame:
     """Return the ranking of a composition, most frequent pair first; raises UserError if no pair is left.
 
-    Each of ``blocks`` has image_id, adjective, noun and relation of all occurrences in some images; disputed ones do
-    not count.
+    ``pairs`` has image_id, adjective, noun and relation of all occurrences; disputed ones do not count.
     """
-    sure = (block[block["relation"] != "disputed"] for block in blocks)
-    counts = [block.groupby(NAMED)["image_id"].agg(count="size", images="nunique") for block in sure]
-    pairs = pd.concat(counts).reset_index()
+    sure = pairs[pairs["relation"] != "disputed"]
+    pairs = sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
     frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)
     chosen = sorted(set(frequent) & set(adjectives.words))
     if not chosen:
@@ -58,9 +52,8 @@ def rank(
 
 
 def main(step: RankPairs) -> None:
-    schema = PAIRS.select(["image_id", *NAMED, "relation"])
     ranking = rank(
-        (pairs for (pairs,) in read_blocks(read_images(step.pairs), {step.pairs: schema})),
+        read_table(step.pairs, PAIRS, ["image_id", *NAMED, "relation"]),
         load_lexicon(step.adjectives),
         load_lexicon(step.nouns) if step.nouns else None,
         step.selection,

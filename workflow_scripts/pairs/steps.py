@@ -24,17 +24,16 @@ class Extraction(Step):
 class ExtractShard(Shard, Extraction):
     """Find the pairs of one shard of the captions, so that several jobs share the work; extract_pairs joins the shards.
 
-    A shard has consecutive captions and reads only their row groups. Pairs do not depend on the number of shards.
+    A shard has consecutive captions. Pairs do not depend on the number of shards.
     """
 
-    found: Output = Field(description="folder: the shard's pairs, the hashes of its distinct captions, and counts")
+    found: Output = Field(description="the shard's pairs (Parquet)")
 
 
 class ExtractPairs(Extraction):
     """Find the adjective-noun pairs of all captions.
 
-    Reads the captions in batches, so that memory does not grow with their number, and parses each distinct caption
-    once. A killed run resumes from the cache. With --extracted, no caption is parsed.
+    Each distinct caption is parsed once. A killed run resumes from the cache. With --extracted, no caption is parsed.
     """
 
     extracted: list[Input] = Field([], description="all shards of extract_shard, in order; none: parse here")

@@ -1,5 +1,6 @@
 """Write the splits in the published formats, and the train list for people who train generators."""
 
+import sys
 from typing import Any
 
 import pandas as pd
@@ -7,8 +8,8 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import read_heldout
-from workflow_scripts.core.io import atomic_folder, json_lines, read_blocks, read_images, read_table, spreadsheet_safe
-from workflow_scripts.core.pickles import DictPickler, plain_pickle
+from workflow_scripts.core.io import atomic_folder, json_lines, read_table, spreadsheet_safe, write_text
+from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.published import CHANGE
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.steps import Export
@@ -26,7 +27,8 @@ def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
     if change is None:  # a published split with this fault: what its file stated
         new, _, noun = pair.partition("_")
         change = {"noun": noun, "original_adj": changes[0]["original_adj"] if len(changes) else "", "new_adj": new}
-    return {key: change[key] for key in CHANGE}
+    # A pickle has each object once, so that its bytes depend on which of equal texts are one object.
+    return {key: sys.intern(str(change[key])) for key in CHANGE}
 
 
 def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[int, dict[str, Any]]]:
@@ -49,26 +51,19 @@ def train_list(captions: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(step: Export) -> None:
-    splits, paths = read_table(step.splits, SPLIT), read_table(step.images, IMAGES, ["image_id", "path"])
-    images = read_images(step.captions).sort_values()
-    of_train = splits.loc[splits["split"] == "train", "image_id"].sort_values()
-    both = read_blocks(images, {step.captions: CAPTIONS, step.swapped: SWAPPED})
-    items = (item for block in both for item in data_dict(*block).items())
-    n = 0
+    splits, captions = read_table(step.splits, SPLIT), read_table(step.captions, CAPTIONS)
+    content = {
+        "split.pkl": split_dict(splits, read_heldout(step.heldout)),
+        "data.pkl": data_dict(captions, read_table(step.swapped, SWAPPED)),
+    }
+    of_train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
+    train = train_list(of_train, read_table(step.images, IMAGES, ["image_id", "path"]))
     with atomic_folder(step.folder) as folder:
-        (folder / "split.pkl").write_bytes(plain_pickle(split_dict(splits, read_heldout(step.heldout))))
-        with (folder / "data.pkl").open("wb") as file:
-            file.writelines(DictPickler(CHANGE).dump(items, len(images)))
-        with (
-            (folder / "train.csv").open("w", encoding="utf-8", newline="") as csv,
-            (folder / "train.jsonl").open("w", encoding="utf-8", newline="\n") as jsonl,
-        ):
-            for (captions,) in read_blocks(of_train, {step.captions: CAPTIONS}):
-                train = train_list(captions, paths)
-                spreadsheet_safe(train).to_csv(csv, index=False, header=not csv.tell(), lineterminator="\n")
-                jsonl.writelines(json_lines(train))
-                n += len(train)
-    log.info("%s: %d captions of train", step.folder, n)
+        for name, value in content.items():
+            (folder / name).write_bytes(plain_pickle(value))
+        spreadsheet_safe(train).to_csv(folder / "train.csv", index=False, lineterminator="\n")
+        write_text(json_lines(train), folder / "train.jsonl")
+    log.info("%s: %d captions of train", step.folder, len(train))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """List the images that every generator is asked to make: a caption, and the file that its image goes to."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -12,15 +10,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, read_heldout
-from workflow_scripts.core.io import (
-    json_lines,
-    read_blocks,
-    read_table,
-    safe_id,
-    table_writer,
-    write_json,
-    write_text,
-)
+from workflow_scripts.core.io import json_lines, read_table, safe_id, write_json, write_table, write_text
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
 from workflow_scripts.split.judged import judged_images
@@ -76,7 +66,9 @@ def sample_per_image(
 
 
 def make_prompts(
-    blocks: Iterable[Sequence[pd.DataFrame]],
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    swapped: pd.DataFrame,
     ranking: pd.DataFrame,
     heldout: Collection[str],
     judged: pd.DataFrame,
@@ -87,68 +79,44 @@ def make_prompts(
     seed: int,
     dataset: str,
     composition: str,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the prompts without texts, sorted by split (seen, unseen, swapped), image, caption and draw.
+) -> pd.DataFrame:
+    """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
     Of a caption that was swapped, test_seen prompts for the pair that was changed, so that both prompts test the same
     noun; else a ranked pair is drawn, from adjectives that several nouns share only if there is no other. test_unseen
     prompts for the first held-out pair.
 
     Args:
-        blocks: captions, pairs and swapped captions of the judged images, in the order of these.
         judged: image_id and split of the images that may be prompted for.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
         per_image: most captions per image and split; None for all.
-
-    Returns:
-        The prompts, and image_id, caption_id, class_id and split of all captions.
     """
-    split_of = judged.set_index("image_id")["split"]
-    ranked = pair_names(ranking)
-    # Numbers instead of texts, of which there are many for each image.
-    kinds = {"image_id": pd.CategoricalDtype(sorted(split_of.index)), "split": pd.CategoricalDtype(TESTS)}
-    parts = defaultdict[str, list[pd.DataFrame]](list)
-    for captions, pairs, swapped in blocks:
-        captions = captions.assign(split=captions["image_id"].map(split_of))[[*CAPTION_KEY, "class_id", "split"]]
-        in_seen = pairs["image_id"].map(split_of) == "test_seen"
-        rows = plain_pairs(pairs[in_seen], ranked)
-        of_block = {
-            "captions": captions,
-            "test_seen": rows.assign(unchanged=~is_changed(rows, swapped)),
-            "test_unseen": plain_pairs(pairs[~in_seen], heldout).drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]],
-            "test_swapped": swapped[[*CAPTION_KEY, "pair"]].assign(split="test_swapped"),
-        }
-        for name, table in of_block.items():
-            parts[name].append(table.astype({column: kinds[column] for column in kinds if column in table}))
-    tables = {name: pd.concat(parts.pop(name), ignore_index=True) for name in list(parts)}
-    captions, rows = tables["captions"], tables["test_seen"]
-    rows["order"] = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
-    rows = rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "order"])
-    tables["test_seen"] = rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
-    for split in ("test_seen", "test_unseen"):
-        keys = captions.loc[captions["split"] == split, [*CAPTION_KEY, "split"]]
-        tables[split] = keys.merge(tables[split], on=CAPTION_KEY, how="left" if every_caption else "inner")
-    prompts = pd.concat([tables[split] for split in TESTS], ignore_index=True)
-    prompts = sample_per_image(prompts, per_image, seed, dataset, composition)
-    prompts = prompts.loc[prompts.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(prompts)))
-    return prompts.sort_values(["split", *CAPTION_KEY, "draw"], ignore_index=True), captions
-
-
-def with_texts(prompts: pd.DataFrame, captions: Path, swapped: Path, place: str, draws: int) -> Iterator[pd.DataFrame]:
-    """Yield the rows of ``tables.PROMPTS``, a block of images at a time."""
-    sources = dict.fromkeys(TESTS, (captions, CAPTIONS, "text")) | {"test_swapped": (swapped, SWAPPED, "swapped_text")}
-    for split, (path, schema, text) in sources.items():
-        rows = prompts[prompts["split"] == split]
-        images = rows["image_id"].drop_duplicates().astype("str")
-        for (texts,) in read_blocks(images, {path: schema.select([*CAPTION_KEY, text])}):
-            block = rows[rows["image_id"].isin(texts["image_id"])].astype({"image_id": "str", "split": "str"})
-            block = block.merge(texts.rename(columns={text: "text"}), on=CAPTION_KEY)
-            names = block["caption_id"].astype("str")
-            names = names + "_" + block["draw"].astype("str") if draws > 1 else names
-            # One folder holds the images of all data sets, compositions and splits.
-            block["file_name"] = f"{place}/{split}/" + block["image_id"] + "/" + names + ".png"
-            yield block[list(PROMPTS.columns)]
+    captions = captions.merge(judged, on="image_id")
+    pairs, swapped = pairs.merge(judged, on="image_id"), swapped[swapped["image_id"].isin(judged["image_id"])]
+    in_seen = pairs["split"] == "test_seen"
+    rows = plain_pairs(pairs[in_seen], pair_names(ranking))
+    order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
+    rows = rows.assign(unchanged=~is_changed(rows, swapped), order=order)
+    candidates = {
+        "test_seen": rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "order"]),
+        "test_unseen": plain_pairs(pairs[~in_seen], heldout),
+    }
+    prompts = [swapped[[*CAPTION_KEY, "swapped_text", "pair"]].rename(columns={"swapped_text": "text"})]
+    prompts[0]["split"] = "test_swapped"
+    for split, of_split in candidates.items():
+        asked = captions.loc[captions["split"] == split, [*CAPTION_KEY, "split", "text"]]
+        first = of_split.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
+        prompts.append(asked.merge(first, on=CAPTION_KEY, how="left" if every_caption else "inner"))
+    table = sample_per_image(pd.concat(prompts, ignore_index=True), per_image, seed, dataset, composition)
+    table = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))
+    names = table["caption_id"].astype("str")
+    names = names + "_" + table["draw"].astype("str") if draws > 1 else names
+    # One folder holds the images of all data sets, compositions and splits.
+    table["file_name"] = f"{dataset}/{composition}/" + table["split"] + "/" + table["image_id"] + "/" + names + ".png"
+    rank = table["split"].map({split: place for place, split in enumerate(TESTS)})
+    table = table.assign(rank=rank).sort_values(["rank", *CAPTION_KEY, "draw"], ignore_index=True)
+    return table[list(PROMPTS.columns)]
 
 
 def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame) -> dict[str, Any]:
@@ -176,9 +144,11 @@ def main(step: MakePrompts) -> None:
     judged = judged_images(splits, images, step.train_on, step.halves)
     for image in judged["image_id"]:
         safe_id(image)
-    tables = {step.captions: CAPTIONS, step.pairs: PAIRS, step.swapped: SWAPPED}
-    prompts, captions = make_prompts(
-        read_blocks(judged["image_id"].sort_values(), tables),
+    captions, swapped = read_table(step.captions, CAPTIONS), read_table(step.swapped, SWAPPED)
+    prompts = make_prompts(
+        captions,
+        read_table(step.pairs, PAIRS),
+        swapped,
         read_table(step.ranking, RANKING),
         read_heldout(step.heldout),
         judged,
@@ -194,17 +164,11 @@ def main(step: MakePrompts) -> None:
             f"{step.where}: no caption of the test images can be prompted; hold out more pairs or add captions"
         )
     counts = counts_of(prompts, judged, splits)
-    distractors = least_distractors(captions, judged, read_table(step.swapped, SWAPPED, ["image_id"]), prompts)
+    distractors = least_distractors(captions, judged, swapped, prompts)
     if images["path"].notna().any():  # otherwise nothing is scored
         bounded(step.candidates, distractors, step.where)
-
-    def lines() -> Iterator[str]:
-        with table_writer(step.prompts, PROMPTS) as write:
-            for table in with_texts(prompts, step.captions, step.swapped, step.where, step.draws):
-                write(table)
-                yield from json_lines(table)
-
-    write_text(lines(), step.jsonl)
+    write_table(prompts, step.prompts, PROMPTS)
+    write_text(json_lines(prompts), step.jsonl)
     settings = {"prompts": step.prompt_rule, "draws": step.draws, "train_on": step.train_on}
     write_json({**settings, "distractors_at_least": distractors, "splits": counts}, step.summary)
     for split, count in counts.items():

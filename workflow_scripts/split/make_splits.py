@@ -9,7 +9,6 @@ split is published.
 """
 
 from collections.abc import Collection, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,7 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names, read_heldout, split_pair
-from workflow_scripts.core.io import (
-    atomic,
-    read_blocks,
-    read_images,
-    read_table,
-    spreadsheet_safe,
-    write_json,
-    write_table,
-)
-from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.io import atomic, read_table, spreadsheet_safe, write_json, write_table
 from workflow_scripts.core.published import PublishedSplit, read_split
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
@@ -97,7 +87,7 @@ def pairs_of_images(pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collect
 
 def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
     """Return image_id and pair of the images with a held-out pair in some caption."""
-    return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]].astype("str")
+    return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]]
 
 
 def contested_captions(
@@ -282,31 +272,15 @@ def divided_splits(
 
 
 def main(step: MakeSplits) -> None:
-    images, heldout = read_images(step.captions).sort_values(), read_heldout(step.heldout)
-    ranking = read_table(step.ranking, RANKING)
-    reader = None
+    captions, heldout = read_table(step.captions, CAPTIONS), read_heldout(step.heldout)
+    images = captions["image_id"].unique()
+    occurrences = read_table(step.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"])
+    pairs = pairs_of_images(occurrences, read_table(step.ranking, RANKING), heldout)
+    contested: list[dict[str, Any]] = []
     if not step.published:
         nouns = load_lexicon(step.nouns).forms if step.nouns else None
-        adjectives, compounds = load_lexicon(step.adjectives).forms, load_lexicon(step.compounds)
-        reader = reader_of(heldout, adjectives, nouns, compounds)
-    names = {f"{a}_{n}" for a, n in product(ranking["adjective"].unique(), ranking["noun"].unique())}
-    # Numbers instead of texts, of which there are many for each image.
-    numbered = {"image_id": pd.CategoricalDtype(images), "pair": pd.CategoricalDtype(sorted(names.union(heldout)))}
-    tables = {
-        step.captions: CAPTIONS.select(["image_id", "caption_id", "text"]),
-        step.pairs: PAIRS.select(["image_id", "adjective", "noun", "relation"]),
-    }
-    parts, counts = list[pd.DataFrame](), list[pd.Series]()
-    contested: list[dict[str, Any]] = []
-    with Progress(len(images), "images") as progress:
-        for captions, occurrences in read_blocks(images, tables):
-            of_block = pairs_of_images(occurrences, ranking, heldout)
-            parts.append(of_block.astype(numbered))
-            counts.append(captions["image_id"].value_counts())
-            if reader:
-                contested += contested_captions(captions, holders(of_block, heldout), heldout, reader)
-            progress.add(captions["image_id"].nunique())
-    pairs = pd.concat(parts, ignore_index=True)
+        reader = reader_of(heldout, load_lexicon(step.adjectives).forms, nouns, load_lexicon(step.compounds))
+        contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
     out = [record["image_id"] for record in contested]
     common = pairs, heldout, step.test_seen, step.seed, step.dataset, step.composition, out
     if step.published:
@@ -325,7 +299,7 @@ def main(step: MakeSplits) -> None:
             f"{len(contested)} images are in no split: their word order states a held-out pair and the parse does not"
             f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are many, use a noun lexicon"
         )
-    captions_in = pd.concat(counts)[splits["image_id"]].groupby(splits["split"].to_numpy()).sum()
+    captions_in = captions.merge(splits, on="image_id")["split"].value_counts()
     summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
     write_table(splits, step.splits, SPLIT)
     with atomic(step.csv) as temporary:

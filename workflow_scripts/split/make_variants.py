@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import split_pair
-from workflow_scripts.core.io import empty_table, read_blocks, read_images, read_table, table_writer
+from workflow_scripts.core.io import empty_table, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
 from workflow_scripts.split.steps import MakeVariants
 from workflow_scripts.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of
@@ -99,7 +99,7 @@ def make_variants(
     """Return the variants (``tables.VARIANTS``), and how often a prompt or an adjective has none and why.
 
     Args:
-        prompts: of a split, each once; captions, pairs, swapped: of their images.
+        prompts: of a split, each once; captions, pairs, swapped: at least those of their images.
     """
     texts = captions.set_index(["image_id", "caption_id"])["text"]
     mentions = mentions_by_caption(pairs)
@@ -118,25 +118,19 @@ def make_variants(
 
 
 def main(step: MakeVariants) -> None:
-    tables = {step.captions: CAPTIONS, step.pairs: PAIRS}
-    forms = load_lexicon(step.nouns).forms if step.nouns else ()
-    nouns = nouns_of(read_blocks(read_images(step.captions), tables)).union(forms)
+    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
+    swapped = read_table(step.swapped, SWAPPED)
+    nouns = nouns_of(captions, pairs).union(load_lexicon(step.nouns).forms if step.nouns else ())
     words = read_table(step.ranking, RANKING), load_lexicon(step.adjectives).forms, nouns
     prompts = read_table(step.prompts, PROMPTS, [*PROMPT, "pair"]).drop_duplicates(PROMPT)
-    with table_writer(step.variants, VARIANTS) as write:
-        for split, of_split in prompts.groupby("split", sort=False):
-            reasons, tested = Counter[str](), 0
-            images = of_split["image_id"].drop_duplicates()
-            for captions, pairs, swapped in read_blocks(images, tables | {step.swapped: SWAPPED}):
-                asked = of_split[of_split["image_id"].isin(captions["image_id"])]
-                variants, skipped = make_variants(asked, captions, pairs, swapped, *words)
-                write(variants)
-                reasons.update(skipped)
-                tested += len(variants.drop_duplicates(PROMPT))
-            why = ", ".join(f"{reason}: {n}" for reason, n in sorted(reasons.items()))
-            log.info(
-                "%s: %s: %d of %d prompts have variants (%s)", step.where, split, tested, len(of_split), why or "all"
-            )
+    pairs = pairs[pairs["image_id"].isin(prompts["image_id"])]
+    tables = [empty_table(VARIANTS)]
+    for split, of_split in prompts.groupby("split", sort=False):
+        variants, reasons = make_variants(of_split, captions, pairs, swapped, *words)
+        tables.append(variants)
+        tested, why = len(variants.drop_duplicates(PROMPT)), ", ".join(f"{r}: {n}" for r, n in sorted(reasons.items()))
+        log.info("%s: %s: %d of %d prompts have variants (%s)", step.where, split, tested, len(of_split), why or "all")
+    write_table(pd.concat(tables, ignore_index=True), step.variants, VARIANTS)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,8 @@ dominate are avoided if a caption offers another candidate. Or take published sw
 reports what is wrong with them.
 """
 
-import pickle
-import sys
-import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +16,7 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import read_heldout, split_pair
-from workflow_scripts.core.io import empty_table, read_blocks, read_table, table_writer, write_json
+from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
 from workflow_scripts.core.published import read_data
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
@@ -173,8 +170,24 @@ def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Menti
     return mentions
 
 
+def _offered(
+    text: str, candidates: Sequence[Candidate], reader: Reader, held: Collection[tuple[str, str]], reasons: Counter[str]
+) -> list[Candidate]:
+    """Return the candidates whose swapped text states, by the order of words, no other pair than the caption's."""
+    read = reader.pairs(text)
+    offered = []
+    for candidate in candidates:
+        swapped_text, changes = apply(text, [candidate])
+        if swap_faults(read, reader.pairs(swapped_text), changes, held):
+            reasons["order of words disagrees"] += 1
+        else:
+            offered.append(candidate)
+    return offered
+
+
 def swap_adjectives(
-    blocks: Iterable[Sequence[pd.DataFrame]],
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
     heldout: Collection[str],
     adjectives: Mapping[str, str],
     nouns: Collection[str],
@@ -182,67 +195,42 @@ def swap_adjectives(
     dataset: str,
     composition: str,
     reader: Reader | None = None,
-) -> tuple[Iterator[pd.DataFrame], dict[str, Any]]:
-    """Return the swapped captions, sorted by image and caption, a block at a time, and counts for people.
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the swapped captions (``tables.SWAPPED``), sorted by image and caption, and counts for people.
 
     Args:
-        blocks: captions of test_seen, in the order of their images, with the occurrences of all adjectives; those of
-            other captions are ignored.
+        captions: of test_seen.
+        pairs: the occurrences of all adjectives; those of other captions are ignored.
         adjectives: surface forms of the composition's adjectives to canonical words.
         nouns: surface forms.
         reader: a swap is not made if, by the order of words, it states another pair.
     """
     held = set(map(split_pair, heldout))
     partners: dict[str, list[str]] = defaultdict(list)
-    for adjective, noun in map(split_pair, sorted(heldout)):
+    for adjective, noun in sorted(held):
         partners[noun].append(adjective)
     reasons: Counter[str] = Counter()
-    images: list[pd.Series] = []
-    swapped_images: list[pd.Series] = []
-    offers: list[tuple[str, ...]] = []
-    # Each block's candidates, because Python objects of all captions would need gigabytes.
-    packed: list[bytes] = []
-    for captions, pairs in blocks:
-        rows: list[tuple[str, int, str, list[Candidate]]] = []
-        captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-        images.append(captions["image_id"])
-        mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
-        for image, number, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
-            candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
-            if reader and candidates:
-                read, swaps = reader.pairs(text), [apply(text, [candidate]) for candidate in candidates]
-                clear = [
-                    candidate
-                    for candidate, (swapped_text, changes) in zip(candidates, swaps, strict=True)
-                    if not swap_faults(read, reader.pairs(swapped_text), changes, held)
-                ]
-                if len(clear) < len(candidates):
-                    reasons["order of words disagrees"] += len(candidates) - len(clear)
-                candidates = clear
-            if candidates:
-                rows.append((image, number, text, candidates))
-                offers.append(tuple(sys.intern(c.pair) for c in candidates))
-        swapped_images.append(pd.Series([image for image, *_ in rows], dtype="str"))
-        packed.append(zlib.compress(pickle.dumps(rows), 1))
+    rows: list[tuple[str, int, str, list[Candidate]]] = []
+    ordered = captions.sort_values(["image_id", "caption_id"])[["image_id", "caption_id", "text"]]
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
+    for image, number, text in ordered.itertuples(index=False):
+        candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
+        if reader and candidates:
+            candidates = _offered(text, candidates, reader, held, reasons)
+        if candidates:
+            rows.append((image, number, text, candidates))
+    offers = [[candidate.pair for candidate in candidates] for *_, candidates in rows]
     chosen = choose(offers, rng(seed, "swap_adjectives", dataset, composition))
-    made = [[row[place] for place in places] for row, places in zip(offers, chosen, strict=True)]
-    counts = Counter(pair for pairs in made for pair in set(pairs))
-    entries = [min(pairs, key=lambda p: (counts[p], p)) for pairs in made]
-
-    def tables() -> Iterator[pd.DataFrame]:
-        rest = zip(chosen, entries, strict=True)
-        for block in packed:
-            records = []
-            for image, number, text, candidates in pickle.loads(zlib.decompress(block)):
-                places, pair = next(rest)
-                swapped_text, changes = apply(text, [candidates[place] for place in places])
-                records.append((image, number, text, swapped_text, changes, pair))
-            yield pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
-
-    swapped = pd.DataFrame({"image_id": pd.concat(swapped_images, ignore_index=True), "pair": entries})
-    summary = counts_of(swapped, counts, pd.concat(images), heldout)
-    left_alone = {reason: reasons[reason] for reason in sorted(reasons)}
-    return tables(), summary | {"left_alone": left_alone, "seed": seed}
+    made = [[offer[place] for place in places] for offer, places in zip(offers, chosen, strict=True)]
+    counts = Counter(pair for of_caption in made for pair in set(of_caption))
+    entries = [min(of_caption, key=lambda p: (counts[p], p)) for of_caption in made]
+    records = [
+        (image, number, text, *apply(text, [candidates[place] for place in places]), entry)
+        for (image, number, text, candidates), places, entry in zip(rows, chosen, entries, strict=True)
+    ]
+    swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
+    unchanged = {"left_alone": dict(sorted(reasons.items())), "seed": seed}
+    return swapped, counts_of(swapped, counts, captions["image_id"], heldout) | unchanged
 
 
 def counts_of(
@@ -271,49 +259,41 @@ def counts_of(
     }
 
 
-def nouns_of(blocks: Iterable[Sequence[pd.DataFrame]]) -> set[str]:
-    """Return the lower-case forms that are nouns of pairs more often than adjectives; a lexicon need not list them.
-
-    Args:
-        blocks: captions, and their pairs.
-    """
-    counts: dict[str, Counter[str]] = {"adjective": Counter(), "noun": Counter()}
-    for captions, pairs in blocks:
-        pairs = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
-        texts = pairs["text"].tolist()
-        for role, count in counts.items():
-            starts, ends = (pairs[f"{role}_{side}"].tolist() for side in ("start", "end"))
-            count.update(text[start:end].lower() for text, start, end in zip(texts, starts, ends, strict=True))
+def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
+    """Return the lower-case forms that are nouns of pairs more often than adjectives; a lexicon need not list them."""
+    pairs = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
+    counts = {}
+    for role in ("adjective", "noun"):
+        places = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
+        counts[role] = Counter(text[start:end].lower() for text, start, end in places)
     return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
 
 
 def main(step: SwapAdjectives) -> None:
     splits = read_table(step.splits, SPLIT)
-    seen = splits.loc[splits["split"] == "test_seen", "image_id"].sort_values()
+    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
+    of_seen, pairs_of_seen = (
+        table[table["image_id"].isin(splits.loc[splits["split"] == "test_seen", "image_id"])]
+        for table in (captions, pairs)
+    )
     heldout = read_heldout(step.heldout)
     adjectives = load_lexicon(step.adjectives).forms
     nouns = load_lexicon(step.nouns).forms if step.nouns else None
     if step.published:
         published, _ = read_data(step.published)
-        captions = read_table(step.captions, CAPTIONS, images=published["image_id"])
-        of_seen = read_table(step.pairs, PAIRS, images=seen)
-        swapped, faults = take_swaps(published, captions, splits, of_seen, adjectives, nouns)
-        images = read_table(step.captions, CAPTIONS, ["image_id"], seen)["image_id"]
+        swapped, faults = take_swaps(published, captions, splits, pairs_of_seen, adjectives, nouns)
         made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
-        counts = Counter(pair for pairs in made for pair in pairs)
-        parts = iter([swapped])
-        summary = counts_of(swapped, counts, images, heldout) | {"source": "published", "violations": faults}
+        counts = Counter(pair for of_caption in made for pair in of_caption)
+        summary = counts_of(swapped, counts, of_seen["image_id"], heldout)
+        summary |= {"source": "published", "violations": faults}
     else:
         reader = reader_of(heldout, adjectives, nouns, load_lexicon(step.compounds))
-        tables = {step.captions: CAPTIONS, step.pairs: PAIRS}
-        known_nouns = nouns_of(read_blocks(seen, tables)).union(nouns or ())
+        known_nouns = nouns_of(of_seen, pairs_of_seen).union(nouns or ())
         seeds = step.seed, step.dataset, step.composition
-        parts, summary = swap_adjectives(read_blocks(seen, tables), heldout, adjectives, known_nouns, *seeds, reader)
-    with table_writer(step.swapped, SWAPPED) as write:
-        for part in parts:
-            write(part)
+        swapped, summary = swap_adjectives(of_seen, pairs_of_seen, heldout, adjectives, known_nouns, *seeds, reader)
+    write_table(swapped, step.swapped, SWAPPED)
     write_json(summary, step.summary)
-    if not summary["swapped"]:
+    if swapped.empty:
         log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", step.where)
     log.info("%s: %d of %d captions of test_seen are swapped", step.where, summary["swapped"], summary["captions"])
 
