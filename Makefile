@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch container reference \
+.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch reference \
   picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
@@ -106,24 +106,18 @@ seeds: .venv/run
 intervals: .venv/run
 	python -m benchmarks.intervals
 
-# Time and memory by size: results/scale.json, docs/scale.md. Two hours and 10 GB of disk; REAL=…/cub_captions.zip adds
-# real captions.
+# Time and memory by size: docs/scale.md. Hours, and 10 GB of disk; REAL=…/cub_captions.zip adds real captions.
 scale: .venv/run
-	python -m benchmarks.scale $(if $(REAL),--real '$(REAL)')
+	python -m benchmarks.scale --part images
+	python -m benchmarks.scale --part captions $(if $(REAL),--real '$(REAL)')
 
-# Kills at random moments, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS,
-# and CONFIG to replace the small run.
+# Kills at random moments, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS.
 faults: .venv/test
-	python -m benchmarks.faults --cores $(CORES) --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) \
-	  --flips $(or $(FLIPS),100) $(if $(filter command,$(firstword $(origin CONFIG))),--config '$(CONFIG)')
+	python -m benchmarks.faults --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) --flips $(or $(FLIPS),3)
 
 # Download what a config's run needs, to run offline.
 prefetch: $(NEEDED)
 	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
-
-# envs/Dockerfile, from the environments.
-container: .venv/run
-	python -m benchmarks.container
 
 # docs/config.md, from the models of the config.
 reference: .venv/run

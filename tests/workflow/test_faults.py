@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults import Kill, Trial
+from benchmarks import faults
 from tests.project import Project
 
 pytestmark = pytest.mark.slow
@@ -31,24 +31,33 @@ generate: {{generators: [photographs]}}
 """
 
 
+class Trial:
+    """A copy of the project in which the tiny config has made ``whole``, up to its judge."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def command(self, name: str, *more: str, results: str = "") -> list[str]:
+        """Return the command of ``make run`` for the tiny config."""
+        config = TINY.format(results=results or name, cache=f".cache_{name}")
+        (self.project.root / f"{name}.yaml").write_text(config)
+        run = [sys.executable, "-m", "workflow_scripts.workflow.run", "--config", f"{name}.yaml", "--cores", "2"]
+        return [*run, *more]
+
+
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    """A copy in which the judge has been trained once, undisturbed."""
-    place = Project(tmp_path_factory.mktemp("faults").resolve()).copy()
-    trial = Trial(place, TINY, 2, ("sketch/color/judges/0",))
-    trial.undisturbed("whole")
+    trial = Trial(Project(tmp_path_factory.mktemp("faults").resolve()).copy())
+    trial.project.call(*trial.command("whole", "--", "whole/sketch/color/judges/0"))
     return trial
 
 
-def test_killed_twice_it_ends_the_same(trial: Trial) -> None:
-    """Snakemake alone, whose step goes on; then a training. All at once: ``test_end_to_end.py``."""
-    kills = [Kill("Snakemake", 0), Kill("a training", 1)]
-    run = trial.disturbed("killed", kills, random.Random(0))
-    first, second = run.kills
-    assert first.said[0] == ("error: Snakemake was killed (signal 9); `make unlock`, then run again to resume")
-    assert second.what.startswith("judge.train_judge")
-    assert second.said[0].startswith("error: judge: train judge (color, 0): killed (SIGKILL)")
-    assert trial.faults("killed", "whole") == []
+def test_killed_runs_end_the_same(first_run: Project, tmp_path: Path) -> None:
+    """Snakemake alone, whose steps go on; then a step. ``make faults`` does more of this."""
+    run = Project(tmp_path.resolve()).copy()
+    rows = faults.disturbed(run, "killed", [(2.0, "Snakemake"), (12.0, "a step")], random.Random(0))
+    assert len(rows) == 2 and "Snakemake" in rows[0] and "a step" in rows[1]
+    assert run.artifacts("killed") == first_run.artifacts("results")
 
 
 def test_who_holds_the_lock(trial: Trial) -> None:
@@ -109,8 +118,8 @@ def step(place: Path, module: str, *arguments: object) -> subprocess.CompletedPr
 
 def test_a_disk_that_is_full_of_results(trial: Trial, tmp_path: Path, disk: Callable[[str], None]) -> None:
     """The run says so in one line, and goes on once there is room."""
-    captions = Trial(trial.project, TINY.replace("{results}", str(tmp_path / "disk")), 2, ("sketch/captions.parquet",))
-    command = [part.replace("full/", f"{tmp_path}/disk/", 1) for part in captions.command("full")]
+    target = f"{tmp_path}/disk/sketch/captions.parquet"
+    command = trial.command("full", "--", target, results=f"{tmp_path}/disk")
     refused = trial.project.call(*command, check=False)
     assert re.search(r"warning: full.yaml: disk: the run needs about .* but 65.5 KB are free", refused.stderr)
     assert refused.returncode == 1

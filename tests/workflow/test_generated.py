@@ -1,6 +1,6 @@
 """What is generated from the workflow and committed: it must be what would be generated now."""
 
-from benchmarks import container, picture
+from benchmarks import picture
 from workflow_scripts.workflow import reference
 
 
@@ -11,7 +11,3 @@ def test_the_reference_is_the_code() -> None:
 def test_picture_is_the_workflows() -> None:
     page = picture.PAGE.read_text()
     assert picture.with_picture(page, picture.picture()) == page, "run `make picture`"
-
-
-def test_dockerfile_is_the_environments() -> None:
-    assert container.dockerfile() == container.FILE.read_text(), "run `make container`"

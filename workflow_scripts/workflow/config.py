@@ -65,7 +65,7 @@ class Config(Section):
     container: str | None = Field(
         None,
         min_length=1,
-        description="image built from envs/Dockerfile, a file or an address, for --sdm conda apptainer",
+        description="image with all environments, a file or an address, for --sdm conda apptainer",
     )
     compositions: list[str] = Field(["color", "shape"], min_length=1, description="names in lexicons/adjectives")
     dataset: DatasetConfig = Field(default_factory=DatasetConfig)
