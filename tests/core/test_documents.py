@@ -1,14 +1,10 @@
 """YAML and JSON that would be read in two ways is refused; a wrong path names the closest one."""
 
-import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-from workflow_scripts.core import limits
-from workflow_scripts.core.documents import json_items, no_such, parse_json, parse_yaml
+from workflow_scripts.core.documents import no_such, parse_json, parse_yaml
 
 
 @pytest.mark.parametrize(
@@ -63,46 +59,3 @@ def test_a_wrong_path_names_the_closest(tmp_path: Path, monkeypatch: pytest.Monk
     assert no_such("x/y.csv") == f"x/y.csv: no such file in {tmp_path}; x does not exist either; correct the path"
     assert no_such("data") == "data: is a folder; give the path of a file"
     assert no_such("data/captions.csv", "folder").startswith("data/captions.csv: no such folder")
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(VALUES, max_size=5), st.integers(1, 9), st.sampled_from([None, 1]), st.booleans())
-@example([0.5, 1e30, -1e-30], 1, None, False)
-@example([0.5, 1e30, -1e-30], 2, None, False)
-def test_items_of_a_list_are_those_of_the_whole(
-    tmp_path: Path, items: list, at_once: int, indent: int | None, mark: bool
-) -> None:
-    file = tmp_path / "x.json"
-    text = json.dumps(items, indent=indent, ensure_ascii=mark)
-    file.write_text(text + " \n", encoding="utf-8-sig" if mark else "utf-8", errors="surrogatepass")
-    assert list(json_items(file, at_once)) == items
-    file.write_text(text[:-1], encoding="utf-8", errors="surrogatepass")
-    with pytest.raises(ValueError):
-        list(json_items(file, at_once))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "expected a list of objects"),
-        ('{"a": 1}', "expected a list of objects"),
-        ("[] x", "text after the list"),
-        ("[1 2]", "expected a comma, got '2'"),
-        ("[1,]", "Expecting value"),
-        ('[{"a": 1, "a": 2}]', "duplicate key 'a'"),
-        ("[" * 100_000, "nested too deeply"),
-        ('["' + "x" * 999, "an item, more than the limit of 500"),
-    ],
-)
-def test_faulty_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
-    monkeypatch.setattr(limits, "JSON_ITEM", 500)
-    (tmp_path / "x.json").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        list(json_items(tmp_path / "x.json", 10 if "x" * 9 in text else 1 << 20))

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -139,12 +138,6 @@ def small_files_only() -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def _write_in_parts(path: Path) -> None:
-    with io.table_writer(path, tables.SPLIT) as write:
-        for start in range(0, 5000, 1000):
-            write(SPLITS.iloc[start : start + 1000])
-
-
 def _write_folder(path: Path) -> None:
     with io.atomic_folder(path) as folder:
         (folder / "small").write_text("small")
@@ -166,7 +159,6 @@ def _write_weights(path: Path) -> None:
     [
         lambda path: io.write_table(SPLITS, path, tables.SPLIT),
         lambda path: io.write_json(list(SPLITS["image_id"]), path),
-        _write_in_parts,
         _write_folder,
         _write_checkpoint,
         _write_weights,
@@ -204,88 +196,31 @@ def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-@pytest.mark.parametrize("rows", [0, 3, 1000, 2000, 2500])
+@pytest.mark.parametrize("rows", [0, 3, 1000, 2500])
 def test_row_groups_have_a_fixed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     monkeypatch.setattr(io, "ROWS_PER_GROUP", 1000)
-    table = SPLITS.head(rows)
-    with io.table_writer(tmp_path / "parts", tables.SPLIT) as write:
-        for start in range(0, rows, 600):
-            write(table.head(0))
-            write(table.iloc[start : start + 600])
-    io.write_table(table, tmp_path / "whole", tables.SPLIT)
-    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
-    metadata = pq.ParquetFile(tmp_path / "whole").metadata
+    io.write_table(SPLITS.head(rows), tmp_path / "table", tables.SPLIT)
+    metadata = pq.ParquetFile(tmp_path / "table").metadata
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     assert sizes == ([1000] * (rows // 1000) + [rows % 1000] * (rows % 1000 > 0) or [0])
 
 
-def test_a_first_part_without_rows_decides_no_types(tmp_path: Path) -> None:
-    rows = pd.DataFrame({"split": ["test_seen"], "image_id": ["a"], "caption_id": [0], "adjective": ["red"]})
-    rows = rows.assign(text="a red wing", changes=[[{"noun": "wing", "start": 2}]])
-    with io.table_writer(tmp_path / "variants", tables.VARIANTS) as write:
-        write(io.empty_table(tables.VARIANTS))
-        write(rows)
-    assert io.read_table(tmp_path / "variants", tables.VARIANTS)["changes"][0][0]["noun"] == "wing"
+@pytest.mark.parametrize("name", ["CAPTIONS", "IMAGES", "PAIRS", "RANKING", "SPLIT", "SWAPPED", "PROMPTS", "SCORES"])
+def test_an_empty_table_keeps_its_columns(tmp_path: Path, name: str) -> None:
+    schema = getattr(tables, name)
+    io.write_table(io.empty_table(schema), tmp_path / name, schema)
+    assert list(io.read_table(tmp_path / name, schema)) == list(schema.columns)
 
 
-def test_only_the_rows_of_some_images_are_read(tmp_path: Path) -> None:
-    table = SPLITS.sort_values("image_id", ignore_index=True)
-    table.to_parquet(tmp_path / "splits.parquet", index=False, row_group_size=100)
-    for images in (table["image_id"].iloc[120:130], table["image_id"].iloc[::99], pd.Series(["other"]), []):
-        read = io.read_table(tmp_path / "splits.parquet", tables.SPLIT, images=images)
-        pd.testing.assert_frame_equal(read, table[table["image_id"].isin(images)].reset_index(drop=True))
-    read = io.read_table(tmp_path / "splits.parquet", tables.SPLIT, ["image_id"], images=["image 7"])
-    assert read.to_numpy().tolist() == [["image 7"]]
-
-
-def test_a_table_in_parts_is_the_table(tmp_path: Path) -> None:
-    _write_in_parts(tmp_path / "parts")
-    pd.testing.assert_frame_equal(io.read_table(tmp_path / "parts", tables.SPLIT), SPLITS)
-    with io.table_writer(tmp_path / "none", tables.SPLIT):
-        pass
-    empty = io.read_table(tmp_path / "none", tables.SPLIT)
-    assert empty.empty and list(empty) == list(SPLITS)
-    for name in ("CAPTIONS", "IMAGES", "PAIRS", "RANKING", "SPLIT", "SWAPPED", "PROMPTS", "MANIFEST", "SCORES"):
-        schema = getattr(tables, name)
-        io.write_table(io.empty_table(schema), tmp_path / name, schema)
-        assert list(io.read_table(tmp_path / name, schema)) == list(schema.columns)
-
-
-@pytest.mark.parametrize("group", [3, 4, 100])
-def test_shards_read_only_their_row_groups(tmp_path: Path, group: int) -> None:
-    path = tmp_path / "numbers.parquet"
-    pd.DataFrame({"n": np.arange(25)}).to_parquet(path, row_group_size=group)
-
-    def frames(shard: int = 1, shards: int = 1) -> list[list[int]]:
-        return [frame["n"].tolist() for frame in io.read_frames(path, ["n"], 2, shard=shard, shards=shards)]
-
-    whole = frames()
-    assert sum(whole, []) == list(range(25))
-    for shards in (1, 3, 30):
-        parts = [frames(shard + 1, shards) for shard in range(shards)]
-        assert sum(parts, []) == whole and max(map(len, parts)) - min(map(len, parts)) <= 1
-    place = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
-    path.write_bytes(path.read_bytes()[:place] + bytes(8) + path.read_bytes()[place + 8 :])
-    with pytest.raises(UserError, match="not a readable Parquet file"):
-        frames(1, 3)
-    if group < 100:
-        assert frames(3, 3) == whole[len(whole) * 2 // 3 :]
-
-
-@pytest.mark.parametrize("write", [lambda path: io.write_table(SPLITS, path, tables.SPLIT), _write_in_parts])
-def test_flips_in_a_table_are_found(tmp_path: Path, write) -> None:
+def test_flips_in_a_table_are_found(tmp_path: Path) -> None:
     """Page checksums cover all but the footer, which the digest that a step records covers."""
     path, rng = tmp_path / "splits.parquet", random.Random(0)
-    write(path)
+    io.write_table(SPLITS, path, tables.SPLIT)
     data = path.read_bytes()
     footer = int.from_bytes(data[-8:-4], "little") + 8
     for _ in range(100):
         flipped = bytearray(data)
         flipped[rng.randrange(len(data) - footer)] ^= 1 << rng.randrange(8)
         path.write_bytes(flipped)
-        for read in (
-            lambda: io.read_table(path, tables.SPLIT),
-            lambda: pd.concat(io.read_frames(path, list(SPLITS), 1000)),
-        ):
-            with suppress(UserError):
-                assert read().reset_index(drop=True).equals(SPLITS)
+        with suppress(UserError):
+            assert io.read_table(path, tables.SPLIT).equals(SPLITS)

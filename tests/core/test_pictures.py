@@ -60,7 +60,7 @@ def huge_png(side: int) -> bytes:
     [
         (b"", "no image of a known format"),
         (b"\x00\xff" * 50, "no image of a known format"),
-        (huge_png(20_000), r"exceeds the limit of 178,956,970 \(core/limits.py: PIXELS\) pixels"),
+        (huge_png(20_000), r"too many pixels, more than the limit of 178,956,970 \(core/limits.py: PIXELS\)"),
         (saved(Image.new("L", (3, 1501)), "PNG"), "3 by 1501 pixels, a ratio, more than the limit of 500 "),
         (saved(Image.fromarray(RAMP.astype(np.int32)), "TIFF"), "32 bits per channel; convert it to 8 bits"),
         (saved(Image.fromarray(RAMP.astype(np.float32)), "TIFF"), "32 bits per channel"),

@@ -5,17 +5,12 @@ Duplicate keys are refused, because the libraries silently keep the last one.
 
 import difflib
 import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from workflow_scripts.core import limits
 from workflow_scripts.core.errors import UserError
-
-_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def no_such(path: str | Path, what: str = "file") -> str:
@@ -50,53 +45,6 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def json_items(path: Path, at_once: int = 1 << 20) -> Iterator[Any]:
-    """Yield the items of a list in a JSON file that may be larger than memory; raises ValueError as ``parse_json``.
-
-    Args:
-        at_once: characters to read.
-    """
-    decoder = json.JSONDecoder(object_pairs_hook=unique)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        text = file.read(at_once).lstrip()
-        if not text.startswith("["):
-            raise ValueError("expected a list of objects")
-        text, start, follower = text[1:], 0, "["
-        while follower != "]":
-            try:
-                start = _space(text, start)
-                if follower == "[" and text[start] == "]":
-                    follower, start = "]", start + 1
-                    break
-                item, end = decoder.raw_decode(text, start)
-                end = _space(text, end)
-                follower = text[end]  # without it, a number may go on
-                if follower in ".eE" and len(text) - end < len("e+1"):  # as this one does
-                    raise IndexError
-            except (json.JSONDecodeError, IndexError) as error:
-                more = file.read(max(at_once, len(text)))
-                if not more or len(text) - start > limits.JSON_ITEM:
-                    reason = getattr(error, "msg", "unexpected end")
-                    raise ValueError(reason if not more else limits.over("JSON_ITEM", "an item")) from None
-                text, start = text[start:] + more, 0
-                continue
-            except RecursionError:
-                raise ValueError("nested too deeply") from None
-            if follower not in ",]":
-                raise ValueError(f"expected a comma, got {follower!r}")
-            yield item
-            start = end + 1
-        if (text[start:] + file.read(at_once)).strip():
-            raise ValueError("text after the list")
-
-
-def _space(text: str, start: int) -> int:
-    """Return the place of the first character from ``start`` that is no white space of JSON."""
-    match = _SPACE.match(text, start)
-    assert match is not None
-    return match.end()
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,16 +7,13 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as arrow
-import pyarrow.parquet as pq
-from pyarrow.compute import is_in
 
 from workflow_scripts.core.documents import parse_json
 from workflow_scripts.core.errors import UserError
@@ -27,10 +24,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 # What a spreadsheet executes, also in full-width characters, after apostrophes that it may drop.
 _FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"
-# Rows of a row group, which are decoded, and become Python objects, at the same time.
 ROWS_PER_GROUP = 1 << 15
-# Images whose rows several tables are joined by at the same time.
-IMAGES_PER_BLOCK = 1 << 10
 
 
 @contextmanager
@@ -59,7 +53,7 @@ def _no_room(error: BaseException) -> int | None:
 
 
 def _beside(path: Path, kind: str) -> Path:
-    """Return a hidden name beside ``path`` for this process; remove what ended processes left under such names."""
+    """Return a hidden name beside ``path`` for this process; delete files left behind by processes that have ended."""
     start = f".{path.name}.{platform.node()}-"
     for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
         number = left.name.removeprefix(start).removesuffix(f".{kind}")
@@ -139,9 +133,7 @@ def write_json(value: Any, path: str | Path) -> None:
 
 def json_lines(table: pd.DataFrame) -> Iterator[str]:
     """Yield a JSON object for each row, keys in the order of columns, null where a value is missing."""
-    # In batches, because Python objects need several times the table's memory.
-    parts = (table.iloc[start : start + ROWS_PER_GROUP] for start in range(0, len(table), ROWS_PER_GROUP))
-    rows = (row for part in parts for row in part.astype(object).where(part.notna(), None).to_dict("records"))
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
     return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
@@ -158,22 +150,18 @@ def spreadsheet_safe(table: pd.DataFrame) -> pd.DataFrame:
     A text that begins like a formula gets an apostrophe before it, as OWASP recommends against CSV injection;
     ``spreadsheet_texts`` removes it.
     """
-    return _replace_texts(table, rf"(?={_FORMULA})", "'")
+    return _replace_starts(table, rf"(?={_FORMULA})", "'")
 
 
 def spreadsheet_texts(table: pd.DataFrame) -> pd.DataFrame:
     """Return what ``spreadsheet_safe`` was given."""
-    return _replace_texts(table, rf"'(?={_FORMULA})", "")
+    return _replace_starts(table, rf"'(?={_FORMULA})", "")
 
 
-def _replace_texts(table: pd.DataFrame, pattern: str, replacement: str) -> pd.DataFrame:
+def _replace_starts(table: pd.DataFrame, pattern: str, replacement: str) -> pd.DataFrame:
     start = re.compile(rf"\A{pattern}")
-
-    def replaced(value: Any) -> Any:
-        return start.sub(replacement, value) if isinstance(value, str) else value
-
-    texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-    return table.assign(**{name: table[name].map(replaced) for name in texts})
+    texts = table[[name for name in table if not pd.api.types.is_numeric_dtype(table[name])]]
+    return table.assign(**texts.map(lambda value: start.sub(replacement, value) if isinstance(value, str) else value))
 
 
 def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.DataFrame:
@@ -194,80 +182,15 @@ def write_frame(table: pd.DataFrame, path: str | Path) -> None:
         table.reset_index(drop=True).to_parquet(temporary, index=False, row_group_size=ROWS_PER_GROUP, **PARQUET)
 
 
-def read_table(
-    path: str | Path, schema: Schema, columns: list[str] | None = None, images: Collection[str] | None = None
-) -> pd.DataFrame:
-    """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these.
-
-    With ``images``, read the rows of these images only, a batch at a time.
-    """
-    schema = schema.select(columns) if columns else schema
-    if images is None:
-        return check_table(read_frame(path, columns), schema, path)
-    frames = list(read_frames(path, columns, ROWS_PER_GROUP, images)) or [empty_table(schema)]
-    return check_table(pd.concat(frames, ignore_index=True), schema, path)
+def read_table(path: str | Path, schema: Schema, columns: list[str] | None = None) -> pd.DataFrame:
+    """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
+    return check_table(read_frame(path, columns), schema.select(columns) if columns else schema, path)
 
 
 def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
     """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
-    with _parquet_errors(path):
-        return pd.read_parquet(path, columns=columns, page_checksum_verification=True)
-
-
-def read_frames(
-    path: str | Path,
-    columns: list[str] | None,
-    rows: int,
-    images: Collection[str] | None = None,
-    shard: int = 1,
-    shards: int = 1,
-) -> Iterator[pd.DataFrame]:
-    """Yield Parquet as ``read_frame`` reads it, so many rows of a row group at a time; of them, those of ``images``.
-
-    Shards have the same number of these frames, or one more, and read only their row groups.
-    """
-    with _parquet_errors(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        groups = range(file.num_row_groups) if images is None else _groups_with(file, images)
-        frames = [-(-file.metadata.row_group(group).num_rows // rows) for group in groups]
-        begin, end = (sum(frames) * shard // shards for shard in (shard - 1, shard))
-        for group, n in zip(groups, frames, strict=True):
-            if begin < n and end > 0:
-                for batch in islice(file.iter_batches(rows, [group], columns), max(0, begin), end):
-                    if images is not None:
-                        of_image = batch["image_id"]
-                        batch = batch.filter(is_in(of_image, arrow.array(images, of_image.type)))
-                    yield batch.to_pandas()
-            begin, end = begin - n, end - n
-
-
-def _groups_with(file: pq.ParquetFile, images: Collection[str]) -> list[int]:
-    """Return the row groups that may have rows of ``images``, by their least and greatest image_id."""
-    place, low, high = file.schema_arrow.get_field_index("image_id"), min(images, default=""), max(images, default="")
-    of_group = [file.metadata.row_group(i).column(place).statistics for i in range(file.num_row_groups)]
-    return [i for i, of in enumerate(of_group) if not (of and of.has_min_max) or of.min <= high and low <= of.max]
-
-
-def read_blocks(images: Sequence[str], tables: Mapping[Path, Schema]) -> Iterator[list[pd.DataFrame]]:
-    """Yield each table's rows of some of ``images``, then of the next, and so on: for tables larger than memory.
-
-    Only the columns of the schemas are read.
-    """
-    for start in range(0, max(1, len(images)), IMAGES_PER_BLOCK):
-        block = images[start : start + IMAGES_PER_BLOCK]
-        yield [read_table(path, schema, [*schema.columns], block) for path, schema in tables.items()]
-
-
-def read_images(path: Path) -> pd.Series:
-    """Return the images of a table, in its order."""
-    frames = read_frames(path, ["image_id"], ROWS_PER_GROUP)
-    images = [pd.Series(dtype="str"), *(frame["image_id"].drop_duplicates() for frame in frames)]
-    return pd.concat(images, ignore_index=True).drop_duplicates()
-
-
-@contextmanager
-def _parquet_errors(path: str | Path) -> Iterator[None]:
     try:
-        yield
+        return pd.read_parquet(path, columns=columns, page_checksum_verification=True)
     except FileNotFoundError as error:  # pandas gives only the name
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
@@ -275,42 +198,10 @@ def _parquet_errors(path: str | Path) -> Iterator[None]:
         raise UserError(f"{path}: not a readable Parquet file ({reason}); delete it and run again") from error
 
 
-@contextmanager
-def table_writer(path: str | Path, schema: Schema) -> Iterator[Any]:
-    """Yield ``write(frame)``, which checks and appends a frame: for tables larger than memory.
-
-    The bytes are those that ``write_table`` gives the whole table.
-    """
-    writer: pq.ParquetWriter | None = None
-    held: list[arrow.Table] = []
-
-    def put(rows: int) -> None:
-        """Write row groups until fewer than so many rows are held."""
-        nonlocal writer
-        while held and sum(map(len, held)) >= rows:
-            table = arrow.concat_tables(held).combine_chunks()
-            held[:] = [table[ROWS_PER_GROUP:]] if len(table) > ROWS_PER_GROUP else []
-            writer = writer or pq.ParquetWriter(temporary, table.schema, **PARQUET)
-            writer.write_table(table[:ROWS_PER_GROUP])
-
-    with atomic(path) as temporary:
-
-        def write(frame: pd.DataFrame) -> None:
-            checked = check_table(frame, schema, path).reset_index(drop=True)
-            if len(checked):
-                part = arrow.Table.from_pandas(checked, preserve_index=False)
-                first = writer or (held[0] if held else part)
-                held.append(part.cast(first.schema))
-                put(ROWS_PER_GROUP)
-
-        try:
-            yield write
-            if not held and writer is None:
-                held.append(arrow.Table.from_pandas(empty_table(schema), preserve_index=False))
-            put(0)
-        finally:
-            if writer is not None:
-                writer.close()
+def read_blocks(images: Sequence[str], tables: Mapping[Path, Schema]) -> Iterator[list[pd.DataFrame]]:
+    """Yield the rows of ``images`` of each table, of the columns of its schema."""
+    frames = [read_table(path, schema, [*schema.columns]) for path, schema in tables.items()]
+    yield [frame[frame["image_id"].isin(images)].reset_index(drop=True) for frame in frames]
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:

@@ -4,30 +4,19 @@
 PIXELS = 178_956_970
 # Longer side of an image in shorter ones: judges scale the shorter side up to theirs.
 ASPECT = 500
-# Files in an archive, and bytes of each when unpacked.
-ARCHIVE_MEMBERS = 5_000_000
-ARCHIVE_MEMBER_BYTES = 1 << 33
 # Bytes of an archive's files, relative to the archive's own; text reaches 20. Small archives may have any ratio.
 ARCHIVE_RATIO = 200
 ARCHIVE_SMALL_BYTES = 1 << 28
 # Characters of a cell of a table, and of a caption that is parsed: some 4,000 words.
 CELL = 1_000_000
 CAPTION = 20_000
-# Characters of an item of a JSON list that is read item by item.
-JSON_ITEM = 16_000_000
 # Digits of a whole number that compclip counts with, which float64 holds.
 COUNT_DIGITS = 15
 # Beyond it float64 skips whole numbers, so that two ids may become one.
 EXACT_FLOAT = 2**53
-# Bytes of a pickle.
 PICKLE_BYTES = 1 << 30
-
-
-def limit(name: str) -> str:
-    """Name a limit in an error."""
-    return f"the limit of {globals()[name]:,} (core/limits.py: {name})"
 
 
 def over(name: str, what: str) -> str:
     """Say in an error that ``what`` exceeds a limit."""
-    return f"{what}, more than {limit(name)}"
+    return f"{what}, more than the limit of {globals()[name]:,} (core/limits.py: {name})"

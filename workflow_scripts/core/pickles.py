@@ -10,8 +10,7 @@ import io
 import math
 import pickle
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +118,8 @@ def read_pickle(path: str | Path) -> Any:
     path = Path(path)
     if not path.is_file():
         raise UserError(no_such(path))
-    require(
-        path.stat().st_size <= limits.PICKLE_BYTES, path, limits.over("PICKLE_BYTES", "its size"), "do not trust it"
-    )
+    size = path.stat().st_size
+    require(size <= limits.PICKLE_BYTES, path, limits.over("PICKLE_BYTES", f"{size:,} bytes"), "do not trust it")
     try:
         return _Unpickler(io.BytesIO(path.read_bytes()), encoding="bytes").load()
     except _Refused as error:
@@ -134,55 +132,3 @@ def read_pickle(path: str | Path) -> Any:
 def plain_pickle(value: Any) -> bytes:
     """Return a pickle that every Python 3 reads."""
     return pickle.dumps(value, protocol=2)
-
-
-class DictPickler:
-    """Writes a dict of texts, numbers and such dicts item by item, with the bytes that ``plain_pickle`` gives it.
-
-    A pickle refers to objects that it has already. Of such a dict these are the keys of inner dicts, the values of the
-    keys ``shared``, which pyarrow makes once each, and the texts of one character, which Python has once.
-    """
-
-    def __init__(self, shared: Collection[str]) -> None:
-        self.shared = shared
-        self.known: dict[tuple[str, str], int] = {}
-        self.count = 0
-
-    def _refer(self, short: bytes, long: bytes, number: int) -> bytes:
-        return short + bytes([number]) if number < 256 else long + number.to_bytes(4, "little")
-
-    def _put(self) -> bytes:
-        self.count += 1
-        return self._refer(pickle.BINPUT, pickle.LONG_BINPUT, self.count - 1)
-
-    def _save(self, value: Any, scope: str | None = None) -> bytes:
-        """Return the bytes of a value; one with a ``scope`` is known where it is in the scope again."""
-        if isinstance(value, dict):
-            return b"".join(self.dump(value.items(), len(value), True))
-        if isinstance(value, int):
-            return pickle.dumps(value, 2)[2:-1]
-        if len(value) < 2 and value < "\u0100":
-            scope = ""
-        if scope is not None:
-            if (scope, value) in self.known:
-                return self._refer(pickle.BINGET, pickle.LONG_BINGET, self.known[scope, value])
-            self.known[scope, value] = self.count
-        text = value.encode("utf-8", "surrogatepass")
-        return pickle.BINUNICODE + len(text).to_bytes(4, "little") + text + self._put()
-
-    def dump(self, items: Iterable[tuple[Any, Any]], size: int, is_inner: bool = False) -> Iterator[bytes]:
-        """Yield the bytes of a dict of ``size`` items."""
-        yield (b"" if is_inner else pickle.PROTO + b"\2") + pickle.EMPTY_DICT + self._put()
-        saved = (
-            self._save(key, "" if is_inner else None) + self._save(value, key if key in self.shared else None)
-            for key, value in items
-        )
-        # Batches as in CPython's _pickle.c.
-        if size == 1:
-            yield from (*saved, pickle.SETITEM)
-        else:
-            for _ in range(0, size and size + 1, 1000):
-                yield pickle.MARK
-                yield from islice(saved, 1000)
-                yield pickle.SETITEMS
-        yield b"" if is_inner else pickle.STOP

@@ -31,7 +31,7 @@ def _faults(file: Path | IO[bytes]) -> Iterator[None]:
     except UnidentifiedImageError as error:
         raise BrokenImage("no image of a known format") from error
     except Image.DecompressionBombError as error:
-        raise BrokenImage(f"exceeds {limits.limit('PIXELS')} pixels") from error
+        raise BrokenImage(limits.over("PIXELS", "too many pixels")) from error
     except Exception as error:  # Pillow's decoders raise many types for damaged files
         # Without the folder, because the message goes into artifacts.
         name = getattr(file, "name", "the file")
