@@ -35,7 +35,7 @@ def test_the_manifest_is_in_the_order_of_the_prompts(place: Place) -> None:
 def test_no_files(place: Place) -> None:
     with pytest.raises(UserError, match="generator it: no image for any of 2 prompts"):
         place.generate("photographs", make_prompts({"test_seen": ["s/none"]}))
-    with pytest.raises(UserError, match="no prompts of test_seen, test_unseen"):
+    with pytest.raises(UserError, match="has no prompt of the splits that it serves .test_seen, test_unseen"):
         place.generate("photographs", make_prompts({"test_swapped": ["s/1"]}))
     assert not place.target.exists() or list(place.target.iterdir()) == []
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as pq
 import pytest
@@ -26,7 +27,7 @@ from workflow_scripts.dataset.load_dataset import check_captions
 from workflow_scripts.dataset.sources.published import read_classes
 from workflow_scripts.dataset.sources.table import read_captions
 from workflow_scripts.divergence.samples import read_samples
-from workflow_scripts.generate.generators.folder import files_of_manifest
+from workflow_scripts.generate.generators.folder import check_texts
 from workflow_scripts.human.answers import collect
 from workflow_scripts.human.correlation import other_scores
 from workflow_scripts.specs.data import check_images, read_source
@@ -65,11 +66,12 @@ COCO = {"images": [{"id": 1, "file_name": "x"}], "annotations": [{"image_id": 1,
 CHANGE = {"noun": "n", "original_adj": "o", "new_adj": "m"}
 SWAPPED = {"text": "b", "swapped_text": "c", "changes_made": CHANGE}
 SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pairs": ["red_wing"]}
+MADE = {"file_name": "a/0.png", "text": "red"}
 # By name: the endings of its files, what it calls, and the fields of a good row or entry.
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
     "captions": (TABLES, lambda p: check_captions(read_captions(p)[0], "x"), {"image_id": "a", "caption": "red"}),
     "numbered captions": (TABLES, read_captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
-    "manifest": (TABLES, files_of_manifest, {"image_id": "a", "caption_id": 1, "path": "x.png", "draw": 0}),
+    "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), answers, ANSWER),
     "other scores": (TABLES, other_scores, SCORE),
     "compounds": ((*TABLES, ".txt"), read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),

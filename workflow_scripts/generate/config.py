@@ -24,12 +24,11 @@ class Generator(Section):
         if isinstance(value, str):
             return {"name": value, "kind": value}
         if isinstance(value, dict):
-            known = {k: value[k] for k in ("name", "kind", "options") if k in value}
-            known.setdefault("kind", known.get("name"))
-            rest = {k: v for k, v in value.items() if k not in known}
-            if isinstance(known.setdefault("options", {}), dict):
-                known["options"] = {**known["options"], **rest}
-            return known
+            own = {key: value[key] for key in ("name", "kind", "options") if key in value}
+            own = {"kind": own.get("name"), "options": {}, **own}
+            if isinstance(own["options"], dict):
+                own["options"] = own["options"] | {key: value[key] for key in value if key not in own}
+            return own
         return value
 
     @model_validator(mode="after")
@@ -40,10 +39,9 @@ class Generator(Section):
         try:
             settings.model_validate(self.options)
         except ValidationError as error:
-            first = error.errors()[0]
+            key, message = ".".join(map(str, error.errors()[0]["loc"])), error.errors()[0]["msg"]
             allowed = ", ".join(["name", "kind", *settings.model_fields])
-            key = ".".join(map(str, first["loc"]))
-            raise ValueError(f"generator {self.name!r}: {key}: {first['msg']}; allowed keys: {allowed}") from error
+            raise ValueError(f"generator {self.name!r}: {key}: {message}; allowed keys: {allowed}") from error
         return self
 
     def settings(self, composition: str) -> Any:
@@ -53,14 +51,6 @@ class Generator(Section):
         return plugins.load(KINDS, self.kind).Settings.model_validate(options)
 
 
-class Layout(Section):
-    """Data folders in AttnGAN's layout (``export_layout``)."""
-
-    batch: int = Field(
-        100, ge=1, description="prompts are repeated up to a multiple, because the models' samplers drop the rest"
-    )
-
-
 class GenerateConfig(Section):
     """The images to be judged."""
 
@@ -68,13 +58,11 @@ class GenerateConfig(Section):
         default_factory=lambda: [Generator(name="photographs", kind="photographs")],
         description="none: only the captions are split",
     )
-    layout: Layout = Field(default_factory=Layout)
 
     @field_validator("generators")
     @classmethod
     def _distinct(cls, generators: list[Generator]) -> list[Generator]:
-        names = [g.name for g in generators]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"duplicate generator {name!r}; give each a different name")
+        names = [generator.name for generator in generators]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"duplicate generator {repeated[0]!r}; give each a different name")
         return generators

@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_scripts.core import cli, plugins, tables
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.fingerprint import check_unchanged
 from workflow_scripts.core.io import atomic_folder, read_table, write_frame, write_json, write_table
 from workflow_scripts.generate.config import KINDS
@@ -37,11 +37,9 @@ def main(step: GenerateImages) -> None:
     settings = plugins.settings(kind, step.settings)
     prompts = read_table(step.prompts, tables.PROMPTS)
     prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)
-    if prompts.empty:
-        raise UserError(
-            f"{step.prompts}: no prompts of {', '.join(serves(kind))}, all that generator {step.generator} serves"
-        )
-    log.info("generator %s: %d prompts of %s", step.generator, len(prompts), ", ".join(prompts["split"].unique()))
+    where, served = f"generator {step.generator}", ", ".join(serves(kind))
+    require(len(prompts), where, f"{step.prompts} has no prompt of the splits that it serves ({served})", "remove it")
+    log.info("%s: %d prompts of %s", where, len(prompts), served)
     with atomic_folder(step.folder) as folder:
         context = Context(
             tables={path.stem: path for path in step.tables},
@@ -54,22 +52,19 @@ def main(step: GenerateImages) -> None:
         )
         generated = kind.generate(settings, prompts, context)
         if step.contents is not None:
-            check_unchanged(step.contents, kind.fingerprint(settings, step.cache), f"generator {step.generator}")
+            check_unchanged(step.contents, kind.fingerprint(settings, step.cache), where)
         manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
-        if not (manifest["status"] == "ok").any():
-            raise UserError(
-                f"generator {step.generator}: no image for any of {len(prompts)} prompts; check its source of images"
-            )
+        made = int((manifest["status"] == "ok").sum())
+        require(made, where, f"no image for any of {len(prompts)} prompts", "check its source of images")
     summary = {"kind": step.kind, **summarise(manifest), **generated.summary}
     for status in ("missing", "unreadable"):
         if summary[status]["count"]:
-            first = "; ".join(summary[status]["names"][:3])
-            log.warning("%d of %d images are %s (%s)", summary[status]["count"], len(manifest), status, first)
+            log.warning("%d of %d images are %s, see %s", summary[status]["count"], len(manifest), status, step.summary)
     write_table(manifest, step.manifest, tables.MANIFEST)
     if generated.scenes is not None and step.scenes is not None:
         write_frame(generated.scenes, step.scenes)
     write_json(summary, step.summary)
-    log.info("generator %s: %d images", step.generator, int((manifest["status"] == "ok").sum()))
+    log.info("%s: %d images", where, made)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
-from workflow_scripts.generate.config import Layout
+from workflow_scripts.core.step import Cache, Input, Output, Seed, Step, Threads
 from workflow_scripts.split.steps import Captions, Images, Splits
 
 Prompts = Annotated[Input, Field(description="prompts.parquet")]
@@ -41,7 +40,6 @@ class ExportLayout(Step):
     images: Images
     splits: Splits
     prompts: Prompts
-    layout: Annotated[Layout, Key("generate.layout")] = Layout()
     dataset: str = Field(description="name of the data set, and of the exported folder if no image has a bounding box")
     results: Path = Field(Path("results"), description="folder that the paths in images.parquet are relative to")
     folder: Output = Field(description="folder to write")

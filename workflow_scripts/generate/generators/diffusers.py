@@ -5,17 +5,19 @@ the library computes the rows of a batch independently, and a swapped prompt sta
 Images are cached, so that a killed run resumes.
 """
 
+import io
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
+from PIL import Image
 from pydantic import Field, PositiveInt
 
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.disk import check_space
 from workflow_scripts.core.fingerprint import fingerprint as fingerprint_of
-from workflow_scripts.core.progress import Progress
+from workflow_scripts.core.progress import track
 from workflow_scripts.core.section import Section
 from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.dataset.source import named
@@ -24,7 +26,6 @@ from workflow_scripts.generate.generator import Context, Generated, manifest
 ABOUT = "a text-to-image pipeline"
 TABLES = ()
 MODEL = True
-LOOKED_UP = 64  # images read from the cache at once
 
 
 class Settings(Section):
@@ -41,6 +42,13 @@ class Settings(Section):
     dtype: Literal["auto", "fp32", "fp16", "bf16"] = Field("auto", description="auto: fp16 on a GPU, else fp32")
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of a call of the pipeline."""
+        width, height = self.size if isinstance(self.size, tuple) else (self.size, self.size)
+        options = {"num_inference_steps": self.steps, "guidance_scale": self.guidance, "width": width, "height": height}
+        return {name: value for name, value in options.items() if value is not None}
+
 
 def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.model, cache=cache) if Path(settings.model).is_dir() else ""
@@ -53,69 +61,38 @@ def prefetch(settings: Settings) -> Path:
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """Draw an image for each prompt; raises UserError if the library, the model or the GPU is missing."""
+    """Draw an image for each prompt; raises UserError if the model or the GPU is missing."""
     # Here, because torch and the library are slow to import, and the config is checked without them.
-    from workflow_scripts.generate import pipelines
+    from workflow_scripts.generate.pipelines import Pipeline
 
-    pipeline = pipelines.load(settings, context.threads)
-    ids = zip(prompts["image_id"], prompts["caption_id"], prompts["draw"], strict=True)
-    seeds = [
-        derive_seed(context.seed, "diffusers", image_id, int(caption), int(draw)) for image_id, caption, draw in ids
-    ]
-    texts, names = prompts["text"].tolist(), prompts["file_name"].tolist()
-    keys = [key("image", pipeline.identity, text, seed) for text, seed in zip(texts, seeds, strict=True)]
-    flagged, black = [], []
-
-    def keep(row: int, drawn: pipelines.Drawn) -> None:
-        file = context.folder / names[row]
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(drawn.png)
-        if drawn.flagged:
-            flagged.append(names[row])
-        if drawn.black:
-            black.append(names[row])
-
-    with (
-        Cache(context.cache / "generated" / f"{pipeline.short_identity}.sqlite") as cache,
-        Progress(len(prompts), "images") as progress,
-    ):
-        absent: dict[bytes, list[int]] = {}
-        for start in range(0, len(keys), LOOKED_UP):
-            cached = cache.get(keys[start : start + LOOKED_UP])
-            for row, name in enumerate(keys[start : start + LOOKED_UP], start):
-                if name in cached:
-                    keep(row, pipelines.Drawn.from_bytes(cached[name]))
-                    progress.add()
-                else:
-                    absent.setdefault(name, []).append(row)
-        made = sum(map(len, absent.values()))
-        log.info("%s: drawing %d of %d images, %s", pipeline.name, made, len(keys), pipeline.manner)
-        firsts = [rows[0] for rows in absent.values()]
-        for start in range(0, len(firsts), settings.batch):
-            rows = firsts[start : start + settings.batch]
-            images = pipeline.draw([texts[row] for row in rows], [seeds[row] for row in rows])
-            cache.put((keys[row], image.to_bytes()) for row, image in zip(rows, images, strict=True))
-            if start == 0:
-                size = sum(len(image.png) for image in images) // len(images) * made
-                # Once in the folder and once in the cache.
-                check_space(2 * size, context.folder, f"{made} images")
-            for first, image in zip(rows, images, strict=True):
-                for row in absent[keys[first]]:
-                    keep(row, image)
-                    progress.add()
-    truncated = pipeline.truncated(texts)
-    if truncated:
+    pipeline = Pipeline(settings, context.threads)
+    # Prompts with equal texts and seeds share an image.
+    rows: dict[bytes, list[Any]] = {}
+    for row in prompts.itertuples():
+        seed = derive_seed(context.seed, "diffusers", row.image_id, int(row.caption_id), int(row.draw))
+        rows.setdefault(key("image", pipeline.identity, row.text, seed), []).append((row.text, seed, row.file_name))
+    black = []
+    with Cache(context.cache / "generated" / f"{key(pipeline.identity).hex()}.sqlite") as cache:
+        absent = [name for name in rows if not cache.get([name])]
+        log.info("%s: drawing %d of %d images", pipeline.name, len(absent), len(rows))
+        starts = range(0, len(absent), settings.batch)
+        for start in track(starts, len(starts), f"batches of {settings.batch} images"):
+            names = absent[start : start + settings.batch]
+            texts, seeds, _ = zip(*(rows[name][0] for name in names), strict=True)
+            images = pipeline.draw(texts, seeds)
+            cache.put(zip(names, images, strict=True))
+            if start == 0:  # once in the folder and once in the cache
+                check_space(2 * len(images[0]) * len(absent), context.folder, f"{len(absent)} images")
+        for name, equal in rows.items():
+            png = cache.get([name])[name]
+            is_black = Image.open(io.BytesIO(png)).convert("L").getextrema()[1] == 0
+            for _, _, file_name in equal:
+                (context.folder / file_name).parent.mkdir(parents=True, exist_ok=True)
+                (context.folder / file_name).write_bytes(png)
+                black += [file_name] * is_black
+    if truncated := pipeline.truncated(prompts["text"].tolist()):
         log.warning("%d prompts were truncated by the pipeline's tokenizer", truncated)
-    if flagged:
-        log.warning("%d images were blacked out by the pipeline's safety checker", len(flagged))
-    if len(black) > len(flagged):
-        log.warning("%d images are all black; half precision may be too coarse (dtype)", len(black) - len(flagged))
-    return Generated(
-        manifest(prompts, [f"{context.place}/{name}" for name in names]),
-        summary={
-            **pipeline.about,
-            "prompts_truncated": truncated,
-            "flagged_by_checker": named(sorted(flagged)),
-            "black": named(sorted(black)),
-        },
-    )
+    if black:
+        log.warning("%d images are black: by the safety checker, or half precision is too coarse", len(black))
+    summary = {**pipeline.about, "prompts_truncated": truncated, "black": named(sorted(black))}
+    return Generated(manifest(prompts, f"{context.place}/" + prompts["file_name"]), summary=summary)
