@@ -21,6 +21,9 @@ UNDECISIVE = {
     for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "lock", "progress", "step")
 }
 
+# Files that a module reads whenever it is imported: their content is part of its code.
+DATA = {f"{PACKAGE}.text.grammar": "lexicons/grammar.yaml"}
+
 
 def module_file(module: str) -> Path | None:
     """Return the file of a dotted name below ``workflow_scripts``, or None if it is not a module."""
@@ -134,6 +137,8 @@ def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | N
     """Return a digest of a definition, and what the names in it stand for: modules, with a name in each or None."""
     parsed = _parse(module)
     digest = hashlib.blake2b(f"{module}:{name}".encode(), digest_size=16)
+    if module in DATA:
+        digest.update(ROOT.joinpath(DATA[module]).read_bytes())
     places: list[tuple[str, str | None]] = []
     for statement in parsed.definitions[name]:
         digest.update(ast.dump(statement).encode())

@@ -14,25 +14,13 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_text
 from workflow_scripts.core.step import Input, Output, Step
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.pairs.words import TRANSPARENT
-from workflow_scripts.text.lexicon import plural, word_set
+from workflow_scripts.text.grammar import WORDS
+from workflow_scripts.text.lexicon import plural
 
 HEAD = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
 
 # A compound is drafted if it is at least so often and this fraction of its second noun.
 MIN_COMPOUND, COMPOUND_FRACTION = 3, 0.2
-# `black man` is no color of a thing.
-PEOPLE = word_set(
-    "man woman person people boy girl child kid baby toddler lady guy gentleman male female adult teenager teen player"
-    " rider skier surfer skateboarder snowboarder skater biker cyclist batter pitcher catcher umpire bride groom couple"
-    " crowd family group team member student worker officer policeman fireman soldier chef waiter waitress mother"
-    " father son daughter brother sister friend human men women someone face skin"
-)
-# Words for pictures, colors and amounts: nothing that a picture shows in one color.
-VAGUE = word_set(
-    "color colour photo photograph picture image background foreground thing one other lot bit kind type variety part"
-    " side top bottom area view scene shade tone"
-)
 
 
 class DraftNouns(Step):
@@ -60,7 +48,7 @@ def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     spans = rows[["text", "adjective_end", "noun_start"]].itertuples(index=False)
     between = pd.Series([text[end:start].strip().lower() for text, end, start in spans], index=rows.index, dtype=str)
-    adjectives = set(rows["adjective"]) | TRANSPARENT
+    adjectives = set(rows["adjective"]) | WORDS.transparent
     is_noun = between.str.fullmatch(r"[^\W\d_]+") & ~between.isin(adjectives) & ~between.str.endswith(("ed", "ly"))
     compound = between.where(is_noun).str.cat(rows["noun"].astype(str), sep=" ")
     count = compound.map(compound.value_counts())
@@ -95,7 +83,7 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
     """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
     undisputed = pairs[pairs["relation"] != "disputed"]
     rows = join_compounds(undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one"))
-    unwanted = VAGUE if people else VAGUE | PEOPLE
+    unwanted = WORDS.vague_words if people else WORDS.vague_words | WORDS.people
     rows = rows[~rows["noun"].isin(unwanted) & ~rows["noun"].str.split("[ -]").str[-1].isin(unwanted)]
     counts = Counter(
         (noun, text[start:end].lower())

@@ -7,19 +7,8 @@ gray back. A predicate belongs to the noun before its verb: `the belly is white`
 
 from dataclasses import dataclass
 
-from workflow_scripts.pairs.words import (
-    CARRIERS,
-    CARRIERS_OF,
-    CLOSED_CARRIERS,
-    COMPOUND,
-    EDGED,
-    PATTERNS,
-    TONES,
-    VAGUE_NOUNS,
-    WHOLE_BIRDS,
-    Part,
-    Word,
-)
+from workflow_scripts.pairs.words import COMPOUND, Part, Word
+from workflow_scripts.text.grammar import WORDS
 
 
 @dataclass(slots=True)
@@ -76,7 +65,7 @@ class _Run:
         if word.part is Part.ADJECTIVE and self._is_tone(i):
             self.nowhere.append(i)
         elif word.part is Part.ADJECTIVE:
-            if word.lower in EDGED and self.pending:
+            if word.lower in WORDS.edged and self.pending:
                 # `black tipped wings`: the tips are black.
                 unit = self._unit()
                 self.nowhere.extend(self.pending[unit:])
@@ -106,14 +95,14 @@ class _Run:
     def _is_tone(self, i: int) -> bool:
         """Return whether a color is a noun: brown in `tones of brown and red eyes`."""
         words = self.words
-        tone = i > 1 and words[i - 1].lower == "of" and words[i - 2].canonical in TONES
+        tone = i > 1 and words[i - 1].lower == "of" and words[i - 2].canonical in WORDS.tones
         return tone and i + 1 < len(words) and words[i + 1].part is Part.AND
 
     def _is_pattern(self, i: int) -> bool:
         """Return whether `with` at ``i`` begins a pattern on the noun that follows."""
         after = self.words[i + 1 : i + 4]
         kinds = [Part.ADJECTIVE, Part.ADJECTIVE, Part.NOUN]
-        is_phrase = [word.part for word in after] == kinds and after[1].lower in PATTERNS
+        is_phrase = [word.part for word in after] == kinds and after[1].lower in WORDS.patterns_and_edges
         return is_phrase and after[0].group == self.words[self.pending[-1]].group != ""
 
     def _unit(self) -> int:
@@ -135,7 +124,7 @@ class _Run:
         has_modifier = not self.words[begin].group and self.words[first].group != ""  # `and amber belly`
         if self.pending:
             # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
-            inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WHOLE_BIRDS)
+            inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WORDS.birds)
             start = self._unit() if inner else 0
             outer, taken = self.pending[:start], self.pending[start:]
             self._link(taken, first)
@@ -174,7 +163,7 @@ def _heads(words: list[Word], nouns: list[int]) -> list[int]:
             after = words[following]
             if not words[n].group or words[n].canonical in ("primary", "secondary") or _carries(words[n], after):
                 continue
-            if after.lower in VAGUE_NOUNS:
+            if after.lower in WORDS.vague_nouns:
                 heads.append(n)
                 break
         # After a compound, a noun that no lexicon lists is often a verb: `a red school bus stops`.
@@ -185,8 +174,8 @@ def _heads(words: list[Word], nouns: list[int]) -> list[int]:
 
 def _carries(noun: Word, after: Word) -> bool:
     """Return whether the two are a compound whose head is the second."""
-    is_carrier = after.canonical in CARRIERS and noun.canonical not in CLOSED_CARRIERS
-    return is_carrier or noun.canonical in CARRIERS_OF.get(after.canonical, ())
+    is_carrier = after.canonical in WORDS.carriers and noun.canonical not in WORDS.marks
+    return is_carrier or noun.canonical in WORDS.carriers_of.get(after.canonical, ())
 
 
 def _closes(words: list[Word], i: int) -> bool:
@@ -237,7 +226,7 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
             begins.append(i)
         i += 1
     flat = [a for group in groups for a in group]
-    if i == len(words) or words[i].part is not Part.NOUN or words[i].lower in VAGUE_NOUNS:
+    if i == len(words) or words[i].part is not Part.NOUN or words[i].lower in WORDS.vague_nouns:
         return flat, i
     if article or not flat:
         return [], be + 1

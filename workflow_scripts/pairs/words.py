@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workflow_scripts.text.grammar import WORDS
 from workflow_scripts.text.language import ON_REQUEST
-from workflow_scripts.text.lexicon import Lexicon, merge, surface_forms, word_set
+from workflow_scripts.text.lexicon import Lexicon, merge, surface_forms
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -59,55 +60,6 @@ class Entry(NamedTuple):
 
 # The group of compounds that the noun lexicon does not list.
 COMPOUND = "compound"
-# Transparent: `brown colored wings` are brown wings, a `small sized bird` is a small bird.
-TRANSPARENT = word_set("colored coloured sized size shaped looking toned hued shaded tinted appearing like ish")
-# After a color: the color of an edge or a tip, not of the whole.
-EDGED = word_set(
-    "tipped edged rimmed ringed lined trimmed tinged bordered fringed outlined accented flecked tufted crested clawed"
-)
-# After `with` and a color, these are patterns of that color: `black with white speckled feathers`.
-PATTERNS = word_set(
-    "speckled spotted striped streaked barred mottled flecked dotted splotched tipped edged trimmed lined accented"
-)
-# Nouns that after another noun take its adjective: `breast feathers`, `wing tips`.
-CARRIERS = word_set(
-    "feather feathering patch spot stripe eyering wingbar bar ring marking mark streak band line tip end edge"
-    " covering brow span guard pattern"
-)
-# Like CARRIERS, but only after these nouns: a `crown crest` is two things.
-CARRIERS_OF = {"covert": word_set("wing tail"), "crest": word_set("head")}
-# Carriers that end a compound: a `cheek patch stripe` is two things.
-CLOSED_CARRIERS = word_set("patch spot stripe eyering wingbar")
-# Nouns that add nothing to the noun before them: a `belly area` is a belly.
-VAGUE_NOUNS = word_set(
-    "area areas region regions section sections color colors coloring coloration colour colours incolor inc olor clor"
-)
-# After these and `of`, a color is a noun.
-TONES = word_set("tone shade hue hint touch mix mixture combination tint bit splash")
-# Nouns that shade the color after them.
-SHADING_NOUNS = word_set(
-    "baby blood brick burgundy canary charcoal chocolate coal coffee copper cream emerald forest jet lemon lime"
-    " mahogany midnight mustard navy neon ocean olive pitch powder rose royal ruby russet rust sand sea sky slate"
-    " snow steel teal"
-)
-# Singulars that the tagger takes for plurals, and the lemmatizer for plurals of -man.
-MEN = word_set("stamen abdomen specimen omen regimen acumen")
-# Birds' eyebrows, which are tagged as adjectives.
-EYEBROWS = word_set("superciliary superciliaries supercilliary supercillary supercilary supercilium")
-# The whole bird: in `white belly bird` the belly is white.
-WHOLE_BIRDS = word_set("bird birds duck ducks gull gulls")
-COPULAS = word_set("is are was were be been being 's s ’s look looks appear appears seem seems")
-RELATIVE = word_set("that which thats")
-# Where captions have no commas, the tagger takes some of them for nouns.
-ARTICLES = word_set("a an the")
-CONJUNCTIONS = word_set("and or but yet & n nd ans , / plus")
-# Determiners and quantifiers that are tagged as adjectives.
-POINTERS = word_set(
-    "such other many several own same few much more most less least certain various multiple another all some both"
-)
-# `swept back` is an adverb.
-BACKWARDS = word_set("swept pulled laid folded going goes leading swooping slicked brushed combed")
-PLACES = word_set("of on in at around near over under from along above below across through to by behind between")
 
 
 def _is_plural(lower: str) -> bool:
@@ -117,25 +69,25 @@ def _is_plural(lower: str) -> bool:
 def _token_part(token: Token) -> Part:
     """Return the part of a word that no lexicon lists, by its tags."""
     lower, tag = token.lower_, token.tag_
-    if lower in TRANSPARENT or lower in POINTERS or token.text == "-":
+    if lower in WORDS.transparent or lower in WORDS.pointers or token.text == "-":
         return Part.MODIFIER
-    if lower in CONJUNCTIONS:
+    if lower in WORDS.conjunctions:
         return Part.AND
-    if lower in RELATIVE and tag != "DT":
+    if lower in WORDS.relatives_and_typos and tag != "DT":
         return Part.THAT
-    if lower in COPULAS and tag.startswith("VB"):
+    if lower in WORDS.copulas and tag.startswith("VB"):
         return Part.BE
-    if lower in ARTICLES:
+    if lower in WORDS.articles:
         return Part.START
-    if lower in EYEBROWS or tag.startswith("NN"):
+    if lower in WORDS.eyebrows or tag.startswith("NN"):
         return Part.NOUN
     if tag.startswith("JJ"):
         return Part.ADJECTIVE
-    if tag.startswith("RB") or tag in ("WRB", "RP") or lower in ("down", "up", "downward", "upward"):
+    if tag.startswith("RB") or tag in ("WRB", "RP") or lower in WORDS.verticals:
         return Part.MODIFIER
     if tag in ("DT", "PRP$", "CD", "POS", "PDT", "WP$"):
         return Part.START
-    return Part.PLACE if lower in PLACES else Part.OTHER
+    return Part.PLACE if lower in WORDS.phrase_places else Part.OTHER
 
 
 class Vocabulary:
@@ -188,7 +140,7 @@ class Vocabulary:
             length, group = 1, ""
             if match := self._match(lowers, i):
                 length, (part, canonical, group) = match
-                if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in BACKWARDS:
+                if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
                     part = Part.MODIFIER
             else:
                 if lowers[i + 1 : i + 2] == ["-"]:
@@ -234,18 +186,18 @@ class Vocabulary:
 
     def _is_relative_that(self, token: Token, before: Token | None, following: Token | None) -> bool:
         """Return whether `that` begins a relative clause: `wings that are`."""
-        is_clause = token.lower_ == "that" and following is not None and following.lower_ in COPULAS
+        is_clause = token.lower_ == "that" and following is not None and following.lower_ in WORDS.copulas
         return is_clause and self._listed(before) is Part.NOUN
 
     def _is_modifier(self, token: Token, following: Token | None) -> bool:
         """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow breast`."""
         if following is None:
             return False
-        if following.lower_ in TRANSPARENT:
+        if following.lower_ in WORDS.transparent:
             return True
-        if self._listed(following) is not Part.ADJECTIVE or token.lower_ in WHOLE_BIRDS:
+        if self._listed(following) is not Part.ADJECTIVE or token.lower_ in WORDS.birds:
             return False
-        return token.lower_ in SHADING_NOUNS or token.head.i == following.i
+        return token.lower_ in WORDS.shading_nouns or token.head.i == following.i
 
     def _is_under(self, token: Token, before: Token | None, following: Token | None) -> bool:
         """Return whether `under` is between an adjective and its noun: `white under tail`."""
@@ -284,7 +236,7 @@ class Vocabulary:
     def _lemma(self, token: Token) -> str:
         """Return a noun's lemma by the pipeline's lemmatizer, which is needed only for plurals."""
         lower = token.lower_
-        if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS") or lower in MEN:
+        if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS") or lower in WORDS.singulars_in_men:
             return lower
         if lower not in self.lemmas:
             token.pos_ = "NOUN"

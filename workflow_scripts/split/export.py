@@ -1,6 +1,5 @@
 """Write the splits in the published formats, and the train list for people who train generators."""
 
-import sys
 from typing import Any
 
 import pandas as pd
@@ -27,8 +26,7 @@ def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
     if change is None:  # a published split with this fault: what its file stated
         new, _, noun = pair.partition("_")
         change = {"noun": noun, "original_adj": changes[0]["original_adj"] if len(changes) else "", "new_adj": new}
-    # A pickle has each object once, so that its bytes depend on which of equal texts are one object.
-    return {key: sys.intern(str(change[key])) for key in CHANGE}
+    return {key: change[key] for key in CHANGE}
 
 
 def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[int, dict[str, Any]]]:

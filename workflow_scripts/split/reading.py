@@ -16,36 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from workflow_scripts.core.heldout import split_pair
-from workflow_scripts.text.lexicon import Lexicon, plural, surface_forms, word_set
+from workflow_scripts.text.grammar import WORDS
+from workflow_scripts.text.lexicon import Lexicon, plural, surface_forms
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
-
-JOINS = frozenset(("and", "or", "&", ","))
-# After a noun, these words show that it is the last of its phrase.
-FUNCTION_WORDS = word_set(
-    "a an the this that these those it its his her their which who whose there and or but nor yet as while if "
-    "with without on in of at to from by for under over above below around near along across through throughout "
-    "between behind beneath beside inside off into upon than then also plus including both all some is are was "
-    "were be being been has have had does do can looks look appears appear seems seem very not"
-)
-# `the bill is black`, `wings that are brown`.
-COPULAS = word_set("is are was were")
-VERBS = COPULAS | word_set("be being been looks look appears appear seems seem")
-RELATIVES = word_set("that which")
-OWNERS = word_set("the its it's his her their s")
-DETERMINERS = OWNERS | word_set("a an this that these those")
-PREPOSITIONS = word_set(
-    "of on in at under over above around to from near with below behind between by along across than for like inside"
-)
-# After a coordinated noun, these open a predicate of its own.
-PREDICATES = VERBS | RELATIVES | word_set("has have had")
-# Nouns for marks on another noun, which take its adjective.
-MARKS = word_set("patch spot stripe feather eyering wingbar")
-# `black with white speckled feathers`: black feathers.
-PATTERNS = word_set("speckled spotted striped streaked barred mottled flecked dotted splotched")
-# Nouns that only tell which noun follows: `black primary wings`.
-ORDINALS = word_set("primary secondary")
 
 
 @dataclass(slots=True)  # making a frozen one takes three times as long
@@ -123,19 +98,19 @@ def _is_participle(text: str, noun: Item) -> bool:
 def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
     """Return whether the noun is surely the last of its phrase, not the first half of a compound."""
     # `red headed bird`; but a `red feathered tip` is a red tip.
-    if _is_participle(text, items[noun]) and items[noun].word not in MARKS or noun + 1 == len(items):
+    if _is_participle(text, items[noun]) and items[noun].word not in WORDS.marks_and_feathers or noun + 1 == len(items):
         return True
     after = items[noun + 1]
-    return after.kind != "other" or after.word in FUNCTION_WORDS or not after.word[0].isalnum()
+    return after.kind != "other" or after.word in WORDS.function_words or not after.word[0].isalnum()
 
 
 def _bearer(text: str, items: list[Item], noun: int) -> int | None:
     """Return which of the nouns in a row that begin at ``noun`` bears the adjective before them."""
     while noun + 1 < len(items) and items[noun + 1].kind == "noun":
-        if items[noun + 1].word not in MARKS and items[noun].word not in ORDINALS:
+        if items[noun + 1].word not in WORDS.marks_and_feathers and items[noun].word not in WORDS.ordinals:
             break
         noun += 1
-        if noun + 1 < len(items) and items[noun + 1].word in COPULAS:  # `a red bill feathers are black`
+        if noun + 1 < len(items) and items[noun + 1].word in WORDS.be:  # `a red bill feathers are black`
             return None
     return noun if _ends_phrase(text, items, noun) else None
 
@@ -143,7 +118,7 @@ def _bearer(text: str, items: list[Item], noun: int) -> int | None:
 def _joined(items: list[Item], index: int, step: int, kind: str) -> int | None:
     """Return the item of this kind that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
     i = index + step
-    while 0 <= i < len(items) and items[i].word in JOINS:
+    while 0 <= i < len(items) and items[i].word in WORDS.joins:
         i += step
     return i if abs(i - index) > 1 and 0 <= i < len(items) and items[i].kind == kind else None
 
@@ -151,16 +126,17 @@ def _joined(items: list[Item], index: int, step: int, kind: str) -> int | None:
 def _is_predicate(items: list[Item], adjective: int) -> bool:
     """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no red wings."""
     i = adjective - 1
-    while i >= 0 and items[i].kind != "noun" and (items[i].word in JOINS or items[i].word not in FUNCTION_WORDS):
+    stops = WORDS.function_words - WORDS.joins
+    while i >= 0 and items[i].kind != "noun" and items[i].word not in stops:
         i -= 1
-    return i >= 0 and items[i].word in VERBS
+    return i >= 0 and items[i].word in WORDS.verbs
 
 
 def _opens_clause(items: list[Item], noun: int) -> bool:
     """Return whether a verb follows the nouns that begin here: `the crown is red throat and belly are blue`."""
-    while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in JOINS):
+    while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in WORDS.joins):
         noun += 1
-    return noun < len(items) and items[noun].word in VERBS
+    return noun < len(items) and items[noun].word in WORDS.verbs
 
 
 def _adjectives_before(items: list[Item], noun: int) -> list[Item]:
@@ -197,15 +173,15 @@ def _has_predicate(items: list[Item], noun: int) -> bool:
     A relative clause without a listed adjective is none: `brown tarsus and feet that is flappy`.
     """
     after = [item.word for item in items[noun + 1 : noun + 3]]
-    if after and after[0] in RELATIVES:
+    if after and after[0] in WORDS.relatives:
         is_listed = any(item.kind == "adjective" for item in items[noun + 3 : noun + 6])
-        return after[-1] not in VERBS or is_listed
-    return bool(PREDICATES.intersection(after))
+        return after[-1] not in WORDS.verbs or is_listed
+    return bool(WORDS.predicate_openers.intersection(after))
 
 
 def _of_pattern(items: list[Item], noun: int) -> Item | None:
     """Return the adjective of the ground of a pattern: black in `black with white speckled feathers`."""
-    if noun < 4 or items[noun - 1].word not in PATTERNS or items[noun - 3].word != "with":
+    if noun < 4 or items[noun - 1].word not in WORDS.patterns or items[noun - 3].word != "with":
         return None
     is_phrase = items[noun - 4].kind == items[noun - 2].kind == "adjective" and not _is_predicate(items, noun - 4)
     return items[noun - 4] if is_phrase else None
@@ -227,9 +203,9 @@ def _before_noun(text: str, items: list[Item]) -> Reading:
 def _is_subject(items: list[Item], noun: int) -> bool:
     """Return whether the noun heads `the …` or `its …` that no preposition makes part of something else."""
     i = noun - 1
-    while i >= 0 and (items[i].kind != "other" or items[i].word in JOINS):
+    while i >= 0 and (items[i].kind != "other" or items[i].word in WORDS.joins):
         i -= 1
-    return i >= 0 and items[i].word in OWNERS and (i == 0 or items[i - 1].word not in PREPOSITIONS)
+    return i >= 0 and items[i].word in WORDS.owners and (i == 0 or items[i - 1].word not in WORDS.prepositions)
 
 
 def _other_subjects(items: list[Item], noun: int) -> list[int]:
@@ -240,13 +216,13 @@ def _other_subjects(items: list[Item], noun: int) -> list[int]:
     others = []
     while (other := _span_top(items, noun)) is not None or (other := _joined(items, noun, -1, "noun")) is not None:
         others.append(noun := other)
-    has_determiner = noun == 0 or items[noun - 1].word in DETERMINERS | PREPOSITIONS | {"and", "has"}
+    has_determiner = noun == 0 or items[noun - 1].word in WORDS.determiners | WORDS.prepositions | {"and", "has"}
     return others if has_determiner else []
 
 
 def _span_top(items: list[Item], noun: int) -> int | None:
     """Return the noun from which a span goes down to ``noun``: the crown in `the crown down to the nape`."""
-    i = noun - (noun > 0 and items[noun - 1].word in OWNERS)
+    i = noun - (noun > 0 and items[noun - 1].word in WORDS.owners)
     before = [item.word for item in items[max(0, i - 2) : i]]
     return i - 3 if before == ["down", "to"] and i > 2 and items[i - 3].kind == "noun" else None
 
@@ -254,13 +230,13 @@ def _span_top(items: list[Item], noun: int) -> int | None:
 def _predicate_start(items: list[Item], noun: int) -> int | None:
     """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in `wings that are`."""
     i = noun + 1
-    is_relative = i < len(items) and items[i].word in RELATIVES
+    is_relative = i < len(items) and items[i].word in WORDS.relatives
     i += is_relative
-    if i == len(items) or items[i].word not in COPULAS:
+    if i == len(items) or items[i].word not in WORDS.be:
         return None
     if is_relative:
         before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
-        return None if before & (PREPOSITIONS - {"with"}) else i + 1
+        return None if before & (WORDS.prepositions - {"with"}) else i + 1
     top = _span_top(items, noun)
     return i + 1 if _is_subject(items, noun if top is None else top) else None
 
@@ -273,9 +249,9 @@ def _as_predicate(items: list[Item]) -> Reading:
         others = [] if i is None else _other_subjects(items, index)
         while i is not None and i < len(items) and items[i].kind == "adjective":
             following = items[i + 1] if i + 1 < len(items) else None
-            if following is None or not following.word[0].isalnum() or following.word in FUNCTION_WORDS:
+            if following is None or not following.word[0].isalnum() or following.word in WORDS.function_words:
                 pairs += [(items[i], items[noun]) for noun in (index, *others)]
-            i = i + 2 if following and following.word in JOINS else None
+            i = i + 2 if following and following.word in WORDS.joins else None
     return pairs
 
 

@@ -68,11 +68,6 @@ def lexicons_of(composition: str, folder: Path) -> list[str]:
     return [*kept, composition]
 
 
-def word_set(words: str) -> frozenset[str]:
-    """Return the words of a list that is written as a sentence."""
-    return frozenset(words.split())
-
-
 def plural(noun: str) -> str:
     """Return the regular plural of a noun."""
     if re.search("[^aeiou]y$", noun):
