@@ -3,7 +3,7 @@
 Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from workflow_scripts.clip.model import (
 from workflow_scripts.clip.sources import model_name
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.io import atomic_folder, write_json
 from workflow_scripts.specs.config import KEEP, LENGTH
 from workflow_scripts.specs.steps import Stretch
@@ -48,11 +48,9 @@ def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int =
     """
     n = len(positions)
     factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
-    if n < 2 or factor < 1 or remainder:
-        raise UserError(
-            f"{n} positions with the first {keep} kept cannot be stretched to {length}: each of the others must become"
-            f" the same number of positions" + (f"; try --length {keep + 4 * (n - keep)}" if 0 <= keep < n else "")
-        )
+    remedy = f"each of the others must become equally many, for example --length {keep + 4 * (n - keep)}"
+    is_possible = n > 1 and factor > 0 and not remainder
+    require(is_possible, f"{n} positions", f"with the first {keep} kept they cannot be stretched to {length}", remedy)
     rows = positions.double()
     steps = rows.diff(dim=0)
     steps = torch.cat([steps, steps[-1:]])[keep:]
@@ -65,16 +63,11 @@ def stretch(
     model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = LENGTH, keep: int = KEEP
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return copies of an open_clip model's config and state dict, stretched to captions of ``length`` tokens."""
-    name = next((name for name in POSITIONS if name in state), None)
-    if name is None:
-        tower = model_cfg["text_cfg"].get("tower") or model_cfg["text_cfg"].get("hf_model_name") or "this"
-        raise UserError(f"text tower {tower}: no positional_embedding to stretch; use an open_clip transformer")
-    cfg = deepcopy(model_cfg)
-    context = context_length(cfg)
-    positions = state[name]
+    name = _positions(state)
+    cfg, positions, context = deepcopy(model_cfg), state[name], context_length(model_cfg)
     # CoCa has one more position, for its class token.
-    if len(positions) != context + bool(cfg["text_cfg"].get("embed_cls")):
-        raise UserError(f"{name}: {len(positions)} positions, but the model's config says {context}")
+    is_fitting = len(positions) == context + bool(cfg["text_cfg"].get("embed_cls"))
+    require(is_fitting, name, f"{len(positions)} positions, but the model's config says {context}")
     cfg["text_cfg"]["context_length"] = length
     stretched = torch.cat([stretch_positions(positions[:context], length, keep), positions[context:]])
     return cfg, {**state, name: stretched}
@@ -86,29 +79,28 @@ def context_length(model_cfg: Mapping[str, Any]) -> int:
 
 def positions_of(model: nn.Module, keep: int) -> nn.Parameter:
     """Return the positional embeddings of an open_clip model, at least ``keep``."""
-    parameters = dict(model.named_parameters())
-    positions = next((parameters[name] for name in POSITIONS if name in parameters), None)
-    if positions is None:
-        raise UserError("this text tower has no positional_embedding to freeze; use an open_clip transformer")
-    if keep > len(positions):
-        raise UserError(f"keep {keep}: the model has only {len(positions)} positions; lower it")
+    positions = model.get_parameter(_positions(dict(model.named_parameters())))
+    require(keep <= len(positions), f"keep {keep}", f"the model has only {len(positions)} positions", "lower it")
     return positions
+
+
+def _positions(names: Container[str]) -> str:
+    """Return the name of a model's positional embeddings."""
+    name = next((name for name in POSITIONS if name in names), "")
+    require(name, "text tower", "no positional_embedding to stretch or freeze", "use an open_clip transformer")
+    return name
 
 
 def check_output(folder: Path, *sources: str | Path | None) -> None:
     """Check that writing a judge to ``folder`` overwrites nothing but another judge."""
-    target = folder.resolve()
-    for source in (Path(source) for source in sources if source):
-        if source.exists() and source.resolve().is_relative_to(target):
-            raise UserError(f"--output {folder}: would overwrite {source}; choose another folder")
-    if target.exists() and not target.is_dir():
-        raise UserError(f"--output {folder}: is a file; choose a folder")
-    if Path.cwd().is_relative_to(target):
-        raise UserError(f"--output {folder}: would overwrite the current working directory; choose another folder")
+    where, target = f"--output {folder}", folder.resolve()
+    require(target.is_dir() or not target.exists(), where, "is a file", "choose a folder")
     files = {path.name for path in target.iterdir()} - {".snakemake_timestamp"} if target.exists() else set()
-    foreign = sorted(files - JUDGE_FILES) or sorted(files if not {MODEL, MANIFEST} <= files else ())
-    if foreign:
-        raise UserError(f"--output {folder}: would overwrite {foreign[0]}; choose a new or an empty folder")
+    is_judge = {MODEL, MANIFEST} <= files <= JUDGE_FILES
+    require(is_judge or not files, where, "has other files than a judge's", "choose a new or an empty folder")
+    for source in (Path(source) for source in sources if source):
+        inside = source.exists() and source.resolve().is_relative_to(target)
+        require(not inside, where, f"would overwrite {source}", "choose another folder")
 
 
 def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
@@ -123,27 +115,20 @@ def write_judge(built: Built, name: str, crop: float | None, about: dict[str, An
 
 def read_source(step: Stretch) -> tuple[Built, str, float | None, dict[str, Any]]:
     """Return the CLIP to stretch, of a judge's folder or by a model's name: its name, crop, and manifest's entry."""
-    folder = Path(step.judge)
-    if (folder / MODEL).is_file():
-        if step.pretrained is not None or step.preprocess is not None:
-            option = "--preprocess" if step.pretrained is None else f"--pretrained {step.pretrained}"
-            raise UserError(f"{option}: {folder} is a judge with its own weights; omit this option")
-        built, name, crop = read_judge(folder)
-        if context_length(built.model_cfg) == step.length:
-            raise UserError(f"{folder}: already reads {step.length} tokens; choose another --length")
-        return built, name, crop, {"stretched_from": judge_hash(folder)}
+    folder, has_options = Path(step.judge), step.pretrained is not None or step.preprocess is not None
     if folder.is_dir():
-        raise UserError(f"{folder}: not a judge's folder; it has no {MODEL}")
-    if step.pretrained is None and not has_weights(step.judge):
-        fault = f"{step.judge} would have random weights; give a tag of open_clip or a weights file"
-        raise UserError(f"--pretrained: {fault}")
+        require(not has_options, folder, "is a judge with its own weights", "omit --pretrained and --preprocess")
+        built, name, crop = read_judge(folder)
+        is_new = context_length(built.model_cfg) != step.length
+        require(is_new, folder, f"already reads {step.length} tokens", "choose another --length")
+        return built, name, crop, {"stretched_from": judge_hash(folder)}
+    fault, remedy = f"{step.judge} would have random weights", "give a tag of open_clip or a weights file"
+    require(step.pretrained is not None or has_weights(step.judge), "--pretrained", fault, remedy)
     try:
         # The seed does not matter, since all weights are loaded.
         built = build(ModelConfig(model=step.judge, pretrained=step.pretrained, preprocess=step.preprocess), [], 0)
     except UserError as error:
-        # The options of this command.
-        message = str(error).replace("judge.model:", "--judge:").replace("judge.pre", "--pre")
-        raise UserError(message) from error
+        raise UserError(str(error).replace("judge.model:", "--judge:").replace("judge.pre", "--pre")) from error
     return built, model_name(step.judge), None, {"pretrained": step.pretrained and Path(step.pretrained).name}
 
 
