@@ -101,7 +101,6 @@ rule cut_captions:
         images=LONG_IMAGES,
     output:
         captions=f"{SPECS}/chunks.parquet",
-        summary=f"{SPECS}/cut_captions.json",
     log:
         "<logs>/specs/specs/{seed}/cut_captions.log",
     benchmark:
@@ -183,12 +182,10 @@ rule draw_specs:
         specs_judges(),
         intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),
         similarities=f"{SPECS}/similarities.parquet".format(seed=CONFIG.specs.seeds[0]),
-        images=GROWING_IMAGES,
         templates=page_templates("specs"),
     output:
         **{name: of_section("specs", file, figure=name) for name, file in SPECS_FIGURES.items()},
         table=of_section("specs", "specs.csv", table="measures of each seed"),
-        text="<results>/specs.md",
         page=of_section("specs", "specs.html", table="the page to read"),
     log:
         "<logs>/specs/draw_specs.log",

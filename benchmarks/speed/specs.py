@@ -113,7 +113,7 @@ def check_equal(ours: np.ndarray, plain: np.ndarray) -> float:
 
 def score(embedder: Embedder, pairs: Pairs) -> np.ndarray:
     images, texts = zip(*pairs, strict=True)
-    return score_pairs(embedder, images, texts).cosine
+    return score_pairs(embedder, images, texts)["cosine"].to_numpy()
 
 
 def measure(images: int | None = None, batch: int | None = None, model: str = "ViT-B-32") -> dict[str, Any]:

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.score.world import FakeJudge
-from tests.specs.evaluated import drawn, picture, real_judge, refused, run
+from tests.specs.evaluated import refused
 from workflow_scripts.specs import correlate
-from workflow_scripts.specs.correlate import correlations, read_ratings
+from workflow_scripts.specs.correlate import correlations
 
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
 
@@ -62,60 +62,18 @@ def test_undefined_values_are_none() -> None:
     assert correlations(images[:1], scores[:1], ratings[:1], 50, 0)["spearman"]["value"] is None
 
 
-TEXTS = ["red wing", "red bill", "green tail", "blue wing black", "black"]
-
-
-def write(folder: Path) -> Path:
-    rows = ["image,caption,rating"]
-    for image, shown in enumerate(["red wing blue bill", "green tail wing", "black wing"]):
-        drawn(folder / f"{image}.png", shown)
-        rows += [f"{image}.png,{text},{(image + 2 * n) % 4}" for n, text in enumerate(TEXTS)]
-    (folder / "r.csv").write_text("\n".join(rows))
-    return folder / "r.csv"
-
-
-def test_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, judge = run(correlate, tmp_path, data=write(tmp_path), monkeypatch=monkeypatch)
-    cosines, ratings = [], []
-    for image, shown in enumerate(["red wing blue bill", "green tail wing", "black wing"]):
-        cosines += [FakeJudge.embed(shown) @ FakeJudge.embed(text) for text in TEXTS]
-        ratings += [(image + 2 * n) % 4 for n in range(len(TEXTS))]
-    assert found["kendall"]["value"] == pytest.approx(stats.kendalltau(cosines, ratings)[0], abs=1e-6)
-    assert found["pearson"]["value"] == pytest.approx(stats.pearsonr(cosines, ratings)[0], abs=1e-5)
-    assert found["kendall"]["n"] == 15 and found["kendall"]["images"] == 3 and found["left_out"] == {}
-    assert sorted(judge.texts_seen) == sorted(TEXTS)
-
-
-def test_bad_rows_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path)
-    path.write_text(path.read_text() + "\n1.png, ,3\n1.png,red,good\n,red,1\n0.png,red\n9.png,red,1\n9.png,blue,2\n")
-    found, _ = run(correlate, tmp_path, data=path, monkeypatch=monkeypatch)
-    assert {reason: left["names"] for reason, left in found["left_out"].items()} == {
-        "rows that cannot be read": ["line 20: 2 values, the header has 3 columns"],
-        "rows without an image": ["line 19"],
-        "captions empty": ["line 17"],
-        "ratings that are no number": ["line 18"],
-        "images missing": ["9.png"],
-    }
-    assert found["kendall"]["n"] == 15
-    path.write_text("image,caption,rating\n9.png,red,1\n")
-    assert "none of its images can be read" in refused(
-        lambda: run(correlate, tmp_path, data=path, monkeypatch=monkeypatch)
-    )
-    path.write_text("image,caption,rating\n")
-    assert "no row with an image" in refused(lambda: run(correlate, tmp_path, data=path, monkeypatch=monkeypatch))
-    path.write_text("image,caption\n")
-    assert "no column 'rating'" in refused(lambda: read_ratings(path, None))
-
-
-def test_unreadable_images_and_long_captions(tmp_path: Path) -> None:
-    for number, color in enumerate([(200, 30, 30), (20, 90, 200), (10, 200, 90)]):
-        picture(tmp_path / f"{number}.png", color)
-    (tmp_path / "3.png").write_text("no image")
-    long = "red wing with a blue bill and a green tail"
-    rows = [f"{image}.png,{text},{image}" for image in range(4) for text in ("red wing", long)]
-    (tmp_path / "r.csv").write_text("\n".join(["image,caption,rating", *rows]))
-    found, _ = run(correlate, tmp_path, data=tmp_path / "r.csv", judge=real_judge(tmp_path / "judge"))
-    assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.png"]}}
-    assert found["kendall"]["n"] == 6 and found["captions_cut"] == 3
-    assert str(tmp_path) not in json.dumps(found)
+def test_the_step(tmp_path: Path) -> None:
+    """On a table as ``specs.score`` writes it, of which two rows lack a score or a rating."""
+    images, scores, ratings = world(30, 4)
+    table = pd.DataFrame({"image": images, "text": "a", "rating": ratings, "specs": scores, "status": "ok"})
+    lacking = pd.DataFrame({"image": ["x", "y"], "rating": ["good", 3], "specs": [0.5, None]})
+    pd.concat([table, lacking]).to_csv(tmp_path / "s.csv", index=False)
+    step = correlate.Correlate(scores=tmp_path / "s.csv", bootstrap=100, output=tmp_path / "r.json")
+    correlate.main(step)
+    result = json.loads(step.output.read_text())
+    assert result["kendall"]["value"] == pytest.approx(stats.kendalltau(scores, ratings)[0], abs=1e-6)
+    assert (result["left_out"], result["pearson"]["n"], result["pearson"]["images"]) == (2, 30, 10)
+    lacking.to_csv(tmp_path / "s.csv", index=False)
+    assert "no row with a score and a rating" in refused(lambda: correlate.main(step))
+    table.drop(columns="rating").to_csv(tmp_path / "s.csv", index=False)
+    assert "no column rating" in refused(lambda: correlate.main(step))

@@ -4,10 +4,8 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from tests.plot.overlapping import overlapping
 from tests.report.pages import Page
@@ -51,7 +49,6 @@ def make_place(tmp_path: Path) -> Path:
         ]
         columns = ["image", "caption_id", "step", "text", "negative", "similarity", "negative_similarity", "judge"]
         pd.DataFrame(steps, columns=columns).to_parquet(place / "similarities.parquet")
-    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "a.png")
     return tmp_path
 
 
@@ -62,11 +59,11 @@ def draw(results: Path) -> dict[str, Path]:
     place = results / "birds" / "specs"
     made = {name: results / "figures" / f"birds_specs_{name}.svg" for name in ("measures", "gains", "growing")}
     made["table"] = results / "specs.csv"
-    made |= {"text": results / "specs.md", "page": results / "specs.html"}
+    made["page"] = results / "specs.html"
     intrinsic = [place / seed / "intrinsic.json" for seed in "01"]
     similarities = place / "0" / "similarities.parquet"
     of_results = {"results": results, "dataset": "birds", "settings": {"specs": "</pre><script>"}}
-    draw_specs.main(DrawSpecs(intrinsic=intrinsic, similarities=similarities, images=results, **of_results, **made))
+    draw_specs.main(DrawSpecs(intrinsic=intrinsic, similarities=similarities, **of_results, **made))
     return made
 
 
@@ -101,12 +98,6 @@ def test_figures_describe_their_numbers_and_are_reproducible(results: Path) -> N
     assert {name: path.read_bytes() for name, path in made.items()} == first
 
 
-def test_a_missing_image_is_not_drawn(results: Path) -> None:
-    (results / "a.png").unlink()
-    made = draw(results)
-    assert b"<image" not in made["growing"].read_bytes()
-
-
 def make_page(results: Path) -> Path:
     return draw(results)["page"]
 
@@ -116,7 +107,7 @@ def test_no_text_of_a_growing_caption_lies_on_another(results: Path) -> None:
     longer = steps["text"].str.replace("red.", "There is a hooked yellow crown.")
     steps = steps.assign(text=longer, similarity=steps["similarity"] / 40)[steps["image"] == "a.png"]
     with draw_specs.style():
-        figure = draw_specs.draw_growing(steps, results / "a.png")
+        figure = draw_specs.draw_growing(steps)
     assert overlapping(figure) == []
 
 
@@ -129,11 +120,3 @@ def test_page(results: Path) -> None:
     assert len(figures) == 3 and all((results / f["src"]).is_file() and f["alt"] for f in figures)
     rows = [[cell.strip() for cell in row] for row in page.rows]
     assert ["loss of SPECS − plain contrastive", "25.0[23.0, 27.0]", "1.0[−1.0, 3.0]", "25.0[23.0, 27.0]"] in rows
-
-
-def test_text_table(results: Path) -> None:
-    draw(results)
-    text = (results / "specs.md").read_text().splitlines()
-    assert text[0] == "| seed | judge | Pos | Neg | increment rate |" and len(text) == 2 + 2 * 5 + 2
-    gains = "| 25.0 [23.0, 27.0] * | 1.0 [−1.0, 3.0] | 25.0 [23.0, 27.0] * |"
-    assert text[6] == f"| 0 | loss of SPECS − plain contrastive {gains}"

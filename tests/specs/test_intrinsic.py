@@ -19,8 +19,7 @@ NONE = np.nan
 
 
 def scored(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
-    image, caption, similarity, negative = zip(*rows, strict=True)
-    return score_captions(np.array(image), np.array(caption), np.array(similarity), np.array(negative))
+    return score_captions(pd.DataFrame(rows, columns=["image", "caption_id", "similarity", "negative_similarity"]))
 
 
 def test_by_hand() -> None:

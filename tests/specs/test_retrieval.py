@@ -82,7 +82,9 @@ def test_equal_candidates_tie_to_the_last_bit(width: int) -> None:
     once = unit(random.standard_normal((5, width)))
     queries = unit(once[np.arange(30) % 5] + random.standard_normal((30, width)) * 0.01)
     own = np.stack([np.arange(30), np.arange(30) % 5], axis=1)
-    assert recalls(queries, np.concatenate([once, once[::-1]]), own, (1, 2)).tolist() == [[0.5, 1]] * 30
+    assert (
+        recalls(queries, np.concatenate([once, once[::-1]]), own, (1, 2), "cpu", "queries").tolist() == [[0.5, 1]] * 30
+    )
 
 
 TEXTS = {

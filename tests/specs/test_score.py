@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from tests.clip.conftest import clip_folder
+from tests.specs.evaluated import refused
 from workflow_scripts.clip import tokens
 from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.clip.model import Judge, load_judge
@@ -72,12 +73,11 @@ def test_scores_do_not_depend_on_the_batch(judge: Judge, folder: Path, embedder:
     """16 pairs of four images and four texts, compared with each pair encoded alone."""
     images = [folder / f"{n}.png" for n in range(4) for _ in range(4)]
     scored = score_pairs(embedder, images, TEXTS * 4)
-    for image, text, value, result in zip(images, TEXTS * 4, scored.cosine, scored.specs, strict=True):
+    for image, text, value, result in zip(images, TEXTS * 4, scored["cosine"], scored["specs"], strict=True):
         alone = by_hand(judge, image, text)
         assert value == pytest.approx(cosine(*alone).item(), abs=1e-5)
         assert result == pytest.approx(specs(*alone).item(), abs=1e-5)
-    assert scored.status == ["ok"] * 16 and scored.done.all()
-    assert len(set(scored.cosine.round(6))) == 16
+    assert set(scored["status"]) == {"ok"} and scored["cosine"].round(6).nunique() == 16
 
 
 def test_faults_are_named_and_the_other_pairs_scored(
@@ -91,24 +91,24 @@ def test_faults_are_named_and_the_other_pairs_scored(
     ]  # fmt: skip
     scored = score_pairs(embedder, [folder / image for image, _ in pairs], [text for _, text in pairs])
     broken, absent = "unreadable image", "no such image file"
-    assert [status.split(":")[0] for status in scored.status] == [
+    assert [status.split(":")[0] for status in scored["status"]] == [
         "ok", broken, "empty text", absent, "ok", broken, "empty text", absent, "cut", broken, absent, absent,
         "empty text",
     ]  # fmt: skip
-    assert scored.status[1] == "unreadable image: no image of a known format"
-    assert all(str(folder) not in status and "0x" not in status for status in scored.status)
-    assert scored.done.tolist() == [status in ("ok", "cut") for status in scored.status]
-    assert (np.isnan(scored.cosine) == ~scored.done).all()
-    good = [row for row in range(len(pairs)) if scored.done[row]]
+    assert scored["status"][1] == "unreadable image: no image of a known format"
+    assert all(str(folder) not in status and "0x" not in status for status in scored["status"])
+    for name in ("specs", "cosine"):
+        assert scored[name].notna().tolist() == scored["status"].isin(["ok", "cut"]).tolist()
+    good = np.flatnonzero(scored["specs"].notna()).tolist()
     again = score_pairs(embedder, [folder / pairs[row][0] for row in good], [pairs[row][1] for row in good])
-    assert np.array_equal(again.specs, scored.specs[good])
+    assert np.array_equal(again["specs"], scored["specs"][good])
 
 
 def test_a_text_of_10000_words(judge: Judge, folder: Path, embedder: Embedder) -> None:
     """It is truncated to 247 tokens and the end token."""
     shorter = " ".join(LONG.split()[:400])
     scored = score_pairs(embedder, [folder / "0.png"] * 2, [LONG, shorter])
-    assert scored.status == ["cut", "cut"] and scored.specs[0] == scored.specs[1]
+    assert scored["status"].tolist() == ["cut", "cut"] and scored["specs"].nunique() == 1
     ids = tokens.tokenize(judge.tokenizer, [LONG])
     assert ids.shape == (1, 248) and ids[0, -1] == judge.tokenizer.eot_token_id
 
@@ -160,6 +160,8 @@ def test_the_command(
         "bad.specs.csv: 2 of 4 pairs have no score; see its column status",
     ):
         assert line in printed.err
+    again = step.Score(judge=folder / "judge", pairs=folder / "bad.specs.csv", cache=tmp_path)
+    assert "is a column of the output; rename it" in refused(lambda: step.main(again))
     scored = pd.read_csv(folder / "bad.specs.csv")
     assert scored["specs"].notna().tolist() == scored["cosine"].notna().tolist() == [False, False, True, True]
 
@@ -167,11 +169,10 @@ def test_the_command(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("image,caption\n0.png,a bird\n", r"no column text; .* names 'image', 'caption'"),
+        ("image,caption\n0.png,a bird\n", r"no column text; .* but names 'image', 'caption'"),
         ("image;text\n0.png;a bird\n", r"no column image; .* names 'image;text'"),
         ("", "not a readable CSV file: .*No columns"),
-        ("image,text\n", "no pairs after the header"),
-        ("image,text,specs\n0.png,a,1\n", "column 'specs' is a column of the output; rename it"),
+        ("image,text\n", "no rows after the header"),
         ('image,text\n0.png,"a dog\n1.png,a cat\n', "not a readable CSV file: .*EOF inside string"),
         ("image,text\n0.png,a dog, a cat\n1.png,a,b,c\n", "not a readable CSV file: .*Expected 3 fields in line 3"),
     ],

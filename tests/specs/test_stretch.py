@@ -21,7 +21,7 @@ from workflow_scripts.clip.model import construct, load_judge
 from workflow_scripts.core.io import read_json, write_json
 from workflow_scripts.specs import stretch as step
 from workflow_scripts.specs.steps import Stretch
-from workflow_scripts.specs.stretch import positions_of, stretch, stretch_positions
+from workflow_scripts.specs.stretch import stretch, stretch_positions
 
 TINY = {
     "embed_dim": 16,
@@ -124,8 +124,6 @@ def test_other_text_towers_are_refused() -> None:
     longer = {**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}
     for call, message in (
         (lambda: stretch(words, model_of(words).state_dict()), "no positional_embedding to stretch or freeze"),
-        (lambda: positions_of(model_of(words), 20), "no positional_embedding to stretch or freeze"),
-        (lambda: positions_of(model_of(TINY), 500), "keep 500: the model has only 77 positions"),
         (lambda: stretch(longer, model_of(TINY).state_dict()), "77 positions, but the model's config says 248"),
     ):
         assert message in refused(call)

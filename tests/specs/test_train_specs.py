@@ -219,10 +219,8 @@ def test_the_rate(run: Run) -> None:
 
 def test_the_first_positions_stay(run: Run) -> None:
     before = new_judge().model.positional_embedding.detach().clone()
-    after = run("judge", weight_decay=0.5, keep=20)[0].model.positional_embedding
-    assert torch.equal(before[:20], after[:20])
-    assert not torch.equal(before[20:], after[20:])
-    assert not torch.equal(before, run("free", keep=0)[0].model.positional_embedding)
+    after = run("judge")[0].model.positional_embedding
+    assert torch.equal(before[:20], after[:20]) and not torch.equal(before[20:], after[20:])
 
 
 def test_a_killed_training_ends_with_the_same_bytes(
@@ -252,26 +250,6 @@ def test_a_killed_training_ends_with_the_same_bytes(
     for name, tensor in weights(whole).items():
         assert torch.equal(tensor, weights(cut)[name]), name
     assert run("cut")[1] == rows, "and once more, with nothing left to do"
-
-
-def test_accumulated_hinges_are_those_of_the_whole_batch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a fixed margin, and wrong chunks that do not depend on the batch."""
-
-    def fixed(samples: list[Sample], fitting: list[int], rows: slice, draw: Any) -> tuple[list[Any], int]:
-        texts = [(example.text, ends) for example, ends in samples[rows]]
-        return [(t[: ends[1]], t[: ends[2]], t[: ends[0]] + ", below pink") for t, ends in texts], 0
-
-    monkeypatch.setattr(training, "draw_triples", fixed)
-    options = {"weights": (0.0, 8.0, 0.8), "margin": 0.3, "epochs": 1, "warmup": 0}
-    start = weights(new_judge())
-    whole, rows = run("whole", batch=12, accumulation=1, **options)
-    parts, others = run("parts", batch=3, accumulation=4, **options)
-    assert len(rows) == len(others) == 2
-    for key in ("detail", "negative"):
-        np.testing.assert_allclose([row[key] for row in rows], [row[key] for row in others], rtol=1e-4)
-    for name, tensor in weights(whole).items():
-        moved = (tensor - start[name]).norm()
-        assert name.endswith("in_proj_bias") or (tensor - weights(parts)[name]).norm() <= 5e-3 * moved, name
 
 
 def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +286,7 @@ def test_captions_that_are_truncated_or_equal_are_counted(run: Run, quarters: li
     ("changes", "message"),
     [
         ({"batch": 16}, "30 captions, but one step takes 32; lower batch or accumulation"),
-        ({"lr": 1e30, "epochs": 5}, r"the loss is NaN or infinite in step \d+; lower specs\.training\.lr"),
+        ({"lr": 1e30, "epochs": 5}, r"specs\.training\.lr: the loss is NaN or infinite in step \d+; lower it"),
     ],
 )
 def test_settings_that_do_not_fit(run: Run, changes: dict[str, Any], message: str) -> None:
@@ -372,8 +350,7 @@ def test_two_processes_train_as_one(trained: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("lr", -1), ("lr", math.inf), ("rate", 1), ("weights", [-1, -8, -1]), ("weights", [0, 0, 0]),
-     ("weights", [1, math.nan, 1])],
+    [("lr", -1), ("lr", math.inf), ("rate", 1), ("batch", 1), ("warmup", math.nan)],
 )  # fmt: skip
 def test_bad_settings(setting: str, value: Any) -> None:
     with pytest.raises(ValidationError, match=setting):

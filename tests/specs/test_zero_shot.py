@@ -25,7 +25,7 @@ def test_top_k_equals_torchmetrics() -> None:
     random = np.random.default_rng(0)
     images, classes = (random.standard_normal((n, 6)).astype(np.float32) for n in (200, 9))
     labels = random.integers(9, size=200)
-    hits = recalls(images, classes, np.stack([np.arange(200), labels], axis=1), (1, 5))
+    hits = recalls(images, classes, np.stack([np.arange(200), labels], axis=1), (1, 5), "cpu", "images")
     for place, k in enumerate((1, 5)):
         accuracy = MulticlassAccuracy(9, top_k=k, average="micro")
         value = accuracy(torch.from_numpy(images @ classes.T), torch.from_numpy(labels)).item()

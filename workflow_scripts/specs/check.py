@@ -10,21 +10,16 @@ from workflow_scripts.dataset.check import tables
 def misfits(config: Any, findings: Findings) -> None:
     """Refuse to describe images without scenes."""
     if config.specs and config.specs.data is None and "scenes" not in tables(config):
-        findings.error(
-            "specs.data", f"null describes sketches, but dataset.source is {config.dataset.source}; name long captions"
-        )
+        source = config.dataset.source
+        findings.error("specs.data", f"null describes sketches, but dataset.source is {source}; name long captions")
 
 
 def check(config: Any, findings: Findings) -> None:
     misfits(config, findings)
-    specs = config.specs
-    if specs is None:
-        return
-    for name in ("examples", "increments", "images", "increment_images") if specs.data else ():
-        if path := getattr(specs.data, name):
-            findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")
-    about = check_model("specs.base", specs.base, findings)
-    findings.plan.append(
-        ("long captions", f"{about}; seed{'s' if len(specs.seeds) > 1 else ''} {', '.join(map(str, specs.seeds))}")
-    )
-    findings.device("specs.base.device", specs.base.device)
+    if specs := config.specs:
+        for name, path in (specs.data.model_dump() if specs.data else {}).items():
+            if path:
+                findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")
+        about = check_model("specs.base", specs.base, findings)
+        findings.plan.append(("long captions", f"{about}; seeds {', '.join(map(str, specs.seeds))}"))
+        findings.device("specs.base.device", specs.base.device)

@@ -4,22 +4,16 @@ A caption's first i chunks are its text up to the i-th end, so that a detail is 
 rules of what a chunk is are in ``phrases``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from workflow_scripts.core import limits
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.progress import Progress
-from workflow_scripts.specs.phrases import chunk_ends, with_rest
+from workflow_scripts.specs.phrases import chunk_ends
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import identity, load_language
-
-if TYPE_CHECKING:
-    from spacy.language import Language
 
 PIPELINE_BATCH = 32  # texts; more take memory and save hardly any time
 BATCH = 1024  # texts looked up in the cache at once
@@ -35,27 +29,25 @@ def triple(text: str, ends: Sequence[int], other_text: str, other_ends: Sequence
     return text[: ends[i - 1]], text[: ends[i]], text[:start] + other_text[other_start : other_ends[i - 1]]
 
 
-def cut(pipeline: Language, texts: Sequence[str]) -> list[list[int]]:
-    """Return the ends of each text's chunks; none for a blank text."""
-    # The zone frees what spaCy would keep of each new word.
-    with pipeline.memory_zone():
-        docs = pipeline.pipe((text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH)
-        return [with_rest(chunk_ends(doc), doc.text, text) for doc, text in zip(docs, texts, strict=True)]
-
-
 class Chunker:
     """Cuts texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in several."""
 
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
-        code = code_hash("workflow_scripts.text.language:load_language", "workflow_scripts.specs.chunks:cut")
+        code = code_hash("workflow_scripts.text.language:load_language", "workflow_scripts.specs.chunks:Chunker")
         self.context = key(code, identity(model))
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:
         return [key(self.context, text) for text in texts]
 
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
-        return cut(self.pipeline, texts)
+        """Return the ends of each text's chunks; none for a blank text."""
+        # The zone frees what spaCy would keep of each new word.
+        with self.pipeline.memory_zone():
+            docs = self.pipeline.pipe((text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH)
+            ends = map(chunk_ends, docs)
+            # What is not parsed of a very long text belongs to its last chunk.
+            return [[*e[:-1], len(t.rstrip())] if t.strip() else [] for e, t in zip(ends, texts, strict=True)]
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
         """Return the ends of each text's chunks, encoded for the cache."""

@@ -11,7 +11,6 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from workflow_scripts.core import tables
@@ -52,13 +51,9 @@ class Examples:
         name = self.names[number]
         return Example(self.images / name, self.texts[number], name), self.ends[number].tolist()
 
-    def order(self, seed: int, epoch: int) -> np.ndarray:
-        """(n,) the numbers of all examples in the order of an epoch, which depends on seed and epoch alone."""
-        return rng(seed, "specs", "order", epoch).permutation(len(self))
-
     def stream(self, seed: int, epoch: int, start: int = 0) -> Iterator[tuple[Example, list[int]]]:
-        """Yield the examples of an epoch after its first ``start``, which are not read."""
-        return (self[number] for number in self.order(seed, epoch)[start:])
+        """Yield the examples after the first ``start`` of an epoch, whose order depends on seed and epoch alone."""
+        return (self[number] for number in rng(seed, "specs", "order", epoch).permutation(len(self))[start:])
 
 
 def read_source(source: Path) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_scripts.core import cli, tables
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import read_frame, read_table, write_table
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.dataset.sketch.description import count_values, describe, grow, shorten
@@ -19,8 +19,8 @@ SHORT_CAPTIONS = 4  # of each image
 
 def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
     """Draw ``test`` test images (split test_seen); the others are training images."""
-    if len(images) < test + 2:
-        raise UserError(f"specs.test: {test} of {len(images)} images leave fewer than two to train on; lower it")
+    fault = f"{test} of {len(images)} images leave fewer than two to train on"
+    require(len(images) >= test + 2, "specs.test", fault, "lower it")
     tested = set(rng(seed, "describe_images").permutation(len(images))[:test].tolist())
     split = ["test_seen" if place in tested else "train" for place in range(len(images))]
     return pd.DataFrame({"image_id": images, "split": split})
@@ -32,27 +32,26 @@ def main(step: DescribeImages) -> None:
     splits = divide(scenes["image_id"].tolist(), step.test, step.seed)
     values = scenes[list(ATTRIBUTES)].astype(object).where(scenes[list(ATTRIBUTES)].notna(), None).to_dict("records")
     frequencies = count_values(values)  # decide how often a wrong value is drawn
-    examples, steps, captions = [], [], []
+    rows: dict[str, list[tuple]] = {"examples": [], "steps": [], "captions": []}
     for image, split, scene in zip(splits["image_id"], splits["split"], values, strict=True):
         # The words depend on the seed and the image's own scene.
         dice, file = Dice(rng(step.seed, "describe_images", image)), Path(paths[image]).name
         grown = grow(describe(scene, frequencies, dice))
         # Each from a description of its own.
         short = [shorten(describe(scene, frequencies, dice), dice) for _ in range(SHORT_CAPTIONS)]
-        captions += [(image, number, None, text) for number, text in enumerate(short)]
+        rows["captions"] += [(image, number, None, text) for number, text in enumerate(short)]
         if split == "train":
-            examples.append((file, grown[-1][0]))
+            rows["examples"].append((file, grown[-1][0]))
         else:
-            steps += [(file, 0, number, *texts) for number, texts in enumerate(grown)]
-    captions_table = pd.DataFrame(captions, columns=list(tables.CAPTIONS.columns)).astype({"class_id": "str"})
-    write_table(captions_table, step.captions, tables.CAPTIONS)
-    write_table(pd.DataFrame(examples, columns=list(tables.EXAMPLES.columns)), step.examples, tables.EXAMPLES)
-    write_table(pd.DataFrame(steps, columns=list(tables.STEPS.columns)), step.steps, tables.STEPS)
+            rows["steps"] += [(file, 0, number, *texts) for number, texts in enumerate(grown)]
+    for name, schema in (("examples", tables.EXAMPLES), ("steps", tables.STEPS), ("captions", tables.CAPTIONS)):
+        table = pd.DataFrame(rows[name], columns=list(schema.columns))
+        write_table(table.astype({"class_id": "str"} if name == "captions" else {}), getattr(step, name), schema)
     write_table(splits, step.splits, tables.SPLIT)
+    words = np.mean([len(text.split()) for _, text in rows["examples"]])
     log.info(
-        "%d training descriptions with %.0f words on average; %d test descriptions with %d steps",
-        len(examples), np.mean([len(text.split()) for _, text in examples]), step.test, len(steps),
-    )  # fmt: skip
+        "%d training descriptions with %.0f words on average, %d for tests", len(rows["examples"]), words, step.test
+    )
 
 
 if __name__ == "__main__":

@@ -1,28 +1,26 @@
 """Draw what training with long captions changed: each judge's measures for each seed, and their differences."""
 
 import textwrap
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from PIL import Image
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import atomic, read_frame, write_text
+from workflow_scripts.core.io import atomic, read_frame
 from workflow_scripts.plot.drawing import draw_interval, name_rows, note, save, size, style
 from workflow_scripts.plot.page import write_section_page
-from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, section, text_table
+from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, section
 from workflow_scripts.specs.steps import DrawSpecs
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
 MARKERS = {"stretched": "o", "contrastive": "s", "specs": "D"}
 
 
-def _draw_intervals(table: pd.DataFrame, labels: dict[str, str], height: float, spacing: float) -> tuple[Figure, Axes]:
+def _draw_intervals(
+    table: pd.DataFrame, labels: dict[str, str], height: float, spacing: float, middle: int, unit: str, about: str
+) -> Figure:
     """Draw a row per measure and seed, with a marker and an interval for each series of ``labels``.
 
     ``table`` has a column series; markers of differences are hollow if the interval contains 0.
@@ -40,74 +38,55 @@ def _draw_intervals(table: pd.DataFrame, labels: dict[str, str], height: float, 
             ends, label = (row["low"], row["high"]), labels[series] if y == 0 else ""
             draw_interval(axes, at, row["value"], ends, COLORS[series], MARKERS[series], hollow=hollow, label=label)
     name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
-    return figure, axes
+    axes.axvline(middle, color="#555555", linewidth=1, linestyle=":" if middle else "-")
+    axes.set_xlabel(unit)
+    figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
+    low, high = table["n"].min(), table["n"].max()
+    note(figure, f"{about} n = {low:,}{'' if low == high else f' to {high:,}'} captions")
+    return figure
 
 
 def draw_measures(table: pd.DataFrame) -> Figure:
     """Draw the judges' values; ``table`` as of ``read_intrinsic``."""
-    values = table[table["against"] == ""]
-    figure, axes = _draw_intervals(values.assign(series=values["judge"]), JUDGES, 0.42, 0.22)
-    axes.axvline(50, color="#555555", linewidth=1, linestyle=":")
-    axes.set_xlabel("%")
-    figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
-    note(
-        figure,
+    about = (
         "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat.\n"
         "Increment rate: the mean of Pos and of wrong details that do not win.\n"
-        f"Line: 95 % interval; dotted: chance. {_count(table)}",
+        "Line: 95 % interval; dotted: chance."
     )
-    return figure
+    values = table[table["against"] == ""]
+    return _draw_intervals(values.assign(series=values["judge"]), JUDGES, 0.42, 0.22, 50, "%", about)
 
 
 def draw_gains(table: pd.DataFrame) -> Figure:
     gains = table[table["against"] != ""]
     labels = {judge: f"loss of SPECS − {name}" for judge, name in JUDGES.items() if judge in set(gains["against"])}
-    figure, axes = _draw_intervals(gains.assign(series=gains["against"]), labels, 0.36, 0.26)
-    axes.axvline(0, color="#555555", linewidth=1)
-    axes.set_xlabel("percentage points")
-    figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
-    note(figure, f"Paired: both judges see the same resampled images. Line: 95 % interval. {_count(table)}")
-    return figure
+    about = "Paired: both judges see the same resampled images. Line: 95 % interval."
+    series = gains.assign(series=gains["against"])
+    return _draw_intervals(series, labels, 0.36, 0.26, 0, "percentage points", about)
 
 
-def draw_growing(steps: pd.DataFrame, image: Path) -> Figure:
+def draw_growing(steps: pd.DataFrame) -> Figure:
     """Draw one caption, a row per step: how far its similarities, right and wrong, are above that of its first step.
 
-    ``steps`` has the columns of ``intrinsic --similarities``; ``image`` is shown if it exists.
+    ``steps`` has the columns of ``intrinsic --similarities``.
     """
     judges = [judge for judge in JUDGES if judge in set(steps["judge"])]
-    texts = steps[steps["judge"] == judges[0]].sort_values("step")
-    added = [text[len(before) :].strip() for before, text in zip(["", *texts["text"]], texts["text"], strict=False)]
-    figure = Figure(figsize=(5.4, 0.27 * len(added) + 2.2))
-    top, below = np.asarray(figure.subfigures(2, 1, height_ratios=(1.2, len(added) * 0.27 + 1)), object)
-    picture = top.subplots(1, 3, width_ratios=(1, 1, 2))
-    if image.is_file():
-        with Image.open(image) as pixels:
-            picture[0].imshow(pixels.convert("RGB"))
-    for axes in picture:
-        axes.axis("off")
-    panels = below.subplots(1, len(judges), sharey=True, squeeze=False)[0]
-    for axes, judge in zip(panels, judges, strict=True):
+    texts = steps[steps["judge"] == judges[0]].sort_values("step")["text"]
+    added = [text[len(before) :].strip() for before, text in zip(["", *texts], texts, strict=False)]
+    figure = Figure(figsize=(5.4, 0.27 * len(added) + 1.6))
+    for axes, judge in zip(figure.subplots(1, len(judges), sharey=True, squeeze=False)[0], judges, strict=True):
         by_judge = steps[steps["judge"] == judge].sort_values("step")
-        first = by_judge["similarity"].iloc[0]
-        rows = range(len(by_judge))
-        axes.plot(100 * (by_judge["similarity"] - first), rows, "-o", color=COLORS[judge], markersize=4, linewidth=1.2)
-        wrong = 100 * (by_judge["negative_similarity"] - first)
-        axes.plot(wrong, rows, "x", color="#CC79A7", markersize=5, markeredgewidth=1.4)
+        right, wrong = by_judge["similarity"], by_judge["negative_similarity"]
+        rows, style = range(len(by_judge)), {"markersize": 5, "linewidth": 1.2}
+        axes.plot(100 * (right - right.iloc[0]), rows, "-o", color=COLORS[judge], **style)
+        axes.plot(100 * (wrong - right.iloc[0]), rows, "x", color="#CC79A7", markeredgewidth=1.4)
         axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
         axes.set_title(textwrap.fill(JUDGES[judge], 11), color=COLORS[judge])
         axes.xaxis.set_major_locator(MaxNLocator(2))
         name_rows(axes, [textwrap.shorten(text, 38, placeholder=" …") for text in added])
-    picture[1].plot([], [], "-o", color="#555555", markersize=4, label="the caption up to here")
-    picture[1].plot([], [], "x", color="#CC79A7", label="with a wrong detail instead")
-    picture[1].legend(loc="center left")
-    below.supxlabel("cosine × 100, above that of the first row")
+    figure.supxlabel("cosine × 100, above that of the first row")
+    note(figure, "Dots: the caption up to here. Crosses: with a wrong detail instead.")
     return figure
-
-
-def _count(table: pd.DataFrame) -> str:
-    low, high = table["n"].min(), table["n"].max()
-    return f"n = {low:,} captions" if low == high else f"n = {low:,} to {high:,} captions"
 
 
 def _describe(table: pd.DataFrame) -> str:
@@ -121,7 +100,6 @@ def main(step: DrawSpecs) -> None:
     table = read_intrinsic(step.intrinsic)
     with atomic(step.table) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-    write_text(text_table(table), step.text)
     values, gains = table[table["against"] == ""], table[table["against"] != ""]
     steps = read_frame(step.similarities)
     # The first caption, by its image's name, with several negatives.
@@ -132,7 +110,7 @@ def main(step: DrawSpecs) -> None:
         title = "How each judge tells right details from wrong ones"
         save(draw_measures(table), step.measures, title, _describe(values))
         save(draw_gains(table), step.gains, "What the loss of SPECS gains", _describe(gains))
-        save(draw_growing(growing, step.images / image), step.growing, f"A caption of {image} that grows")
+        save(draw_growing(growing), step.growing, f"A caption of {image} that grows")
     certain = int((gains["low"] > 0).sum())
     log.info("%s: %d of %d gains have an interval above 0", step.table, certain, len(gains))
     write_section_page(step.page, step.dataset, section(step.layout), step.settings)

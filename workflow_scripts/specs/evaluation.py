@@ -14,9 +14,11 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import require
 from workflow_scripts.core.pictures import BrokenImage, image_size
 from workflow_scripts.dataset.source import named
+from workflow_scripts.plot import labels
 from workflow_scripts.score.scores import rounded
 from workflow_scripts.specs.steps import Evaluation
 from workflow_scripts.stats import interval
+from workflow_scripts.stats.interval import share
 
 Skipped = dict[str, list[str]]  # from a reason to the names of what was skipped
 MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions empty"
@@ -79,12 +81,11 @@ def count_truncated(embedder: Embedder, captions: Sequence[str]) -> int:
     return sum(caption in truncated for caption in captions)
 
 
+Estimator = Callable[..., interval.Estimate]
+
+
 def estimate(
-    values: np.ndarray,
-    images: np.ndarray,
-    resamples: int,
-    generator: np.random.Generator,
-    of: Callable[..., interval.Estimate] = interval.share,
+    values: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator, of: Estimator = share
 ) -> dict[str, float | int | None]:
     """Return the mean of ``values`` (n,) by estimator ``of``, with a 95 % interval over images, as in a result."""
     ends: dict[str, float | None] = dict.fromkeys(("value", "low", "high"))
@@ -95,13 +96,8 @@ def estimate(
 
 
 def head(step: Evaluation, data: Path, definition: str) -> dict[str, Any]:
-    return {
-        "data": data.resolve().name,
-        "definition": " ".join(definition.split()),
-        "level": interval.LEVEL,
-        "resamples": step.bootstrap,
-        "seed": step.seed,
-    }
+    about = {"data": data.resolve().name, "definition": " ".join(definition.split()), "level": interval.LEVEL}
+    return about | {"resamples": step.bootstrap, "seed": step.seed}
 
 
 def judge_of(embedder: Embedder) -> dict[str, str]:
@@ -121,15 +117,5 @@ def is_absent(cells: pd.Series) -> pd.Series:
 
 
 def percent(mean: Mapping[str, Any]) -> str:
-    """Format an estimate for the log: ``61.2 % [58.0, 64.1]``."""
-    if mean["value"] is None:
-        return "none"
-    ends = "" if mean["low"] is None else f" [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]"
-    return f"{100 * mean['value']:.1f} %{ends}"
-
-
-def find_image(name: str, folder: Path) -> Path:
-    """Return the file of an image's name: the path below ``folder`` or, if only that exists, its last part there."""
-    path = folder / name
-    flat = folder / path.name
-    return flat if not os.path.isfile(path) and os.path.isfile(flat) else path
+    """Format an estimate for the log: ``61.2 [58.0, 64.1]``."""
+    return f"{labels.percent(mean['value'])} {labels.interval(mean['low'], mean['high'])}"

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,7 +19,7 @@ from workflow_scripts.core.io import atomic, write_frame, write_json
 from workflow_scripts.core.records import read_records
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.specs import evaluation
-from workflow_scripts.specs.evaluation import EMPTY, Skipped, encode_images, estimate, find_image, is_absent, percent
+from workflow_scripts.specs.evaluation import EMPTY, Estimator, Skipped, encode_images, estimate, is_absent, percent
 from workflow_scripts.specs.steps import Intrinsic
 from workflow_scripts.stats import interval
 
@@ -34,33 +34,27 @@ TOO_SHORT, LONGER = "has more than one increment, as the measures require", "add
 UNFIT, NAMELESS = "captions whose negatives do not fit", "captions without an image"
 
 
-def score_captions(
-    images: np.ndarray, captions: np.ndarray, similarity: np.ndarray, negative: np.ndarray
-) -> pd.DataFrame:
+def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
     """Return a row per caption with more than one increment: image, caption_id, increments and the three measures.
 
-    Args:
-        images, captions: (n,) names; the steps of a caption are consecutive, shortest text first.
-        similarity: (n,) of each step's text.
-        negative: (n,) of each step's negative, NaN if there is none. Without any, neg and increment_rate are NaN.
+    ``steps`` has the columns image, caption_id, similarity and negative_similarity (NaN if there is none), shortest
+    text first. Without any negative, neg and increment_rate are NaN.
     """
-    first = np.r_[True, (images[1:] != images[:-1]) | (captions[1:] != captions[:-1])]
-    caption = np.cumsum(first) - 1
-    rises = ~first & (similarity > np.r_[np.nan, similarity[:-1]])
-    has_negative = ~np.isnan(negative)
-    columns = [~first, rises, has_negative, has_negative & (similarity > negative), negative > similarity]
-    increments, rise, negatives, won, lost = (np.bincount(caption, weights=column) for column in columns)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pos, neg, loses = rise / increments, won / negatives, lost / negatives
-    measures = {"pos": pos, "neg": neg, "increment_rate": (pos + 1 - loses) / 2}
-    names = {"image": images[first], "caption_id": captions[first], "increments": increments.astype(int)}
-    table = pd.DataFrame(names | measures)
-    return table[table["increments"] > 1].reset_index(drop=True)
+    grouped = steps.groupby(["image", "caption_id"], sort=False)
+    negative, against = steps["negative_similarity"], steps["negative_similarity"].notna()
+    facts = steps[["image", "caption_id"]].assign(
+        increments=grouped.cumcount() > 0, rises=grouped["similarity"].diff() > 0, against=against,
+        won=against & (steps["similarity"] > negative), lost=negative > steps["similarity"],
+    )  # fmt: skip
+    table = facts.groupby(["image", "caption_id"], sort=False, as_index=False).sum()
+    table["pos"] = table["rises"] / table["increments"]
+    table["neg"] = table["won"] / table["against"]
+    table["increment_rate"] = (table["pos"] + 1 - table["lost"] / table["against"]) / 2
+    measured = table[["image", "caption_id", "increments", *MEASURES]]
+    return measured[measured["increments"] > 1].reset_index(drop=True)
 
 
-def summarize(
-    captions: pd.DataFrame, resamples: int, seed: int, of: Callable[..., interval.Estimate] = interval.share
-) -> dict[str, dict[str, Any]]:
+def summarize(captions: pd.DataFrame, resamples: int, seed: int, of: Estimator = interval.share) -> dict[str, dict]:
     """Return each measure's mean over captions (``score_captions``) with its interval over images."""
     summary = {}
     for measure in MEASURES:
@@ -70,7 +64,7 @@ def summarize(
     return summary
 
 
-def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict[str, Any]]:
+def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict]:
     """Return each measure of ``a`` minus that of ``b`` (``score_captions`` of two judges) over the captions of both.
 
     The differences are paired: both judges see the same resampled images.
@@ -95,7 +89,7 @@ def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped]:
         table[column] = [_text(cell) for cell in table[column]]
     caption = table["image"] + " " + table["caption_id"]
     empty = caption.isin(caption[table["text"].isna()])
-    table["path"] = [find_image(name, images or path.parent) for name in table["image"]]
+    table["path"] = [(images or path.parent) / name for name in table["image"]]
     return _sorted(table[~empty][STEPS]), {EMPTY: sorted(set(caption[empty]))}
 
 
@@ -107,15 +101,12 @@ def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | N
     """Return for each text the negative that replaces its newest part, or None; None if the numbers do not fit.
 
     With one negative less than texts, negatives that continue the texts belong to the next ones, others to the texts
-    at their own places. (The released evaluation always uses the same place, and so compares a negative that
-    continues a text with the text before its wrong part.)
+    at their own places. (The released evaluation always uses the same place.)
     """
-    if len(negatives) == len(texts):
-        return list(negatives)
-    if len(negatives) != len(texts) - 1:
-        return None
-    continues = all((negative or text).startswith(text) for negative, text in zip(negatives, texts, strict=False))
-    return [None, *negatives] if continues else [*negatives, None]
+    if len(negatives) == len(texts) - 1:
+        continues = all((negative or text).startswith(text) for negative, text in zip(negatives, texts, strict=False))
+        return [None, *negatives] if continues else [*negatives, None]
+    return list(negatives) if len(negatives) == len(texts) else None
 
 
 def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, Skipped]:
@@ -171,7 +162,8 @@ def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
     if not path.name:
         return "", None
     # An absolute path is only valid on the machine that saved it.
-    return path.name if path.is_absolute() else str(path), find_image(str(path), folder)
+    name = path.name if path.is_absolute() else str(path)
+    return name, folder / name
 
 
 def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, Skipped]:
@@ -203,22 +195,14 @@ def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, p
     """Return a judge's part of the result, the captions' measures, the steps with similarities, and skipped images."""
     with open_embedder(judge, step.batch, step.threads, step.device, step.cache) as embedder:
         compared, skipped = similarities(steps, embedder)
-        columns = [compared[name].to_numpy() for name in ("image", "caption_id", "similarity", "negative_similarity")]
-        captions = score_captions(*columns)
+        captions = score_captions(compared)
         require(len(captions), step.data, f"none of {count_captions(compared)} readable captions {TOO_SHORT}", LONGER)
         last = compared.groupby(["image", "caption_id"])["text"].last()
-        result = {
-            "folder": judge.resolve().name,
-            **evaluation.judge_of(embedder),
-            "captions_cut": evaluation.count_truncated(embedder, last.tolist()),
-            **summarize(captions, step.bootstrap, step.seed),
-        }
-    log.info("%s: %s", judge, _summary(result))
+        result: dict[str, Any] = {"folder": judge.resolve().name, **evaluation.judge_of(embedder)}
+        result["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
+        result |= summarize(captions, step.bootstrap, step.seed)
+    log.info("%s: %s", judge, ", ".join(f"{measure} {percent(result[measure])}" for measure in MEASURES))
     return result, captions, compared.drop(columns="path").assign(judge=result["folder"]), skipped
-
-
-def _summary(result: dict[str, Any]) -> str:
-    return ", ".join(f"{measure} {percent(result[measure])}" for measure in MEASURES)
 
 
 def main(step: Intrinsic) -> None:
@@ -233,11 +217,11 @@ def main(step: Intrinsic) -> None:
         judges.append(result)
         captions.append(measured)
         compared.append(table)
-    gains = []
-    for other, measured in zip(judges[1:], captions[1:], strict=True):
-        gain = differences(captions[0], measured, step.bootstrap, step.seed)
-        gains.append({"a": judges[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"], **gain})
-        log.info("%s minus %s: %s", gains[-1]["a"], gains[-1]["b"], _summary(gain))
+    gains = [
+        {"a": judges[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"],
+         **differences(captions[0], measured, step.bootstrap, step.seed)}
+        for other, measured in zip(judges[1:], captions[1:], strict=True)
+    ]  # fmt: skip
     result = evaluation.head(step, step.data, DEFINITION) | {
         "captions": count_captions(steps),
         "captions_with_one_increment_or_none": count_captions(compared[-1]) - len(captions[-1]),

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.specs.config import PUBLISHED_WEIGHTS
-
-CONTRASTIVE_WEIGHTS = (1.0, 0.0, 0.0)  # the contrastive term alone
-MARGIN_RANGE = (0.0, 1.5)  # of an adaptive margin, in logits
+# Of the contrastive term, the details and the negatives: as published, and the contrastive term alone.
+WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
+MARGIN_RANGE = (0.0, 1.5)  # in logits
 
 
 class Losses(NamedTuple):
@@ -24,34 +23,26 @@ class Losses(NamedTuple):
 
 
 class Margin:
-    """The margin of the hinges, in logits: ``epsilon``.
+    """The adaptive margin of the hinges, in logits: ``epsilon``.
 
-    It is adaptive unless ``fixed`` is not 0: it starts at 0, and each hinge, after using it, sets it to its own mean
-    difference. Details use what the negatives of the previous batch achieved, negatives what the details just did.
+    It starts at 0, and each hinge, after using it, sets it to its own mean difference. Details use what the negatives
+    of the previous batch achieved, negatives what the details just did.
     """
 
-    def __init__(self, fixed: float = 0.0) -> None:
-        self.fixed = fixed != 0
-        self.epsilon: float | torch.Tensor = fixed
+    def __init__(self) -> None:
+        self.epsilon: float | torch.Tensor = 0.0
 
     def hinge(self, better: torch.Tensor, worse: torch.Tensor) -> torch.Tensor:
         """Return the mean of ReLU(epsilon + worse - better), logits (n,), then adapt epsilon, which has no gradient."""
         loss = F.relu(self.epsilon + worse - better).mean()
-        if not self.fixed:
-            self.epsilon = (better.mean() - worse.mean()).detach().clamp(*MARGIN_RANGE)
+        self.epsilon = (better.mean() - worse.mean()).detach().clamp(*MARGIN_RANGE)
         return loss
 
 
 def specs_loss(
-    images: torch.Tensor,
-    full: torch.Tensor,
-    base: torch.Tensor,
-    detail: torch.Tensor,
-    negative: torch.Tensor,
-    scale: torch.Tensor,
-    margin: Margin,
-    weights: tuple[float, float, float] = PUBLISHED_WEIGHTS,
-) -> Losses:
+    images: torch.Tensor, full: torch.Tensor, base: torch.Tensor, detail: torch.Tensor, negative: torch.Tensor,
+    scale: torch.Tensor, margin: Margin, weights: tuple[float, float, float] = WEIGHTS["specs"],
+) -> Losses:  # fmt: skip
     """Compute the contrastive term, the hinge of details and then, with the adapted margin, that of negatives.
 
     Args:

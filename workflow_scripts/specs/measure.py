@@ -3,16 +3,8 @@
 Source: Chen, Salazar and Kementchedjhieva, "SPECS" (EMNLP 2025), and the README of its release.
 """
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
-
-from workflow_scripts.clip.vision import import_torchvision
-
-import_torchvision()
-
-from torchmetrics import MeanMetric  # noqa: E402
 
 
 def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
@@ -34,25 +26,3 @@ def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
 def specs(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
     """Return the SPECS score, ``max((cos + 1) / 2, 0)``, of each pair of embeddings by one model, (n, d) each, (n,)."""
     return from_cosine(cosine(images, texts))
-
-
-class SpecsScore(MeanMetric):
-    """The mean SPECS score of all pairs of embeddings, over batches and processes.
-
-    >>> score = SpecsScore()
-    >>> score.update(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
-    >>> score.compute()
-    tensor(0.7500)
-    """
-
-    higher_is_better = True  # type: ignore[assignment]
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.set_dtype(torch.float64)  # float32 would stop counting after many pairs
-
-    def update(self, images: torch.Tensor, texts: torch.Tensor) -> None:  # type: ignore[override]
-        super().update(specs(images, texts))
-
-    def compute(self) -> torch.Tensor:
-        return super().compute().float()

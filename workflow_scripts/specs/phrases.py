@@ -58,27 +58,16 @@ def chunk_ends(doc: Doc) -> list[int]:
     words = [token for token in doc if not token.is_space]
     if not words:
         return []
-    inside = _inside(doc)
+    inside, letters = _inside(doc), [any(map(str.isalpha, token.text)) for token in words]
     ends, has_word = [], False
-    for last, first in pairwise(words):
-        has_word = has_word or _has_letter(last)
+    for (last, first), has_letter in zip(pairwise(words), letters, strict=False):
+        has_word = has_word or has_letter
         if has_word and not inside[first.i] and _can_stop(last, first):
             ends.append(last.idx + len(last))
             has_word = False
-    if ends and not has_word and not _has_letter(words[-1]):
+    if ends and not has_word and not letters[-1]:
         ends.pop()
     return [*ends, words[-1].idx + len(words[-1])]
-
-
-def with_rest(ends: list[int], parsed: str, text: str) -> list[int]:
-    """Extend the ends of ``parsed``, the beginning of ``text``: the rest belongs to the last chunk."""
-    if len(parsed) == len(text):
-        return ends
-    return [*ends[:-1], len(text.rstrip())] if text.strip() else []
-
-
-def _has_letter(token: Token) -> bool:
-    return any(c.isalpha() for c in token.text)
 
 
 def _inside(doc: Doc) -> list[bool]:
@@ -104,7 +93,10 @@ def _inside(doc: Doc) -> list[bool]:
             elif token.dep_ not in FOLLOWS or _needed(token, head):
                 close(head.i + 1, token.i)
             elif token.dep_ == "prep" and token.lower_ == "to":
-                _close_span(token, close)
+                # `from left to right`
+                for sibling in head.rights:
+                    if sibling.lower_ == "from" and sibling.dep_ == "prep" and sibling.right_edge.i + 1 == token.i:
+                        close(token.i, token.i)
     _close_brackets(doc, close)
     return [depth > 0 for depth in accumulate(steps[:-1])]
 
@@ -128,23 +120,15 @@ def _needed(token: Token, head: Token) -> bool:
     if token.dep_ == "punct":
         return False
     if token.dep_ in ("conj", "cc"):
-        return _completes_pair(token, head)
+        in_color = token.dep_ == "conj" and _in_respect(token.doc, token.i + 1)
+        return in_color or head.head.lower_ in PAIRED or any(child.lower_ in PAIRED for child in head.lefts)
     if head.tag_ in ("IN", "TO") or token.tag_ == "PRP" or _is_bound(token, head):
         return True
     complete = any(child.dep_ in COMPLEMENTS and child.i < token.i for child in head.rights)
-    unfinished = BE
     if token.dep_ in ("prep", "agent"):
-        if _is_bound_preposition(token, head, complete):
-            return True
-        unfinished = BE | UNFINISHED
-    return head.lower_ in unfinished and not complete
-
-
-def _completes_pair(token: Token, head: Token) -> bool:
-    """Return whether a conjunct belongs to ``both``, ``between`` or the like, or to ``in color``."""
-    if token.dep_ == "conj" and _in_respect(token.doc, token.i + 1):
-        return True
-    return head.head.lower_ in PAIRED or any(child.lower_ in PAIRED for child in head.lefts)
+        unfinished = head.lower_ in BE | UNFINISHED and not complete
+        return unfinished or _is_bound_preposition(token, head, complete)
+    return head.lower_ in BE and not complete
 
 
 def _is_bound(token: Token, head: Token) -> bool:
@@ -171,13 +155,6 @@ def _is_bound_preposition(token: Token, head: Token, complete: bool) -> bool:
 
 def _in_respect(doc: Doc, at: int) -> bool:
     return at + 1 < len(doc) and doc[at].lower_ == "in" and doc[at + 1].lower_ in RESPECTS
-
-
-def _close_span(to: Token, close: Close) -> None:
-    """Keep `from left to right` together."""
-    for sibling in to.head.rights:
-        if sibling.lower_ == "from" and sibling.dep_ == "prep" and sibling.right_edge.i + 1 == to.i:
-            close(to.i, to.i)
 
 
 def _close_brackets(doc: Doc, close: Close) -> None:

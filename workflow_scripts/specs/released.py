@@ -80,14 +80,10 @@ def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
     return {
         "embed_dim": state["text_projection"].shape[-1],
         "quick_gelu": True,
-        "vision_cfg": {
-            "image_size": patch * grid, "patch_size": patch, "width": vision,
-            "layers": _layers(state, "visual.transformer"), "head_width": HEAD_WIDTH,
-        },
-        "text_cfg": {
-            "context_length": len(state[FIRST]), "vocab_size": len(state["token_embedding.weight"]),
-            "width": width, "heads": width // HEAD_WIDTH, "layers": _layers(state, "transformer"),
-        },
+        "vision_cfg": {"image_size": patch * grid, "patch_size": patch, "width": vision,
+                       "layers": _layers(state, "visual.transformer"), "head_width": HEAD_WIDTH},
+        "text_cfg": {"context_length": len(state[FIRST]), "vocab_size": len(state["token_embedding.weight"]),
+                     "width": width, "heads": width // HEAD_WIDTH, "layers": _layers(state, "transformer")},
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from workflow_scripts.core.records import read_records
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.step import Input
 from workflow_scripts.specs import evaluation
-from workflow_scripts.specs.evaluation import EMPTY, Skipped, encode_images, estimate, find_image, percent
+from workflow_scripts.specs.evaluation import EMPTY, Skipped, encode_images, estimate, percent
 from workflow_scripts.specs.steps import Evaluation, ImageFolder
 
 KS = (1, 5, 10)
@@ -35,9 +35,8 @@ Intervals resample images among the same candidates."""
 class Retrieval(Evaluation):
     """Measure how often an image finds its caption among all captions, and a caption its image among all images.
 
-    The result has R@1, R@5 and R@10 with intervals. The data are COCO as published (annotations/captions_SPLIT.json,
-    and the images in SPLIT), Urban1k (image/NAME.jpg, caption/NAME.txt), or a table (CSV, TSV, JSON, JSON lines,
-    Parquet) with columns image and caption, a row per caption.
+    The data are COCO as published (annotations/captions_SPLIT.json, and the images in SPLIT), Urban1k (image/NAME.jpg,
+    caption/NAME.txt), or a table with columns image and caption, a row per caption.
     """
 
     data: Input = Field(description="COCO's or Urban1k's folder, or a table of images and captions")
@@ -60,9 +59,8 @@ def expected_hit(above: torch.Tensor, tied: torch.Tensor, own: torch.Tensor, k: 
 
 
 def recalls(
-    queries: np.ndarray, candidates: np.ndarray, own: np.ndarray,
-    ks: tuple[int, ...] = KS, device: Any = "cpu", unit: str = "queries",
-) -> np.ndarray:  # fmt: skip
+    queries: np.ndarray, candidates: np.ndarray, own: np.ndarray, ks: tuple[int, ...], device: Any, unit: str
+) -> np.ndarray:
     """Return the chance of each query to find one of its own candidates among the first k, (n, len(ks)).
 
     Equal candidates tie exactly. The matrix of all similarities is never in memory as a whole.
@@ -106,9 +104,7 @@ def read_coco(folder: Path, split: str, captions: int) -> tuple[pd.DataFrame, li
     except (KeyError, TypeError, ValueError) as error:
         fault = "not COCO's captions: expected images (id, file_name) and annotations (id, image_id, caption)"
         raise UserError(f"{file}: {fault}; download it again") from error
-    places = [folder / split, folder / "images" / split, folder / "images"]
-    place = next((path for path in places if path.is_dir()), places[0])
-    table["path"] = [place / str(name) for name in table["image"]]
+    table["path"] = [folder / split / str(name) for name in table["image"]]
     table["key"] = table["id"].astype(str)
     unlisted = table["image"].isna()
     surplus = ~unlisted & (table.groupby("image_id").cumcount() >= (captions or len(table)))
@@ -134,7 +130,7 @@ def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, list[str]
     nameless = evaluation.is_absent(table["image"])
     skipped = {"rows that cannot be read": bad, "rows without an image": table["where"][nameless].tolist()}
     table = table[~nameless].rename(columns={"where": "key"})
-    table["path"] = [find_image(name, images or path.parent) for name in table["image"]]
+    table["path"] = [(images or path.parent) / name for name in table["image"]]
     return table, table["image"].unique().tolist(), skipped
 
 

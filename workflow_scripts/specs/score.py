@@ -1,7 +1,6 @@
 """SPECS scores of pairs of an image and a text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -42,21 +41,11 @@ class Score(Step):
     output: Output | None = Field(None, description="CSV with the scores; default: --pairs with suffix .specs.csv")
 
 
-@dataclass
-class Scored:
-    """n pairs: their cosines and SPECS scores, (n,) float32, NaN where there is none, and the status of each."""
+def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]) -> pd.DataFrame:
+    """Score n texts (captions) with n images (files); a bad image or text costs only its own pairs.
 
-    cosine: np.ndarray
-    specs: np.ndarray
-    status: list[str]
-
-    @property
-    def done(self) -> np.ndarray:
-        return ~np.isnan(self.specs)
-
-
-def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]) -> Scored:
-    """Score n texts (captions) with n images (files); a bad image or text costs only its own pairs."""
+    The columns are specs and cosine, float32, NaN where there is none, and the status of each pair.
+    """
     # Imported here, because torch is slow to import.
     import torch
 
@@ -75,39 +64,38 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
         cosines[good[block]] = cosine(torch.from_numpy(pictures[block]), encoded)
     truncated = cut_texts(embedder.judge.tokenizer, captions)
     status[[row for row in good if texts[row] in truncated]] = TRUNCATED
-    return Scored(cosines.numpy(), from_cosine(cosines).numpy(), status.tolist())
+    return pd.DataFrame({"specs": from_cosine(cosines).numpy(), "cosine": cosines.numpy(), "status": status})
 
 
-def read_pairs(path: Path) -> pd.DataFrame:
+def read_pairs(path: Path, columns: Sequence[str] = ("image", "text")) -> pd.DataFrame:
+    """Return a CSV file as texts, "" where there is none."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").fillna("")
     except (ValueError, OSError) as error:  # of pandas' parser, or a byte that is not UTF-8
         raise UserError(f"{path}: not a readable CSV file: {one_line(error)}; correct it") from error
     header = ", ".join(map(repr, table))[:200]
-    for name in ("image", "text"):
-        fault = f"no column {name}; the first line must name the columns image and text, separated by commas"
-        require(name in table, path, fault, f"it names {header}")
-    added = {"specs", "cosine", "status"} & {*table}
-    require(not added, path, f"column {', '.join(added)!r} is a column of the output", "rename it")
-    require(len(table), path, "no pairs after the header", "add a row for each")
+    for name in columns:
+        remedy = f"the first line must name the columns {', '.join(columns)}, separated by commas, but names {header}"
+        require(name in table, path, f"no column {name}", remedy)
+    require(len(table), path, "no rows after the header", "add some")
     return table
 
 
 def main(step: Score) -> None:
     table = read_pairs(step.pairs)
+    added = {"specs", "cosine", "status"} & {*table}
+    require(not added, step.pairs, f"column {', '.join(added)!r} is a column of the output", "rename it")
     output = step.output or step.pairs.with_suffix(".specs.csv")
     with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
         log.info("%d pairs: %d images, %d texts", len(table), table["image"].nunique(), table["text"].nunique())
         scored = score_pairs(embedder, [step.pairs.parent / name for name in table["image"]], table["text"].tolist())
     with atomic(output) as temporary:
-        scores = table.assign(specs=scored.specs, cosine=scored.cosine, status=scored.status)
-        scores.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-    bad = np.flatnonzero(~scored.done)
+        table.join(scored).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+    bad = np.flatnonzero(scored["specs"].isna())
     for row in bad[:FAULTS_LOGGED]:
-        log.warning("pair %d (%s): %s", row + 1, ", ".join(table.iloc[row])[:80], scored.status[row])
-    say_cut(scored.status.count(TRUNCATED), len(table), "texts")
-    if scored.done.any():
-        log.info("%s: %d pairs scored, mean SPECS score %.4f", output, scored.done.sum(), np.nanmean(scored.specs))
+        log.warning("pair %d (%s): %s", row + 1, ", ".join(table.iloc[row])[:80], scored["status"][row])
+    say_cut(int((scored["status"] == TRUNCATED).sum()), len(table), "texts")
+    log.info("%s: %d pairs scored, mean SPECS score %.4f", output, len(table) - len(bad), scored["specs"].mean())
     require(not len(bad), output, f"{len(bad)} of {len(table)} pairs have no score", "see its column status")
 
 

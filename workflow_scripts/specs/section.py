@@ -46,27 +46,14 @@ def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return a seed's lines of the table: one per judge, then one per difference, bold if its interval excludes 0."""
     result = []
     for (judge, against), rows in table[table["seed"] == seed].groupby(["judge", "against"], sort=False):
-        by_measure = {row["measure"]: row for row in rows.to_dict("records")}
         cells = [
             {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]),
              "bold": bool(against) and is_certain(row)}
-            for row in (by_measure[measure] for measure in MEASURES)
+            for row in rows.set_index("measure").loc[list(MEASURES)].to_dict("records")
         ]  # fmt: skip
         name = JUDGES.get(judge, judge)
         result.append({"name": f"{name} − {JUDGES.get(against, against)}" if against else name, "cells": cells})
     return sorted(result, key=lambda line: " − " in line["name"])
-
-
-def text_table(table: pd.DataFrame) -> str:
-    """Return all seeds as a Markdown table, with a star at each difference whose interval excludes 0."""
-    columns = ["seed", "judge", *MEASURES.values()]
-    rows = [columns, ["---"] * len(columns)]
-    for seed in dict.fromkeys(table["seed"]):
-        for line in lines(table, seed):
-            cells = [f"{c['value']} {c['interval']}{' *' if c['bold'] else ''}" for c in line["cells"]]
-            rows.append([str(seed), line["name"], *cells])
-    text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{text}\n\nIn percent, with 95 % intervals over images. A star: the interval excludes 0.\n"
 
 
 def section(layout: Layout) -> PageSection:

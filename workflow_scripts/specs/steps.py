@@ -62,15 +62,13 @@ class CutCaptions(Step):
     processes: int = Field(2, ge=1, description="processes that parse at once; the result is the same")
     cache: Cache
     captions: Output = Field(description="captions.parquet: image, text, digest, ends, fault")
-    summary: Output = Field(description="JSON: numbers of usable and skipped examples")
 
 
 class TrainSpecs(Step):
     """Train a stretched judge by the loss of SPECS or, for comparison, by its contrastive term alone.
 
-    The result is a judge's folder, with log.csv (a row per step). A killed training resumes from a
-    checkpoint in the cache and ends with the same weights. Images are decoded anew in every epoch. On several GPUs
-    each process takes its part of every batch; batch is the number of images per GPU.
+    The result is a judge's folder, with log.csv (a row per step). A killed training resumes from a checkpoint in the
+    cache and ends with the same weights. On several GPUs each process takes its part of every batch.
     """
 
     judge: Input = Field(description="folder of the stretched judge")
@@ -101,10 +99,9 @@ class Evaluation(Step):
 class Intrinsic(Evaluation):
     """Measure how often the similarity rises with a correct detail and falls with a wrong one (SPECS).
 
-    The data are captions of growing detail: a table (CSV, TSV, JSON, JSON lines, Parquet) with columns image,
-    caption_id, step, text and, optionally, negative (the text with its newest part replaced by a wrong one); or sDCI
-    as published, a folder saved by Hugging Face's datasets with columns image, captions and neg_captions. With
-    --against, each measure is also compared with other judges, paired over the same images.
+    The data are captions of growing detail: a table with columns image, caption_id, step, text and, optionally,
+    negative (the text with its newest part replaced by a wrong one); or sDCI as published, a folder saved by Hugging
+    Face's datasets. With --against, other judges are compared, paired over the same images.
     """
 
     data: Input = Field(description="a table of steps, or sDCI's folder")
@@ -118,9 +115,7 @@ class DrawSpecs(MakeSectionPage):
 
     intrinsic: list[Input] = Field(min_length=1, description="intrinsic.json of each seed")
     similarities: Input = Field(description="similarities.parquet of the first seed")
-    images: Input = Field(description="folder of the images")
     table: Output = Field(description="CSV: a row per measurement")
-    text: Output = Field(description="Markdown table")
     measures: Output = Field(description="SVG: measures")
     gains: Output = Field(description="SVG: differences")
     growing: Output = Field(description="SVG: a caption that grows")

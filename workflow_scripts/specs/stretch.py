@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from workflow_scripts.clip.config import FOLDER, ModelConfig, has_weights
 from workflow_scripts.clip.model import (
@@ -63,7 +62,7 @@ def stretch(
     model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = LENGTH, keep: int = KEEP
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return copies of an open_clip model's config and state dict, stretched to captions of ``length`` tokens."""
-    name = _positions(state)
+    name = position_name(state)
     cfg, positions, context = deepcopy(model_cfg), state[name], context_length(model_cfg)
     # CoCa has one more position, for its class token.
     is_fitting = len(positions) == context + bool(cfg["text_cfg"].get("embed_cls"))
@@ -77,14 +76,7 @@ def context_length(model_cfg: Mapping[str, Any]) -> int:
     return model_cfg["text_cfg"].get("context_length", CONTEXT_LENGTH)
 
 
-def positions_of(model: nn.Module, keep: int) -> nn.Parameter:
-    """Return the positional embeddings of an open_clip model, at least ``keep``."""
-    positions = model.get_parameter(_positions(dict(model.named_parameters())))
-    require(keep <= len(positions), f"keep {keep}", f"the model has only {len(positions)} positions", "lower it")
-    return positions
-
-
-def _positions(names: Container[str]) -> str:
+def position_name(names: Container[str]) -> str:
     """Return the name of a model's positional embeddings."""
     name = next((name for name in POSITIONS if name in names), "")
     require(name, "text tower", "no positional_embedding to stretch or freeze", "use an open_clip transformer")

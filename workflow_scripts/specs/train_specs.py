@@ -45,10 +45,7 @@ def train_judge(step: TrainSpecs, settings: Training, device: torch.device, grou
     synchronise_norms(judge.model, group, device, PROCESSES)
 
     examples = Examples(step.captions, step.images)
-    log.info(
-        "training %s by %s on %d captions, %d epochs of batches of %d, on %s",
-        name, step.loss, len(examples), settings.epochs, settings.batch * group.count, device,
-    )  # fmt: skip
+    log.info("training %s by %s on %d captions, on %s", name, step.loss, len(examples), device)
     # Everything that decides the trained weights.
     work = cache.key(
         code_hash(*TRAINING), settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__,
@@ -66,18 +63,10 @@ def train_judge(step: TrainSpecs, settings: Training, device: torch.device, grou
     if without:
         log.warning("%d of %d captions read had no negative in their batch", without, read)
     about = {
-        "started_from": judge_hash(step.judge),
-        "loss": step.loss,
-        "settings": settings.model_dump(mode="json"),
-        "processes": group.count,
-        "examples": len(examples),
-        "left_out": examples.skipped,
-        "steps": len(rows),
-        "captions_read": read,
-        "cut": truncated,
-        "without_negative": without,
-        "seed": step.seed,
-    }
+        "started_from": judge_hash(step.judge), "loss": step.loss, "settings": settings.model_dump(mode="json"),
+        "processes": group.count, "examples": len(examples), "left_out": examples.skipped, "steps": len(rows),
+        "captions_read": read, "cut": truncated, "without_negative": without, "seed": step.seed,
+    }  # fmt: skip
     write_judge(built, f"{name}-{step.loss}", crop, about, step.output)
     with atomic(step.output / "log.csv") as temporary:
         pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.8g", lineterminator="\n")

@@ -2,13 +2,12 @@
 
 import math
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice, pairwise, zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,17 +19,17 @@ from workflow_scripts.clip.precision import autocast, scaler
 from workflow_scripts.clip.text_tower import encode_families
 from workflow_scripts.clip.tokens import Tokenizer, find_cut, tokenize
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.seeds import derive_seed, rng
 from workflow_scripts.judge.checkpoint import Checkpoint
 from workflow_scripts.judge.parallel import ALONE, Group
 from workflow_scripts.judge.training import MAX_SCALE, make_optimizer, rate, training_mode
 from workflow_scripts.specs.chunks import triple
-from workflow_scripts.specs.config import Training
+from workflow_scripts.specs.config import KEEP, Training
 from workflow_scripts.specs.data import Example
-from workflow_scripts.specs.loss import CONTRASTIVE_WEIGHTS, Losses, Margin, specs_loss
-from workflow_scripts.specs.stretch import positions_of
+from workflow_scripts.specs.loss import WEIGHTS, Losses, Margin, specs_loss
+from workflow_scripts.specs.stretch import position_name
 
 # Words that no image shows or contradicts. Not all stop words: `no`, `two`, `above` tell images apart.
 UNSEEN_WORDS = frozenset(
@@ -38,6 +37,7 @@ UNSEEN_WORDS = frozenset(
     " be been being has have had having can see sees seen also and".split()
 )
 LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
+WEIGHT_DECAY = 1e-2
 CHECKPOINT_FRACTION = 0.05  # of the training's time, at most
 
 Sample = tuple[Example, list[int]]  # an image with a caption, and the ends of the caption's chunks
@@ -57,10 +57,7 @@ def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
         return numbers.setdefault(content, len(numbers))
 
     captions = [[number(example.text[a:b]) for a, b in pairwise([0, *ends])] for example, ends in samples]
-    result = np.full((len(captions), max(map(len, captions))), -1)
-    for row, caption in zip(result, captions, strict=True):
-        row[: len(caption)] = caption
-    return result
+    return np.array(list(zip_longest(*captions, fillvalue=-1))).T
 
 
 def draw_triples(
@@ -104,12 +101,8 @@ def draw_triples(
 
 def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
     """Return how many chunks of a caption that is too long can be read together."""
-
-    def too_long(chunks: int) -> bool:
-        beginning = [text[: ends[chunks - 1]]]
-        return bool(find_cut(tokenizer, beginning, tokenize(tokenizer, beginning)))
-
-    return bisect_left(range(1, len(ends) + 1), True, key=too_long)
+    beginnings = [text[:end] for end in ends]
+    return int((~find_cut(tokenizer, beginnings, tokenize(tokenizer, beginnings))).sum())
 
 
 @dataclass(frozen=True)
@@ -170,10 +163,11 @@ class Trainer:
     def __init__(self, judge: Judge, settings: Training, hinges: bool, group: Group) -> None:
         self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
         training_mode(self.model)
-        self.positions = positions_of(self.model, settings.keep).detach()[: settings.keep]
-        self.optimizer = make_optimizer(self.model, settings.lr, settings.weight_decay)
+        name = position_name(dict(self.model.named_parameters()))
+        self.positions = self.model.get_parameter(name).detach()[:KEEP]
+        self.optimizer = make_optimizer(self.model, settings.lr, WEIGHT_DECAY)
         self.scaler = scaler(settings.precision, judge.device)
-        self.margin = Margin(settings.margin)
+        self.margin = Margin()
 
     def losses(self, batch: Batch) -> Losses:
         with autocast(self.settings.precision, self.judge.device):
@@ -184,7 +178,7 @@ class Trainer:
             forms = [forms[0], *forms[1:] * 4]
         gathered = self.group.gather(torch.cat(forms, dim=1))
         images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
-        weights = self.settings.weights if self.hinges else CONTRASTIVE_WEIGHTS
+        weights = WEIGHTS["specs" if self.hinges else "contrastive"]
         return specs_loss(images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights)
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
@@ -214,15 +208,9 @@ class Trainer:
 
 
 def train(
-    judge: Judge,
-    stream: Stream,
-    count: int,
-    settings: Training,
-    loss: Literal["specs", "contrastive"],
-    seed: int,
-    checkpoint: Path,
+    judge: Judge, stream: Stream, count: int, settings: Training, loss: str, seed: int, checkpoint: Path,
     group: Group = ALONE,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]]:  # fmt: skip
     """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate and counts.
 
     A caption has to find its image among those of all processes. As published, the loss of a step is the mean over its
@@ -231,21 +219,19 @@ def train(
 
     Args:
         stream: the samples, ``count`` in each epoch; those that do not fill a step are skipped.
-        loss: contrastive omits the hinges, on the same images, captions and steps.
+        loss: a key of WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
     """
     batch = settings.batch * group.count
     each = count // (batch * settings.accumulation)
-    if not each:
-        taken = batch * settings.accumulation
-        raise UserError(f"specs.training: {count} captions, but one step takes {taken}; lower batch or accumulation")
+    fault = f"{count} captions, but one step takes {batch * settings.accumulation}"
+    require(each, "specs.training", fault, "lower batch or accumulation")
     steps = each * settings.epochs
-    hinges = loss == "specs"
+    hinges = loss != "contrastive"
     trainer = Trainer(judge, settings, hinges, group)
     kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION)
     rows = kept.resume()
     done = len(rows)
     if done:
-        log.info("%d of %d steps are done", done, steps)
         trainer.margin.epsilon = rows[-1]["margin"]
     warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
     own = group.share(batch)
@@ -257,10 +243,8 @@ def train(
         for step in range(done, steps):
             torch.manual_seed(derive_seed(seed, "train_specs", step))
             row = trainer.step(batches, rate(step, steps, settings.lr, warmup))
-            if not math.isfinite(row["loss"]):
-                raise UserError(
-                    f"the loss is NaN or infinite in step {step + 1}; lower specs.training.lr (now {settings.lr})"
-                )
+            fault = f"the loss is NaN or infinite in step {step + 1}"
+            require(math.isfinite(row["loss"]), "specs.training.lr", fault, f"lower it ({settings.lr})")
             rows.append({"step": step + 1, "epoch": step // each + 1, **row})
             progress.add(1, f"loss {row['loss']:.3f}")
             if group.first:

@@ -23,7 +23,6 @@ from workflow_scripts.specs.steps import Evaluation
 
 DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of its texts'
 unit vectors, of unit length. Ties are in random order: an image counts with its chance. Intervals resample images."""
-IMAGENET = 1000  # classes
 
 
 class ZeroShot(Evaluation):
@@ -42,36 +41,36 @@ def read_data(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
         for kind in (CIFAR10, CIFAR100):
             if data.resolve().name == kind.base_folder:
                 cifar = kind(data.resolve().parent, train=False)
-                return cifar.classes, np.array(cifar.targets), [Content(_png(pixels), "") for pixels in cifar.data]
+                return cifar.classes, np.array(cifar.targets), [*map(_png, cifar.data)]
         folder = ImageFolder(data, allow_empty=True)
     except (OSError, RuntimeError) as error:
         raise UserError(f"--data {data}: {one_line(error)}; correct the path or download it again") from error
-    require(folder.samples, f"--data {data}", "no images in its folders", "name the folder of the classes")
+    require(folder.samples, data, "no images in its folders", "name the folder of the classes")
     return folder.classes, np.array(folder.targets), [Path(path) for path, _ in folder.samples]
 
 
-def _png(pixels: np.ndarray) -> bytes:
+def _png(pixels: np.ndarray) -> Content:
     Image.fromarray(pixels).save(stream := io.BytesIO(), "PNG")
-    return stream.getvalue()
+    return Content(stream.getvalue(), "an image")
 
 
 def main(step: ZeroShot) -> None:
     library, judge = open_clip(), load_judge(step.judge, step.threads, step.device)
     folders, labels, images = read_data(step.data)
-    names = library.IMAGENET_CLASSNAMES if len(folders) == IMAGENET else [name.replace("_", " ") for name in folders]
-    if step.classes:
-        names = step.classes.read_text(encoding="utf-8").splitlines()
-        require(len(names) == len(folders), step.classes, f"{len(names)} names for {len(folders)} classes")
+    imagenet, default = library.IMAGENET_CLASSNAMES, [name.replace("_", " ") for name in folders]
+    given = step.classes and step.classes.read_text(encoding="utf-8").splitlines()
+    names = given or (imagenet if len(folders) == len(imagenet) else default)
+    require(len(names) == len(folders), step.classes, f"{len(names)} names for {len(folders)} classes")
     templates = {"imagenet": library.OPENAI_IMAGENET_TEMPLATES, "simple": library.SIMPLE_IMAGENET_TEMPLATES}
-    chosen = templates[step.templates]
-    classes = library.build_zero_shot_classifier(judge.model, judge.tokenizer, names, chosen, device=judge.device)
+    arguments = judge.model, judge.tokenizer, names, templates[step.templates]
+    classes = library.build_zero_shot_classifier(*arguments, device=judge.device)
     own = np.stack([np.arange(len(labels)), labels], axis=1)
     vectors = judge.encode_images([(image, None) for image in images], step.batch)
     hits = recalls(vectors, classes.T.cpu().numpy(), own, (1, 5), judge.device, "images")
-    result = head(step, step.data, DEFINITION) | {"judge": judge.name, "judge_hash": judge.hash}
-    result |= {"templates": step.templates, "classes": len(names)}
-    for place, k in enumerate((1, 5)):
-        values, generator = hits[:, place], rng(step.seed, "zero_shot", k)
+    about = {"judge": judge.name, "judge_hash": judge.hash, "templates": step.templates, "classes": len(names)}
+    result = head(step, step.data, DEFINITION) | about
+    for k, values in zip((1, 5), hits.T, strict=True):
+        generator = rng(step.seed, "zero_shot", k)
         result[f"top-{k}"] = estimate(values, np.arange(len(values)).astype(str), step.bootstrap, generator)
         log.info("%s: top-%d %s", step.data, k, percent(result[f"top-{k}"]))
     write_json(result, step.output)
