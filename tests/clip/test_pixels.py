@@ -108,18 +108,6 @@ def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
     assert small.read([]).shape == (0, 16, 16, 3)
 
 
-@pytest.mark.parametrize("mode", ["RGB", "P", "RGBA", "L", "LA", "1"])
-def test_a_png_is_what_pillow_reads(tmp_path: Path, mode: str) -> None:
-    picture = Image.fromarray(NOISE[:16, :16])
-    picture = picture.quantize(200) if mode == "P" else picture.convert(mode)
-    path = tmp_path / "image.png"
-    for see_through in (None, 3) if mode == "P" else (None,):
-        picture.save(path, **({} if see_through is None else {"transparency": see_through}))
-        np.testing.assert_array_equal(preprocess(16).read([(path, None)])[0], np.array(Image.open(path).convert("RGB")))
-        plain = mode in ("RGB", "P") and see_through is None
-        assert (pixels._decode_png(path.read_bytes(), None) is not None) == plain
-
-
 def test_an_image_in_memory_is_read_as_its_file(tmp_path: Path) -> None:
     small = preprocess(16, 0.75)
     for name, (height, width) in (("a.png", (16, 16)), ("b.jpg", (30, 20)), ("c.webp", (18, 40))):

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.clip.precision import check_precision
+from workflow_scripts.clip.device import check_precision
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.training import clip_loss, in_batch_accuracy, rate

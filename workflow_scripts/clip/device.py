@@ -1,11 +1,14 @@
-"""The device that torch computes on, and the settings that make its results reproducible."""
+"""The device that torch computes on, the settings that make its results reproducible, and the precision of training."""
 
 import ctypes
 import os
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
+
+MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
 
 
 def settle(threads: int) -> None:
@@ -34,10 +37,26 @@ def _keep_memory() -> None:
 
 def find_device(name: str, key: str = "judge.device") -> torch.device:
     """Return the device called auto, cpu or cuda; auto is a GPU if there is one; errors name the config's ``key``."""
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"{key}: cuda, but torch sees no GPU; use auto or cpu")
+    require(name != "cuda" or torch.cuda.is_available(), key, "cuda, but torch sees no GPU", "use auto or cpu")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def is_gpu(device: torch.device) -> bool:
     return device.type == "cuda"
+
+
+def check_precision(precision: str, device: torch.device, setting: str) -> None:
+    """Raise UserError, which names ``setting``, for amp_fp16 without a GPU: CPUs have no fast path for it."""
+    require(precision != "amp_fp16" or is_gpu(device), setting, "amp_fp16 needs a GPU", "use fp32 or amp_bf16")
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager:
+    """Return the context of a forward pass in training; weights, gradients and the optimizer stay in 32 bits."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, MIXED[precision])
+
+
+def scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
+    """Return a scaler of the loss, so that float16 gradients do not vanish; otherwise it does nothing."""
+    return torch.amp.GradScaler(device.type, enabled=precision == "amp_fp16")

@@ -24,7 +24,6 @@ Box = tuple[float, float, float, float]
 Item = tuple[Path, Box | None]
 
 BATCHES_HELD = 16  # encoded between two writes to the cache: what a killed run may lose
-ROWS_HELD = 1 << 14  # embeddings held as float64 at once
 TOLERANCE = 1e-3  # of an embedding's length of 1
 SHOWN = 80  # characters of a caption in an error
 
@@ -33,9 +32,7 @@ class InvalidEmbedding(UserError):
     """An embedding from which no score can be computed."""
 
 
-def check_embeddings(
-    vectors: np.ndarray, judge: str, item: Callable[[int], str], unit: bool = True, remedy: str = "use another judge"
-) -> None:
+def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str], unit: bool = True) -> None:
     """Raise InvalidEmbedding unless all ``vectors`` (n, d) are finite and, with ``unit``, of length 1.
 
     A comparison with NaN is false, so that it would count as a distractor that is never better.
@@ -51,7 +48,7 @@ def check_embeddings(
         row = int(bad[0])
         fault = f"has length {lengths[row]:.3g} instead of 1" if finite[row] else "is NaN or infinite"
         others = f" ({len(bad) - 1} more like this)" if len(bad) > 1 else ""
-        raise InvalidEmbedding(f"{item(row)}: its embedding by judge {judge} {fault}{others}; {remedy}")
+        raise InvalidEmbedding(f"{item(row)}: its embedding by judge {judge} {fault}{others}; use another judge")
 
 
 class Encoder(Protocol):
@@ -73,11 +70,10 @@ class Embedder:
 
     Args:
         made: what else decides their bytes.
-        unit: whether they have unit length.
     """
 
-    def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str, unit: bool = True) -> None:
-        self.judge, self.cache, self.batch, self.made, self.unit = judge, cache, batch, made, unit
+    def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
+        self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
 
     def images(self, items: Sequence[Item]) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
@@ -103,41 +99,24 @@ class Embedder:
     def _rows(
         self, unit: str, keys: list[bytes], encode: Callable[[list[int]], np.ndarray], item: Callable[[int], str]
     ) -> np.ndarray:
-        def check(vectors: np.ndarray, places: Sequence[int]) -> None:
-            judge = f"{self.judge.name} ({self.judge.hash})"
-            check_embeddings(vectors, judge, lambda row: item(first[names[places[row]]]), self.unit)
+        def check(vectors: np.ndarray, rows: Sequence[int]) -> None:
+            check_embeddings(vectors, f"{self.judge.name} ({self.judge.hash})", lambda row: item(rows[row]))
 
         first: dict[bytes, int] = {}
         for row, name in enumerate(keys):
             first.setdefault(name, row)
-        names, held = list(first), BATCHES_HELD * self.batch
-        # A million embeddings take two gigabytes, so each is held only once, in its place.
-        result = np.zeros((0, 1), np.float32)
-        missing: list[int] = []
-        for start in range(0, len(names), held):
-            cached = self.cache.get(names[start : start + held])
-            known = []
-            for place, name in enumerate(names[start : start + held], start):
-                if name in cached:
-                    vector = np.frombuffer(cached[name], np.float32)
-                    result = result if len(result) else np.empty((len(names), len(vector)), np.float32)
-                    result[place] = vector
-                    known.append(place)
-                else:
-                    missing.append(place)
-            check(result[known], known)
-        log.info("%s: %d distinct, %d to encode", unit, len(names), len(missing))
-        for start in range(0, len(missing), held):
-            places = missing[start : start + held]
-            vectors = np.ascontiguousarray(encode([first[names[place]] for place in places]), np.float32)
-            check(vectors, places)
-            self.cache.put((names[place], vector.tobytes()) for place, vector in zip(places, vectors, strict=True))
-            result = result if len(result) else np.empty((len(names), vectors.shape[1]), np.float32)
-            result[places] = vectors
-        if len(names) == len(keys):
-            return result
-        number = {name: place for place, name in enumerate(names)}
-        return result[[number[name] for name in keys]]
+        vectors = {name: np.frombuffer(value, np.float32) for name, value in self.cache.get(list(first)).items()}
+        if vectors:
+            check(np.stack(list(vectors.values())), [first[name] for name in vectors])
+        missing = [name for name in first if name not in vectors]
+        log.info("%s: %d distinct, %d to encode", unit, len(first), len(missing))
+        held = BATCHES_HELD * self.batch
+        for names in (missing[start : start + held] for start in range(0, len(missing), held)):
+            made = np.ascontiguousarray(encode([first[name] for name in names]), np.float32)
+            check(made, [first[name] for name in names])
+            self.cache.put((name, vector.tobytes()) for name, vector in zip(names, made, strict=True))
+            vectors |= zip(names, made, strict=True)
+        return np.stack([vectors[name] for name in keys]) if keys else np.zeros((0, 1), np.float32)
 
 
 def encoding_code() -> str:
@@ -195,10 +174,5 @@ def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray]
 
 def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return (d,) the mean, of unit length, of the ``images`` (n, d) chosen by ``rows`` (n,), for the blind control."""
-    total = np.zeros((1, images.shape[1]))
-    # Sums row by row, as one sum over all would, which needs twice the images' memory in float64.
-    for start in range(0, len(images), ROWS_HELD):
-        chosen = images[start : start + ROWS_HELD][rows[start : start + ROWS_HELD]]
-        total = np.concatenate([total, chosen]).sum(axis=0, keepdims=True)
-    mean = total[0] / np.count_nonzero(rows)
+    mean = images[rows].sum(axis=0, dtype=np.float64) / np.count_nonzero(rows)
     return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)

@@ -1,13 +1,11 @@
 """Image files to the pixels that a judge sees."""
 
 import io
-import struct
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import imagecodecs
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -15,7 +13,7 @@ from PIL import Image
 
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.pictures import BrokenImage, plain_shape, read_rgb
+from workflow_scripts.core.pictures import BrokenImage, read_rgb
 
 Box = tuple[float, float, float, float]
 
@@ -29,7 +27,7 @@ class Content(NamedTuple):
 
 Item = tuple[Path | Content, Box | None]  # an image, and the bounding box of its object
 
-FITTED_AT_ONCE = 16  # images of one size that are resized together; as many decoded ones are held in memory
+FITTED_AT_ONCE = 16  # decoded images in memory; those of one size are resized together
 
 PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
@@ -56,23 +54,8 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
     return max(0, column - reach), max(0, row - reach), min(size[0], column + reach), min(size[1], row + reach)
 
 
-def _decode_png(raw: bytes, buffer: np.ndarray | None) -> np.ndarray | None:
-    """Decode an ordinary PNG of eight bits, in half of Pillow's time and without its lock.
-
-    The pixels are put into ``buffer`` if they have its shape. None for any other or faulty file: Pillow names faults.
-    """
-    if raw[:8] != b"\x89PNG\r\n\x1a\n" or len(raw) < 33:
-        return None
-    width, height, depth, kind = struct.unpack(">IIBB", raw[16:26])
-    # Kind 2 has three colors a pixel, kind 3 a palette.
-    if depth != 8 or kind not in (2, 3) or not plain_shape(width, height):
-        return None
-    try:
-        fits = buffer is not None and buffer.shape == (height, width, 3)
-        pixels = imagecodecs.png_decode(raw, out=buffer if fits else None)
-    except imagecodecs.PngError:
-        return None
-    return pixels if pixels.shape == (height, width, 3) else None
+def _name(image: Path | Content) -> str:
+    return image.name if isinstance(image, Content) else str(image)
 
 
 def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tensor:
@@ -110,42 +93,24 @@ class Preprocess:
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not an image."""
         result = np.empty((len(items), *self.size, 3), np.uint8)
-        # Reused, because allocating memory costs more than filling it.
-        buffer = np.empty((FITTED_AT_ONCE, 0, 0, 3), np.uint8)
         for start in range(0, len(items), FITTED_AT_ONCE):
-            batch = result[start : start + FITTED_AT_ONCE]
-            chosen = items[start : start + FITTED_AT_ONCE]
-            images = [self._decode(*item, place) for item, place in zip(chosen, buffer, strict=False)]
-            shapes = [image.shape for image in images]
-            for shape in set(shapes):
-                rows = [row for row, other in enumerate(shapes) if other == shape]
-                if buffer.shape[1:] != shape:
-                    buffer = np.empty((FITTED_AT_ONCE, *shape), np.uint8)
-                # An image decoded into the buffer lies in its place or after it: none is overwritten before its turn.
+            chosen, batch = items[start : start + FITTED_AT_ONCE], result[start : start + FITTED_AT_ONCE]
+            images = [self._decode(*item) for item in chosen]
+            for shape in {image.shape for image in images}:
+                rows = [row for row, image in enumerate(images) if image.shape == shape]
                 try:
-                    batch[rows] = self._fit(np.stack([images[row] for row in rows], out=buffer[: len(rows)]))
+                    batch[rows] = self._fit(np.stack([images[row] for row in rows]))
                 except ValueError as error:  # one side would have no pixels left
-                    image = chosen[rows[0]][0]
-                    name = image.name if isinstance(image, Content) else image
-                    raise UserError(
-                        f"{name}: {shape[1]} x {shape[0]} pixels cannot be resized ({error}); replace or remove it"
-                    ) from error
+                    fault = f"{shape[1]} x {shape[0]} pixels cannot be resized ({error}); replace or remove it"
+                    raise UserError(f"{_name(chosen[rows[0]][0])}: {fault}") from error
         return result
 
-    def _decode(self, image: Path | Content, box: Box | None, buffer: np.ndarray) -> np.ndarray:
-        """Return the pixels of an image, (height, width, 3) bytes; in ``buffer`` if they were decoded to its shape."""
-        if isinstance(image, Content):
-            raw, name = image
-        else:
-            name = str(image)
-            with open(image, "rb", buffering=0) as file:  # a buffer costs as much as a small image
-                raw = file.read()
+    def _decode(self, image: Path | Content, box: Box | None) -> np.ndarray:
+        """Return the pixels of an image, (height, width, 3) bytes, cropped around its box."""
         try:
-            pixels = _decode_png(raw, None if box else buffer)
-            if pixels is None:
-                pixels = np.array(read_rgb(io.BytesIO(raw)))
+            pixels = np.array(read_rgb(io.BytesIO(image.raw) if isinstance(image, Content) else image))
         except BrokenImage as error:
-            raise UserError(f"{name}: not a readable image ({error}); replace or remove it") from error
+            raise UserError(f"{_name(image)}: not a readable image ({error}); replace or remove it") from error
         if box is not None and self.crop is not None:
             height, width, _ = pixels.shape
             left, top, right, bottom = crop_around(box, (width, height), self.crop)

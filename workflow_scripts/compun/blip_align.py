@@ -79,7 +79,7 @@ class Processed(Preprocess):
 
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """Return (n, 3, height, width) float32; raise UserError for a file that is not an image."""
-        images = [self._decode(*item, np.empty((0, 0, 3), np.uint8)) for item in items]
+        images = [self._decode(*item) for item in items]
         ready = self.processor(images=images, return_tensors="np", input_data_format="channels_last")
         return np.ascontiguousarray(ready["pixel_values"], np.float32)
 

@@ -14,10 +14,10 @@ import torch
 
 from workflow_scripts.clip import text_tower
 from workflow_scripts.clip.activations import Activations
+from workflow_scripts.clip.device import autocast
 from workflow_scripts.clip.frontier import ImageCut, TextCut, image_cut, text_cut
 from workflow_scripts.clip.model import Judge
 from workflow_scripts.clip.pixels import Item, Preprocess
-from workflow_scripts.clip.precision import autocast
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.sealed import is_whole, sealed

@@ -11,11 +11,10 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.clip.device import find_device, settle
+from workflow_scripts.clip.device import autocast, check_precision, find_device, settle
 from workflow_scripts.clip.embed import Item, check_embeddings, items_of
 from workflow_scripts.clip.model import MANIFEST, Built, Judge, build, save_judge
 from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.precision import autocast, check_precision
 from workflow_scripts.clip.sources import find_source, model_name
 from workflow_scripts.clip.tokens import cut_texts, find_cut, say_cut, tokenize
 from workflow_scripts.clip.weights import find_weights

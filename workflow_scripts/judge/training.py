@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from workflow_scripts.clip.precision import autocast, scaler
+from workflow_scripts.clip.device import autocast, scaler
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.progress import Progress

@@ -9,10 +9,9 @@ from functools import partial
 import pandas as pd
 import torch
 
-from workflow_scripts.clip.device import find_device, is_gpu, settle
+from workflow_scripts.clip.device import check_precision, find_device, is_gpu, settle
 from workflow_scripts.clip.model import Judge, judge_hash, read_judge
 from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.precision import check_precision
 from workflow_scripts.clip.tokens import say_cut
 from workflow_scripts.core import cache, cli
 from workflow_scripts.core.cli import log

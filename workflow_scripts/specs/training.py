@@ -13,9 +13,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.clip.device import is_gpu
+from workflow_scripts.clip.device import autocast, is_gpu, scaler
 from workflow_scripts.clip.model import Judge
-from workflow_scripts.clip.precision import autocast, scaler
 from workflow_scripts.clip.text_tower import encode_families
 from workflow_scripts.clip.tokens import Tokenizer, find_cut, tokenize
 from workflow_scripts.core.cli import log
