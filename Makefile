@@ -8,13 +8,13 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Refuse misspelled variables, which make would ignore: config=mine.yaml would run config.yaml.
-VARIABLES := CONFIG CORES FLIPS MOMENTS PYTHON REAL SEED
+VARIABLES := BASE CONFIG CORES FLIPS MOMENTS PYTHON REAL SEED
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster lint bench seeds intervals scale faults prefetch reference \
+.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster explore mutate lint bench seeds intervals scale faults prefetch reference \
   picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
@@ -85,6 +85,14 @@ test-slow: .venv/test .venv/more .venv/cluster
 # The workflow on a Slurm of one node. As root, with Debian's slurm-wlm and munge.
 test-cluster: .venv/test .venv/more .venv/cluster
 	python -m pytest tests/cluster
+
+# Property tests with new examples, 500 each: what the nightly workflow runs.
+explore: .venv/test .venv/more .venv/cluster
+	COMPCLIP_EXAMPLES=explore python -m pytest -n 2 -m hypothesis
+
+# Mutants of the modules that changed since BASE (default: the last commit), and the tests that kill them.
+mutate: .venv/test .venv/more .venv/maintainer
+	python -m benchmarks.mutate $(if $(BASE),--base $(BASE))
 
 # Linters and types.
 lint: .venv/maintainer

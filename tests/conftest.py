@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from workflow_scripts.core.cli import log
 
 # A busy machine must not fail a test, nor one commit pass now and fail then.
 settings.register_profile("compclip", deadline=None, derandomize=True)
-settings.load_profile("compclip")
+# `make explore`: other examples each time, and more; what fails is printed with how to repeat it.
+settings.register_profile("explore", deadline=None, max_examples=500, print_blob=True)
+settings.load_profile(os.environ.get("COMPCLIP_EXAMPLES", "compclip"))
 
 # Tests that were started in the background ignore Ctrl-C, and so would what they start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -30,6 +32,17 @@ ROOT = Path(__file__).resolve().parents[1]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: beside them one process gets through all others."""
     items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let skips fail where COMPCLIP_SKIPS is `fail`, as in .ci/run, apart from those whose reason says `optional`."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("COMPCLIP_SKIPS") == "fail":
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if "optional" not in reason:
+            report.outcome, report.longrepr = "failed", f"{reason}; COMPCLIP_SKIPS=fail demands it"
+    return report
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +76,7 @@ def cub_root() -> Path:
     preset = yaml.safe_load((ROOT / "presets" / "birds50.yaml").read_text())
     folder = ROOT / preset["dataset"]["cub"]["root"]
     if not (folder / "cub_captions.zip").is_file():
-        pytest.skip(f"the real archives are not in {preset['dataset']['cub']['root']}")
+        pytest.skip(f"optional: the real archives are not in {preset['dataset']['cub']['root']}")
     return folder
 
 
