@@ -1,12 +1,15 @@
 """Fixtures that several stages' tests share."""
 
+import functools
 import logging
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -32,6 +35,28 @@ ROOT = Path(__file__).resolve().parents[1]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: beside them one process gets through all others."""
     items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Count the examples of a property test that end without being rejected: at least a quarter must."""
+    handle = getattr(getattr(item, "obj", None), "hypothesis", None)
+    if handle is None:
+        return (yield)
+    inner, counts = handle.inner_test, Counter[str]()
+
+    @functools.wraps(inner)
+    def counting(*arguments: Any, **named: Any) -> None:
+        counts["drawn"] += 1
+        inner(*arguments, **named)
+        counts["reached"] += 1
+
+    handle.inner_test = counting
+    try:
+        yield
+    finally:
+        handle.inner_test = inner
+    assert 4 * counts["reached"] >= counts["drawn"] > 0, f"few examples reach the property: {dict(counts)}"
 
 
 @pytest.hookimpl(wrapper=True)
