@@ -25,8 +25,6 @@ from workflow_scripts.core import hub
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.workflow.config import load_config
-from workflow_scripts.workflow.prefetch import needs
 
 from .conftest import OPENAI, SIGLIP, VIT, clip_folder
 
@@ -149,26 +147,6 @@ def test_a_flipped_bit_in_cached_weights_is_found(cache: Path) -> None:
     blob.write_bytes(content)
     said = refused(model="hf-hub:somebody/tiny")
     assert said.startswith(f"{weights}: damaged, its SHA-256 is not") and f"delete {blob} and run" in said
-
-
-def test_everything_is_fetched_in_advance(cache: Path) -> None:
-    """For judge, specs and compun."""
-    model = {"model": "hf-hub:somebody/tiny", "epochs": 0}
-    asked = {"compounds": {}, "models": [{"open_clip": "hf-hub:somebody/tiny"}, {"open_clip": "hf-hub:no/body"}]}
-    config = load_config({"judge": model, "specs": {"base": model}, "compun": asked})
-    got, lacking = {}, []
-    for key, get in needs(config):
-        if ".model" in key and key != "pairs.model":
-            try:
-                got[key] = get()
-            except UserError as error:
-                lacking.append(key)
-                assert str(error).startswith("no/body: open_clip_config.json: not downloaded yet")
-    weights = cache / "open_clip_model.safetensors"
-    assert [key for key, place in got.items() if place == weights] == [
-        "judge.model", "specs.base.model", "compun.models: hf-hub:somebody/tiny.model"
-    ]  # fmt: skip
-    assert len(lacking) == 2
 
 
 @pytest.fixture

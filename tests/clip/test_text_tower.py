@@ -59,14 +59,6 @@ def test_short_texts_are_encoded_as_long_ones(own: dict[str, Any]) -> None:
             torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4, msg=name)
 
 
-def test_texts_are_cut_after_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, shapes = new_model(), []
-    real = text_tower.encode
-    monkeypatch.setattr(text_tower, "encode", lambda tower, ids: shapes.append(ids.shape) or real(tower, ids))
-    encode_texts(model, tokenize(get_tokenizer(LONG, None), ["a", "a b c d", "a b", "a b c"]), 2)
-    assert shapes == [(2, 4), (2, 6)]
-
-
 @pytest.mark.parametrize("cfg", [SEES_ALL, {**LONG, "vision_cfg": CONV, "text_cfg": WORDS}], ids=["all", "words"])
 def test_another_tower_gets_all_its_tokens(cfg: dict[str, Any]) -> None:
     judge = new_judge(cfg)
@@ -153,10 +145,3 @@ def test_what_a_family_shares_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -
     encode_families(model, ids)
     # The start, nine words and the end; an end; an end; `green tail` and an end, after `a bird with a`.
     assert seen == [11 + 1 + 1 + 3]
-
-
-def test_a_tower_that_sees_all_gets_families_uncut() -> None:
-    model = new_model(SEES_ALL)
-    ids = torch.stack([tokenize(get_tokenizer(SEES_ALL, None), list(texts)) for texts in zip(*FAMILIES, strict=True)])
-    expected = torch.stack([model.encode_text(part) for part in ids])
-    torch.testing.assert_close(encode_families(model, ids), expected, atol=1e-6, rtol=1e-6)

@@ -1,7 +1,5 @@
 """What is frozen is computed once, with the same result."""
 
-import random
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +9,10 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from workflow_scripts.clip.activations import Activations
 from workflow_scripts.clip.frontier import image_cut, text_cut
 from workflow_scripts.clip.model import construct
 from workflow_scripts.clip.sources import find_model
 from workflow_scripts.clip.text_tower import lengths
-from workflow_scripts.core import disk
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import feed
 from workflow_scripts.judge.training import choose_trainable, training_mode
 
@@ -118,32 +113,9 @@ def test_training_from_the_frontier_is_training(
             assert off <= (0.2 if coarse else 2e-3) * moved + 1e-6, key
 
 
-def test_damaged_activations_are_computed_again(tmp_path: Path) -> None:
-    rows, draw = torch.arange(40.0).reshape(10, 4), random.Random(0)
-
-    def opened(batches: list[torch.Tensor]) -> torch.Tensor:
-        kept = Activations(tmp_path / "a.bin", (10, 4), torch.float32, torch.device("cpu"))
-        kept.write(batches, "rows")
-        return kept.open()[torch.arange(10)]
-
-    assert torch.equal(opened([rows[:6], rows[6:]]), rows) and torch.equal(opened([]), rows)
-    whole = (tmp_path / "a.bin").read_bytes()
-    for _ in range(50):
-        raw = bytearray(whole)
-        raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
-        (tmp_path / "a.bin").write_bytes(raw)
-        assert torch.equal(opened([rows]), rows) and (tmp_path / "a.bin").read_bytes() == whole
-
-
 def test_mirrored_images_are_run_whole(train: Train, model: Model, caplog: pytest.LogCaptureFixture) -> None:
     settings = {"model": model("resnet"), "trainable": PUBLISHED, "epochs": 1, "flip": True}
     with caplog.at_level("INFO", "compclip"):
         train("judge", **settings)
     assert "judge.flip: every epoch runs the whole image tower" in caplog.text
     assert "images after" not in caplog.text and "captions, " in caplog.text
-
-
-def test_no_room_on_the_disk(train: Train, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1000))
-    with pytest.raises(UserError, match=r"computing the frozen part once.* 1\.0 KB are free; free some"):
-        train("judge", model=model("resnet"), trainable=PUBLISHED)

@@ -56,25 +56,6 @@ def test_mixed_precision(train: Train, model: Model, precision: str) -> None:
     assert types == {torch.float32, torch.int64}
 
 
-def test_a_killed_training_resumes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workflow_scripts.judge import checkpoint, training
-
-    whole = train("whole", cache="one", epochs=3)
-    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-
-    def dies(message: str, *arguments: Any, **_: Any) -> None:
-        if "epoch 3" in message % arguments:
-            raise KeyboardInterrupt
-
-    with accelerator():
-        monkeypatch.setattr(training.log, "info", dies)
-        with pytest.raises(KeyboardInterrupt):
-            train("cut", cache="two", epochs=3)
-        monkeypatch.undo()
-        cut = train("cut", cache="two", epochs=3)
-    assert (cut / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
-
-
 def test_32_bits_are_32_bits() -> None:
     settle(1)
     assert not torch.backends.cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"

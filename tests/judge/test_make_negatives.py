@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import torch
 from tests.split.stage import inputs, run
 from workflow_scripts.core import io
 from workflow_scripts.core.tables import NEGATIVES
+from workflow_scripts.judge import training
 from workflow_scripts.judge.make_negatives import adjectives_by_noun, main, make_negatives
 from workflow_scripts.judge.steps import MakeNegatives
 from workflow_scripts.judge.training import clip_loss
@@ -84,3 +86,26 @@ def test_the_loss_ranks_images_against_negatives_too() -> None:
     of_texts = -np.mean([row[i] - np.log(np.exp(row).sum()) for i, row in enumerate(logits[:, :4].T)])
     assert clip_loss(images, texts, scale, wrong[:3]).item() == pytest.approx((of_images + of_texts) / 2, rel=1e-5)
     assert clip_loss(images, texts, scale, wrong[:0]).item() == pytest.approx(clip_loss(images, texts, scale).item())
+
+
+def test_missing_negatives_are_masked() -> None:
+    """Of two captions of each image, some have no negative; the first caption's features stand in their places."""
+    draw = torch.Generator().manual_seed(0)
+    images, *texts = (torch.nn.functional.normalize(torch.randn(4, 8, generator=draw), dim=1) for _ in range(5))
+    known, scale = torch.tensor([1, 0, 1, 1, 0, 0, 1, 0]) > 0, torch.nn.Parameter(torch.tensor(1.5))
+    loss = training._loss(training.ALONE, images, torch.cat(texts), known, scale, 2)
+    alone = [clip_loss(images, texts[k], scale.exp(), texts[2 + k][known[4 * k : 4 * k + 4]]).item() for k in (0, 1)]
+    assert loss.item() == pytest.approx(np.mean(alone), rel=1e-6)
+
+
+def test_a_training_has_the_negatives_of_its_captions(train: Any, squares: Path, monkeypatch: Any) -> None:
+    """Only first captions have one, and one caption of each image is drawn: some steps lack some."""
+    counts, real = [], clip_loss
+
+    def counted(*arguments: torch.Tensor) -> torch.Tensor:
+        counts.append(len(arguments[3]))
+        return real(*arguments)
+
+    monkeypatch.setattr(training, "clip_loss", counted)
+    train("judge", epochs=1, negatives=squares / "negatives.parquet")
+    assert len(counts) == 4 and all(0 < n < 28 for n in counts)

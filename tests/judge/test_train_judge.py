@@ -18,7 +18,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.judge import checkpoint, training
 from workflow_scripts.judge.config import JudgeConfig
 
-from .conftest import Model, Train, untrained
+from .conftest import Train, untrained
 
 FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "loss.png", "manifest.json")
 
@@ -112,15 +112,6 @@ def test_damaged_files_of_a_killed_training(
     assert f"{file}: damaged; " in caplog.text
 
 
-def test_the_checkpoint_of_another_model(train: Train, tmp_path: Path) -> None:
-    train("judge", trainable=["text.*"])
-    train("other")
-    first, second = sorted((tmp_path / "cache").rglob("checkpoint.pt"), key=lambda path: path.stat().st_size)
-    shutil.copy(first, second)
-    with pytest.raises(UserError, match=r"checkpoint\.pt: checkpoint of another model; delete it"):
-        train("other")
-
-
 def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> None:
     before = load_file(untrained(squares, tmp_path / "start") / "weights.safetensors")
     after = load_file(train("end", trainable=["text.*", "visual.projection.*"]) / "weights.safetensors")
@@ -148,14 +139,6 @@ def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> 
 def test_settings_that_do_not_fit(train: Train, settings: dict, message: str) -> None:
     with pytest.raises(UserError, match=rf"judge\.{message}"):
         train("judge", **settings)
-
-
-def test_frozen_parts_are_in_evaluation_mode(squares: Path) -> None:
-    model = build(JudgeConfig(model=str(squares / "tiny.json")), ["a red square"] * 2, 0).model
-    training.choose_trainable(model, ["visual.layers.2.*", "text.*"])
-    training.training_mode(model)
-    assert not model.visual.layers[0].training and not model.visual.layers[0][1].training
-    assert model.visual.layers[2].training and model.text.training and not model.visual.projection.training
 
 
 def test_norms_biases_and_the_scale_do_not_decay(squares: Path) -> None:
@@ -212,13 +195,6 @@ def test_a_saved_judge_encodes_the_same(train: Train, squares: Path, tmp_path: P
     assert judge_hash(tmp_path / "copy") != judge.hash
 
 
-def test_a_hash_that_does_not_match(train: Train, tmp_path: Path) -> None:
-    first, second = train("first"), train("second", lr=0.02)
-    shutil.copy(second / "weights.safetensors", first)
-    with pytest.raises(UserError, match=r"first: weights.safetensors, .* is damaged or of another judge: their"):
-        load_judge(first, threads=1, device="cpu")
-
-
 def test_a_flipped_bit_in_a_judge_is_refused(train: Train) -> None:
     folder, draw = train("judge"), random.Random(0)
     copied = shutil.copytree(folder, folder.with_name("copied"))  # without the step's record
@@ -232,33 +208,6 @@ def test_a_flipped_bit_in_a_judge_is_refused(train: Train) -> None:
                     read_judge(judge)
                 (judge / name).write_bytes(whole)
     load_judge(folder, threads=1, device="cpu")
-
-
-def test_truncated_weights_and_those_of_another_judge(train: Train, squares: Path, tmp_path: Path) -> None:
-    folder = train("judge")
-    (folder / "manifest.json").unlink()  # which would show that they are others
-    (folder / "weights.safetensors").write_bytes((folder / "weights.safetensors").read_bytes()[:-9])
-    with pytest.raises(UserError, match=r"weights\.safetensors: not a readable weights file"):
-        load_judge(folder, threads=1, device="cpu")
-    wide = json.loads((squares / "tiny.json").read_text()) | {"embed_dim": 16}
-    (tmp_path / "wide.json").write_text(json.dumps(wide))
-    other = train("other", model=str(tmp_path / "wide.json"))
-    shutil.copy(other / "weights.safetensors", folder)
-    with pytest.raises(UserError, match=r"weights\.safetensors: visual\.projection\.weight is \(16, 32\), but"):
-        load_judge(folder, threads=1, device="cpu")
-
-
-def test_a_missing_image_is_named(train: Train, squares: Path) -> None:
-    judge = load_judge(train("judge"), threads=1, device="cpu")
-    with pytest.raises(FileNotFoundError, match=r"absent\.png"):
-        judge.encode_images([(squares / "absent.png", None)], 4)
-
-
-def test_a_model_of_open_clips(train: Train, model: Model) -> None:
-    folder = train("judge", model=model("resnet"), epochs=1, trainable=["visual.layer4.*", "ln_final.*"])
-    judge = load_judge(folder, threads=1, device="cpu")
-    assert judge.encode_texts(["a red square"], 2).shape == (1, 16)
-    assert json.loads((folder / "vocabulary.json").read_text()) is None
 
 
 def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: Path, caplog) -> None:

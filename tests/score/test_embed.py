@@ -81,11 +81,6 @@ def test_a_killed_run_keeps_what_it_encoded(tmp_path: Path, monkeypatch: pytest.
     assert judge.texts_seen == captions[8:]
 
 
-def test_nothing_to_encode(tmp_path: Path) -> None:
-    with Cache(tmp_path / "c.sqlite") as cache:
-        assert len(Embedder(FakeJudge(), cache, 4, "made").texts([])) == 0
-
-
 @pytest.mark.parametrize(
     ("value", "fault"),
     [(np.nan, "is NaN or infinite"), (np.inf, "is NaN or infinite"), (0.0, "has length 0"), (2.0, "has length 2")],

@@ -14,7 +14,6 @@ from workflow_scripts.score import measure_health
 from workflow_scripts.score.choices import ranked_first
 from workflow_scripts.score.health import read_health
 from workflow_scripts.score.measure_health import drawn_set, ratio, synonyms, with_synonym
-from workflow_scripts.score.score_images import adjective_choices
 from workflow_scripts.score.steps import MeasureHealth
 from workflow_scripts.split.wording import Mention
 
@@ -100,15 +99,6 @@ def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not(
     of = measured(tmp_path / "blind", monkeypatch, Blind())["images"]["real"]
     assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == 0.25 and of["seen"]["two_way"] == 0.5
     assert of["ratio"] == 0, "not above chance on seen pairs either"
-
-
-def test_without_other_adjectives_health_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        measure_health, "adjective_choices", lambda part, _, *more: adjective_choices(part, NONE, *more)
-    )
-    health = measured(tmp_path, monkeypatch, FakeJudge())
-    assert health["ratio"] is None and health["synonyms"] == {"n": 0, "agreement": None}
-    assert health["images"]["real"]["seen"]["n"] == 0
 
 
 def test_drawn_captions_are_the_same_before_and_after_a_swap() -> None:

@@ -1,18 +1,14 @@
 """The oracle's shares by hand, the facts of swapped captions, and the step on drawn scenes."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.score.world import COLORS, PARTS, build, make_step
+from tests.project import Project
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
-from workflow_scripts.score.oracle import facts_of_captions, facts_of_swapped, fraction_true
-from workflow_scripts.score.score_oracle import main
-from workflow_scripts.score.steps import ScoreOracle
+from workflow_scripts.score.entries import EntrySet
+from workflow_scripts.score.oracle import facts_of_captions, facts_of_swapped, fraction_true, scenes_of_entries
 from workflow_scripts.stats.r_precision import expected_top1
 
 
@@ -56,84 +52,32 @@ def test_swapped_facts() -> None:
     assert facts_of_captions(facts)["a", 0] == frozenset({("wing", "color", "red"), ("bill", "shape", "long")})
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    """``build``'s data set with its scenes, facts and what the generators drew: good all, partial the first fact."""
-    results = build(tmp_path)
-    captions = pd.read_parquet(results / "d/captions.parquet")
-    rows = []
-    for image, caption, text in captions[["image_id", "caption_id", "text"]].itertuples(index=False):
-        words = text.split()
-        for i in range(1, len(words), 4):
-            start = len(" ".join(words[:i])) + 1
-            rows.append((image, caption, words[i + 1], "color", words[i], start, start + len(words[i])))
-    fact_rows(*rows).to_parquet(results / "d/facts.parquet")
-    scenes = [{"image_id": r[0], f"{r[2]}:color": r[4]} for r in rows]
-    pd.DataFrame(scenes).groupby("image_id").first().reset_index().to_parquet(results / "d/scenes.parquet")
-    prompts = pd.read_parquet(results / "d/color/prompts.parquet")
-    for name in ("good", "partial"):
-        drawn = []
-        for row in prompts.itertuples():
-            words = row.text.split()
-            stated = {f"{words[i + 1]}:color": words[i] for i in range(1, len(words), 4)}
-            scene = {f"{part}:color": "white" for part in PARTS}
-            scene |= stated if name == "good" else dict(list(stated.items())[:1])
-            keys = {k: getattr(row, k) for k in ("image_id", "caption_id", "split", "draw")}
-            drawn.append(keys | scene)
-        pd.DataFrame(drawn).to_parquet(results / f"d/color/generated/{name}/scenes.parquet")
-    return results
-
-
-def run(results: Path, generator: str, **more: Any) -> tuple[Path, dict]:
-    folder = results.parent / "oracle"
-    files = {name: results / f"d/{name}.parquet" for name in ("scenes", "facts")}
-    files |= {"drawn": [results / f"d/color/generated/{generator}/scenes.parquet"]}
-    main(make_step(ScoreOracle, results, generator, scores=folder, scoring={"distractors": "swapped"}, **files | more))
-    return folder, read_json(folder / "summary.json")
-
-
-def test_a_faithful_drawing_reaches_the_ceiling(results: Path) -> None:
-    folder, summary = run(results, "good")
-    assert summary["judge"] == "oracle"
-    for score in summary["scores"]:
-        assert score["true_captions"] == 1
-        assert score["exact"] == score["ceiling"]
-        table = pd.read_parquet(folder / f"{score['set']}.parquet")
+def test_scores_of_the_run(first_run: Project) -> None:
+    """A faithful drawing reaches the ceiling; one that ignores the swap does not; real images show their own scene."""
+    folder = first_run.root / "results/sketch/color/scores/oracle"
+    of = {
+        name: read_json(folder / name / "summary.json")["scores"] for name in ("faithful", "memorizer", "photographs")
+    }
+    for score in of["faithful"]:
+        assert score["true_captions"] == 1 and score["exact"] == score["ceiling"]
+        table = pd.read_parquet(folder / "faithful" / f"{score['set']}.parquet")
         assert (table["p_beaten"] == 0).all() and (table["similarity"] == 1).all()
         if score["prompts"] != "swapped" or score["split"] == "test_swapped":
             assert score["true_distractors"] == pytest.approx(table["p_tied"].mean(), abs=2e-6)
-            assert score["exact"] == pytest.approx(
-                expected_top1(np.zeros(len(table)), table["p_tied"], 5).mean(), abs=1e-5
-            )
+            ceiling = expected_top1(np.zeros(len(table)), table["p_tied"], 10).mean()
+            assert score["exact"] == pytest.approx(ceiling, abs=1e-5)
+    swapped = next(score for score in of["memorizer"] if score["set"] == "test_swapped")
+    assert swapped["true_captions"] < 1 and swapped["exact"] < swapped["ceiling"]
+    assert [score["true_captions"] for score in of["photographs"]] == [1] * len(of["photographs"])
 
 
-def test_a_partial_drawing_does_not(results: Path) -> None:
-    folder, summary = run(results, "partial")
-    score = summary["scores"][0]
-    assert score["true_captions"] == 0 and score["exact"] < score["ceiling"]
-    assert (pd.read_parquet(folder / "test_seen.parquet")["similarity"] == 0.5).all()
-    assert len(score["missing"]) == len(score["unreadable"]) == 1
-
-
-def test_real_images_show_their_own_scene(results: Path) -> None:
-    """A generator of real images: its paths lead to their scenes, whatever the caption."""
-    place = results / "d/color/generated/good"
-    manifest = pd.read_parquet(place / "manifest.parquet")
-    manifest = manifest[manifest["split"] != "test_swapped"]
-    manifest.assign(path="d/images/" + manifest["image_id"] + ".png").to_parquet(place / "manifest.parquet")
-    (place / "scenes.parquet").unlink()
-    pd.DataFrame({"image_id": []}).to_parquet(place / "scenes.parquet")
-    _, summary = run(results, "good", serves=["test_seen"])
-    assert summary["scores"][0]["true_captions"] == 1
-    scenes = pd.read_parquet(results / "d/scenes.parquet")
-    others = scenes["wing:color"].map({color: COLORS[i - 1] for i, color in enumerate(COLORS)})
-    scenes.assign(**{"wing:color": others}).to_parquet(results / "d/scenes.parquet")
-    _, summary = run(results, "good", serves=["test_seen"])
-    assert summary["scores"][0]["true_captions"] == 0
-
-
-def test_an_image_of_no_known_scene(results: Path) -> None:
-    drawn = pd.read_parquet(results / "d/color/generated/good/scenes.parquet")
-    drawn[drawn["image_id"] != "im/02"].to_parquet(results / "d/color/generated/good/scenes.parquet")
-    with pytest.raises(UserError, match="im/02/0.png: unknown scene"):
-        run(results, "good")
+def test_an_image_of_no_known_scene() -> None:
+    entries = pd.DataFrame({"image_id": ["a"], "caption_id": [0], "draw": [0], "path": ["made/a.png"]})
+    scenes = pd.DataFrame({"image_id": ["a"], "wing:color": ["red"]})
+    images = pd.DataFrame({"image_id": ["a"], "path": ["a.png"]})
+    part = EntrySet("test_seen", "test_seen", "original", entries, entries)
+    drawn = scenes.assign(image_id="b", caption_id=0, draw=0, split="test_seen")
+    with pytest.raises(UserError, match=r"made/a\.png: unknown scene; generate it again"):
+        scenes_of_entries(part, images, scenes, drawn)
+    shown = scenes_of_entries(part, images, scenes, drawn.assign(image_id="a"))
+    assert shown["wing:color"].tolist() == ["red"]

@@ -172,6 +172,14 @@ def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) ->
     assert not judge.texts_seen and run(results, "good", candidates=least + 1)
 
 
+def test_the_summary_names_what_decides_the_scores(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    more = {"judge": Path("unused"), "cache": tmp_path / "cache", "scores": tmp_path / "out"}
+    main(make_step(ScoreImages, results, "good", **more, seed=3, train_on="all"))
+    summary = read_json(tmp_path / "out" / "summary.json")
+    assert (summary["seed"], summary["train_on"], summary["candidates"]) == (3, "all", 5)
+
+
 def test_no_other_class(tmp_path: Path, judge: FakeJudge) -> None:
     with pytest.raises(UserError, match="no image of another class"):
         run(build(tmp_path, classes=1), "good")
