@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workflow_scripts.score.entries import Numbered
-from workflow_scripts.score.hubs import Nearest
+from workflow_scripts.score.score_images import Nearest
 from workflow_scripts.stats.r_precision import Entries, blocks, make_pool
 
 

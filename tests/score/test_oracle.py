@@ -8,7 +8,7 @@ from tests.project import Project
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.score.entries import EntrySet
-from workflow_scripts.score.oracle import facts_of_captions, facts_of_swapped, fraction_true, scenes_of_entries
+from workflow_scripts.score.score_oracle import facts_of_captions, facts_of_swapped, fraction_true, scenes_of_entries
 from workflow_scripts.stats.r_precision import expected_top1
 
 

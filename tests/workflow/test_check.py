@@ -38,7 +38,6 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"compun": {"captions": {"file": "no.json"}}}, ["compun.captions.file: no.json"]),
     ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
     ({"compun": {"models": MODELS}}, ["compun.models: mine", "unknown model 'RN51'"]),
-    ({"score": {"candidates": 100_000}}, ["score.candidates: 100,000, but there are only 90,000 captions; lower it"]),
     ({"score": {"fid": {"weights": "no.pth"}}}, ["score.fid.weights: no.pth"]),
     ({"judge": {"model": "sketch", "pretrained": "x" * 300 + ".pt"}}, ["judge.pretrained: xxx", "File name too long"]),
     ({"judge": {"model": "x" * 300}}, ["judge.model: unknown model 'xxx"]),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.split.pools import pool_captions
 from workflow_scripts.stats.r_precision import Entries, Pool, make_pool
 
@@ -76,8 +76,8 @@ class Numbered:
 
 def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     """Number the images, classes and distinct texts of a set, in sorted order; UserError if its pool is empty."""
-    if len(entry_set.entries) and not len(entry_set.pool):
-        raise UserError(f"{entry_set.name}: no captions to draw distractors from; add images to the split")
+    has_pool = len(entry_set.pool) or not len(entry_set.entries)
+    require(has_pool, entry_set.name, "no captions to draw distractors from", "add images to the split")
     entries, pool = entry_set.entries, entry_set.pool
     text_index, texts = pd.concat([entries["text"], pool["text"]]).factorize(sort=True)
     class_index, _ = pd.concat([entries["image_id"], pool["image_id"]]).map(classes).factorize(sort=True)

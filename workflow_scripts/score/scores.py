@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.core.layout import ORACLE
 from workflow_scripts.core.pickles import plain_pickle
@@ -52,8 +52,8 @@ class Inputs:
 
 def load_inputs(step: S) -> tuple[S, Inputs]:
     """Return the step with the number of candidates that it uses, and its inputs; UserError if there are too few."""
-    if not len(step.serves) == len(step.manifests) == len(step.scores):
-        raise UserError("--serves, --manifests, --scores: different numbers of generators; name each in all three")
+    same = len(step.serves) == len(step.manifests) == len(step.scores)
+    require(same, "--serves, --manifests, --scores", "different numbers of generators", "name each in all three")
     captions, images = read_table(step.captions, CAPTIONS), read_table(step.images, IMAGES)
     swapped = read_table(step.swapped, SWAPPED)
     judged = judged_images(read_table(step.splits, SPLIT), images, step.train_on, step.halves)
@@ -107,11 +107,6 @@ def candidates_of(step: ScoreStep) -> int:
     return step.scoring.candidates
 
 
-def judge_set(step: ScoreStep, blocks: Blocks, texts: int, numbered: Numbered) -> Judged:
-    settings: dict[str, Any] = {"candidates": candidates_of(step), "ties": step.scoring.ties, "seed": step.seed}
-    return judge(blocks, texts, numbered.entries, numbered.pool, **settings)
-
-
 def parts(inputs: Inputs, entry_set: EntrySet) -> list[np.ndarray]:
     """Return which entries a summary covers, (n,) booleans: all and, of test_seen, those whose caption was swapped."""
     every = np.ones(len(entry_set.entries), bool)
@@ -127,13 +122,8 @@ def parts(inputs: Inputs, entry_set: EntrySet) -> list[np.ndarray]:
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
     """Return the columns of ``tables.SCORES``, a row per entry."""
     table = entry_set.entries[[*ENTRY, "pair"]].copy()
-    columns = {
-        "similarity": judged.similarity,
-        "p_beaten": judged.beaten,
-        "p_tied": judged.tied,
-        "expected_top1": judged.expected,
-    }
-    for name, values in columns.items():
+    chances = {"similarity": judged.similarity, "p_beaten": judged.beaten, "p_tied": judged.tied}
+    for name, values in (chances | {"expected_top1": judged.expected}).items():
         # Adding 0 turns -0.0 into 0.0.
         table[name] = np.round(values.astype(np.float64), DECIMALS) + 0.0
     table["hit"] = judged.hit
@@ -158,7 +148,8 @@ def score_set(
     ``more`` is what a judge adds to the summary of a part; it is called after one pass over ``blocks``. ``texts`` are
     distinct captions.
     """
-    judged = judge_set(step, blocks, texts, numbered)
+    rule: dict[str, Any] = {"candidates": candidates_of(step), "ties": step.scoring.ties, "seed": step.seed}
+    judged = judge(blocks, texts, numbered.entries, numbered.pool, **rule)
     pairs = list(entry_set.entries["pair"])
     is_swapped = entry_set.split == "test_swapped"
     cut, weight = None, np.ones(len(pairs))
