@@ -35,7 +35,7 @@ from workflow_scripts.clip.tokens import Tokenizer, get_tokenizer, make_vocabula
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.clip.weights import load_pretrained, read_weights, start, start_tower
 from workflow_scripts.core import digests
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.hub import hub
 from workflow_scripts.core.io import atomic, atomic_folder, read_json, write_json
 from workflow_scripts.core.progress import Progress
@@ -148,8 +148,8 @@ def assemble(
     """Build the model of a config from tensors; UserError names one that is missing, unused or of another shape."""
     model = construct(model_cfg)
     unused = start(model, state, where)
-    if unused:
-        raise UserError(f"{where}: has {', '.join(unused[:3])}, which the model lacks; use the weights of this model")
+    fault = f"has {', '.join(unused[:3])}, which the model lacks"
+    require(not unused, where, fault, "use the weights of this model")
     return Built(model, model_cfg, preprocess_cfg, vocabulary, [], tokenizer_files)
 
 
@@ -181,11 +181,8 @@ def judge_hash(folder: str | Path) -> str:
 def check_judge(folder: str | Path) -> str:
     """Return the hash of a judge's folder; UserError unless it is the one in the folder's manifest, if there is one."""
     folder = Path(folder)
-    if not (folder / MODEL).is_file():
-        raise UserError(
-            f"{folder}: not a judge's folder; make one with workflow_scripts.specs.stretch (from an open_clip model),"
-            " workflow_scripts.specs.released (from a checkpoint of Long-CLIP or SPECS) or stage judge"
-        )
+    remedy = "make one with workflow_scripts.specs.stretch (from an open_clip model), specs.released or stage judge"
+    require((folder / MODEL).is_file(), folder, "not a judge's folder", remedy)
     actual, manifest = judge_hash(folder), folder / MANIFEST
     if manifest.is_file() and (expected := read_json(manifest).get("judge_hash")) != actual:
         digests.check([folder])  # names the file, if the step that made the judge recorded its digest

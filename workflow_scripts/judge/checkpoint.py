@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.sealed import is_whole, sealed
 
 EVERY = 20.0  # seconds between two checkpoints: the work that a kill may cost
@@ -79,8 +79,8 @@ class Checkpoint:
             return []
         state = torch.load(file, map_location="cpu", weights_only=True)
         shapes = {name: tensor.shape for name, tensor in self._state().items()}
-        if shapes != {name: tensor.shape for name, tensor in state["model"].items()}:
-            raise UserError(f"{file}: checkpoint of another model; delete it, then run again")
+        same = shapes == {name: tensor.shape for name, tensor in state["model"].items()}
+        require(same, file, "checkpoint of another model", "delete it, then run again")
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.scale.load_state_dict(state["scaler"])
