@@ -3,6 +3,7 @@
 # trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
 
 STRETCHED_FROM, STRETCH_SETTINGS = specs_base()
+BASE_FILES = {"contents": contents(*CONFIG.specs.base.files())}
 LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
 
 
@@ -60,11 +61,7 @@ if CONFIG.specs.base.epochs:
             runtime=growing(720),
             torch=torch_slots(),
         params:
-            **step(
-                "judge.train_judge",
-                settings=CONFIG.specs.base.model_dump(mode="json"),
-                also={"contents": contents(*CONFIG.specs.base.files())},
-            ),
+            **step("judge.train_judge", settings=CONFIG.specs.base.model_dump(mode="json"), also=BASE_FILES),
             launch=launch_command(CONFIG.specs.base.gpus),
         shell:
             "{params.launch} {params.step} --log {log:q}"
@@ -85,11 +82,7 @@ rule stretch:
     resources:
         mem_mb=growing(4000),
     params:
-        **step(
-            "specs.stretch",
-            **STRETCH_SETTINGS,
-            also={"contents": contents(*CONFIG.specs.base.files())},
-        ),
+        **step("specs.stretch", **STRETCH_SETTINGS, also=BASE_FILES),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -111,9 +104,7 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
-        **step(
-            "specs.cut_captions", also={"contents": contents(LONG_CAPTIONS, LONG_IMAGES) if CONFIG.specs.data else ""}
-        ),
+        **step("specs.cut_captions", also=users_files(LONG_CAPTIONS, LONG_IMAGES)),
     shell:
         "python -m {params.step} --processes {threads} --log {log:q}"
 
@@ -168,10 +159,7 @@ rule intrinsic:
         torch=torch_slots(),
         gpu=gpu_of(CONFIG.specs.base.device),
     params:
-        **step(
-            "specs.intrinsic",
-            also={"contents": contents(GROWING_CAPTIONS, GROWING_IMAGES) if CONFIG.specs.data else ""},
-        ),
+        **step("specs.intrinsic", also=users_files(GROWING_CAPTIONS, GROWING_IMAGES)),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -179,9 +167,9 @@ rule intrinsic:
 rule draw_specs:
     """Draw what training with long captions changed, for each seed, and write its page: one file."""
     input:
-        specs_judges(),
+        [f"{FIRST}/specs", f"{FIRST}/stretched"],
         intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),
-        similarities=f"{SPECS}/similarities.parquet".format(seed=CONFIG.specs.seeds[0]),
+        similarities=f"{FIRST}/similarities.parquet",
         templates=page_templates("specs"),
     output:
         **{name: of_section("specs", file, figure=name) for name, file in SPECS_FIGURES.items()},

@@ -1,5 +1,7 @@
 # specs: the CLIP that is stretched, its long captions, and what is shown.
 SPECS = f"{RESULTS}/{DATASET}/specs/{{seed}}"
+FIRST = SPECS.format(seed=CONFIG.specs.seeds[0]) if CONFIG.specs else ""
+SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains", "growing")}
 
 
 def specs_base():
@@ -18,12 +20,13 @@ def long_captions():
         images = f"{RESULTS}/{DATASET}/images"
         return [f"{SPECS}/examples.parquet", images, f"{SPECS}/steps.parquet", images]
     pairs = [(data.examples, data.images), (data.increments, data.increment_images or data.images)]
-    return [local(path) for file, images in pairs for path in (file, images or folder_beside(file))]
+    beside = [images or (file if os.path.isdir(file) else os.path.dirname(file) or ".") for file, images in pairs]
+    return [local(path) for (file, _), folder in zip(pairs, beside) for path in (file, folder)]
 
 
-def folder_beside(path):
-    """A folder itself, or the folder of a file."""
-    return path if os.path.isdir(path) else os.path.dirname(path) or "."
+def users_files(*paths):
+    """Their fingerprint as a param, if the long captions are the user's."""
+    return {"contents": contents(*paths) if CONFIG.specs.data else ""}
 
 
 def specs_outputs():
@@ -31,17 +34,7 @@ def specs_outputs():
     return [f"{RESULTS}/specs.csv", f"{RESULTS}/specs.html"] if CONFIG.specs else []
 
 
-SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains", "growing")}
-
-
-def specs_judges():
-    """The folders that the page describes: the first seed's stretched and trained judges."""
-    return [f"{SPECS}/{name}".format(seed=CONFIG.specs.seeds[0]) for name in ("specs", "stretched")]
-
-
 def specs_page_reads():
     """What a page with a section on long captions reads."""
-    if CONFIG.specs is None:
-        return []
-    result = f"{SPECS}/intrinsic.json".format(seed=CONFIG.specs.seeds[0])
-    return [f"{RESULTS}/specs.csv", *(f"{RESULTS}/{file}" for file in SPECS_FIGURES.values()), *specs_judges(), result]
+    files = [f"{RESULTS}/{file}" for file in ["specs.csv", *SPECS_FIGURES.values()]]
+    return [*files, *(f"{FIRST}/{name}" for name in ("specs", "stretched", "intrinsic.json"))] if CONFIG.specs else []

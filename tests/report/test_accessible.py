@@ -10,10 +10,9 @@ import pytest
 
 from tests.compun.test_compun_page import make_page as make_compun_page
 from tests.made_up import COMPOSITION, DATASET
+from tests.project import Project
 from tests.report.pages import write_page
 from tests.report.test_list_entries import listed as listed
-from tests.specs.test_draw_specs import make_page as make_specs_page
-from tests.specs.test_draw_specs import make_place
 from workflow_scripts.core.code import ROOT
 
 STYLE = (ROOT / "workflow_scripts/plot/templates/style.css").read_text()
@@ -67,7 +66,9 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def pages(results: Path, listed: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(
+    results: Path, first_run: Project, listed: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     """A page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
     write_page(results)
@@ -75,7 +76,7 @@ def pages(results: Path, listed: tuple[Path, Any], tmp_path_factory: pytest.Temp
     return {
         "report": results / "report.html",
         "entries": listed[0] / "entries.html",
-        "specs": make_specs_page(make_place(folder)),
+        "specs": first_run.root / "results" / "specs.html",
         "compun": folder / "compun" / "compun.html",
     }
 

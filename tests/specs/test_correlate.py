@@ -32,28 +32,6 @@ def test_values_equal_scipy() -> None:
         assert (found[name]["n"], found[name]["images"]) == (150, 50)
 
 
-def test_intervals_equal_a_plain_bootstrap() -> None:
-    images, scores, ratings = world(90, 1)
-    found = correlations(images, scores, ratings, 2000, 0)
-    random = np.random.default_rng(9)
-    rows = np.arange(90).reshape(30, 3)
-    draws = []
-    for _ in range(1000):
-        chosen = rows[random.integers(30, size=30)].ravel()
-        draws.append([statistic(scores[chosen], ratings[chosen])[0] for statistic in SCIPY.values()])
-    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    for place, name in enumerate(SCIPY):
-        assert [found[name]["low"], found[name]["high"]] == pytest.approx([low[place], high[place]], abs=0.03)
-
-
-def test_the_order_of_rows_does_not_matter() -> None:
-    images, scores, ratings = world(60, 2)
-    order = np.random.default_rng(0).permutation(60)
-    one = correlations(images, scores, ratings, 100, 0)
-    assert correlations(images[order], scores[order], ratings[order], 100, 0) == one
-    assert correlations(images, scores, ratings, 100, 1)["kendall"]["low"] != one["kendall"]["low"]
-
-
 def test_undefined_values_are_none() -> None:
     images, scores, ratings = world(12, 3)
     assert correlations(images, scores, np.ones(12), 50, 0)["pearson"]["value"] is None

@@ -1,5 +1,6 @@
-"""Pos, Neg and increment rate by hand and by brute force, and the formats of the data."""
+"""Pos, Neg and increment rate by brute force, and the formats of the data."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -10,33 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.score.world import FakeJudge
-from tests.specs.evaluated import drawn, picture, real_judge, refused, run
+from tests.project import Project
+from tests.specs.evaluated import drawn, refused, run
 from workflow_scripts.specs import intrinsic
-from workflow_scripts.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions, summarize
+from workflow_scripts.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions
 
 NONE = np.nan
 
 
 def scored(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
     return score_captions(pd.DataFrame(rows, columns=["image", "caption_id", "similarity", "negative_similarity"]))
-
-
-def test_by_hand() -> None:
-    table = scored(
-        [
-            ("a", "0", 0.1, NONE), ("a", "0", 0.3, 0.2), ("a", "0", 0.2, 0.3), ("a", "0", 0.4, 0.4),
-            ("a", "1", 0.1, NONE), ("a", "1", 0.2, 0.1),  # one increment: does not count
-            ("b", "1", 0.5, NONE), ("b", "1", 0.5, NONE), ("b", "1", 0.6, NONE),  # no negatives
-        ]
-    )  # fmt: skip
-    assert table[["image", "caption_id", "increments"]].values.tolist() == [["a", "0", 3], ["b", "1", 2]]
-    # Two of three rise. Of three negatives one loses, one wins and one ties, which is neither.
-    assert table.loc[0, list(MEASURES)].tolist() == pytest.approx([2 / 3, 1 / 3, (2 / 3 + 1 - 1 / 3) / 2])
-    assert table.loc[1, "pos"] == 0.5 and np.isnan(table.loc[1, "neg"]) and np.isnan(table.loc[1, "increment_rate"])
-    found = summarize(table, 100, 0)
-    assert found["pos"]["value"] == pytest.approx((2 / 3 + 1 / 2) / 2, abs=1e-6) and found["pos"]["n"] == 2
-    assert found["neg"] == {"value": 0.333333, "low": None, "high": None, "n": 1, "images": 1}
 
 
 VALUE = st.integers(0, 3)
@@ -116,29 +100,6 @@ def write_table(folder: Path) -> Path:
     return path
 
 
-def expected() -> list[float]:
-    embed = FakeJudge.embed
-    found = []
-    for image, _, texts, negatives in STEPS:
-        if len(texts) < 3:
-            continue
-        s = [embed(SHOWN[image]) @ embed(text) for text in texts]
-        n = [embed(SHOWN[image]) @ embed(text) for text in negatives[1:]]
-        pos = np.mean([b > a for a, b in zip(s, s[1:], strict=False)])
-        neg = np.mean([a > b for a, b in zip(s[1:], n, strict=True)])
-        found.append([pos, neg, (pos + neg) / 2])
-    return np.mean(found, axis=0).tolist()
-
-
-def test_step_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, judge = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
-    assert [found["judges"][0][m]["value"] for m in MEASURES] == pytest.approx(expected(), abs=1e-6)
-    assert found["judges"][0]["pos"]["n"] == 3 and found["judges"][0]["pos"]["images"] == 2
-    assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
-    assert found["left_out"] == {} and found["seed"] == 0 and "tie" in found["definition"]
-    assert len(judge.texts_seen) == len(set(judge.texts_seen)) and len(judge.images_seen) == 3
-
-
 def save_like_datasets(folder: Path, images: list[object]) -> None:
     """Write what ``Dataset.save_to_disk`` writes: shards of Arrow streams."""
     folder.mkdir(parents=True)
@@ -165,7 +126,9 @@ def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> Non
         images = [{"bytes": SHOWN[name].encode(), "path": name if form == "bytes and path" else None} for name in names]
     save_like_datasets(tmp_path / "sdci" / "test", images)
     found, _ = run(intrinsic, tmp_path, data=tmp_path / "sdci", images=tmp_path, monkeypatch=monkeypatch)
-    assert found["judges"] == table["judges"] and found["captions"] == 4
+    assert found["judges"] == table["judges"] and found["captions"] == 4 and found["left_out"] == {}
+    assert found["judges"][0]["pos"]["n"] == 3 and found["judges"][0]["pos"]["images"] == 2
+    assert found["captions_with_one_increment_or_none"] == 1
 
 
 def test_sdci_with_other_columns(tmp_path: Path) -> None:
@@ -244,29 +207,24 @@ def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     assert "none of 0 captions" in refused(lambda: run(intrinsic, tmp_path, data=tmp_path / "t.csv", judge="none"))
 
 
-def test_real_judges(tmp_path: Path) -> None:
-    """Two judges, an unreadable image, and captions longer than the judges read."""
-    ours, other = real_judge(tmp_path / "ours", 0), real_judge(tmp_path / "other", 1)
-    for number, color in enumerate([(200, 30, 30), (20, 90, 200), (10, 200, 90)]):
-        picture(tmp_path / f"{number}.png", color)
-    (tmp_path / "3.png").write_text("no image")
-    words = "red wing with a blue bill and a green tail"
-    rows = []
-    for image in range(4):
-        for step, count in enumerate((2, 5, 7, 9, 10)):
-            text = " ".join(words.split()[:count])
-            rows.append((f"{image}.png", 0, step, text, text.rsplit(" ", 1)[0] + " black" if step else None))
-    pd.DataFrame(rows, columns=["image", "caption_id", "step", "text", "negative"]).to_parquet(tmp_path / "t.parquet")
-    arguments = {"data": tmp_path / "t.parquet", "judge": ours, "against": [other]}
-    found, _ = run(intrinsic, tmp_path, **arguments)
-    first, second = found["judges"]
-    assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.png"]}}
-    assert first["captions_cut"] == 3 and first["judge_hash"] != second["judge_hash"]
-    # Words after the seventh are truncated: two of four increments and two negatives tie.
-    assert first["pos"]["value"] <= 0.5 and first["neg"]["value"] <= 0.5
-    assert first["increment_rate"]["value"] >= (first["pos"]["value"] + first["neg"]["value"]) / 2 + 0.25 - 1e-6
-    difference = found["differences"][0]
-    assert (difference["a"], difference["b"]) == ("ours", "other")
-    assert difference["pos"]["value"] == pytest.approx(first["pos"]["value"] - second["pos"]["value"], abs=2e-6)
-    assert str(tmp_path) not in json.dumps(found)
-    assert run(intrinsic, tmp_path, **arguments)[0] == found
+def test_the_small_run(first_run: Project) -> None:
+    """The result by plain loops over the similarities."""
+    folder = first_run.root / "results" / "sketch" / "specs" / "0"
+    result, steps = (
+        json.loads((folder / "intrinsic.json").read_text()),
+        pd.read_parquet(folder / "similarities.parquet"),
+    )
+    values: dict[str, list[float]] = {}
+    for judge in result["judges"]:
+        rises, wins, losses = [], [], []
+        for _, caption in steps[steps["judge"] == judge["folder"]].groupby(["image", "caption_id"]):
+            right, wrong = caption["similarity"].tolist(), caption["negative_similarity"].tolist()[1:]
+            rises.append(np.mean([b > a for a, b in itertools.pairwise(right)]))
+            wins.append(np.mean([s > n for s, n in zip(right[1:], wrong, strict=True)]))
+            losses.append(np.mean([n > s for s, n in zip(right[1:], wrong, strict=True)]))
+        rate = (np.array(rises) + 1 - np.array(losses)) / 2
+        values[judge["folder"]] = [float(np.mean(x)) for x in (rises, wins, rate)]
+        assert [judge[measure]["value"] for measure in MEASURES] == pytest.approx(values[judge["folder"]], abs=1e-6)
+    for difference in result["differences"]:
+        gains = np.subtract(values[difference["a"]], values[difference["b"]])
+        assert [difference[measure]["value"] for measure in MEASURES] == pytest.approx(gains, abs=1e-6)

@@ -11,11 +11,6 @@ from hypothesis import strategies as st
 from workflow_scripts.specs.loss import WEIGHTS, Margin, specs_loss
 
 
-def unit(*rows: float) -> torch.Tensor:
-    """Return rows of unit length whose products with (1, 0) are given."""
-    return torch.tensor([[x, math.sqrt(1 - x * x)] for x in rows], dtype=torch.float64)
-
-
 def batch(seed: int, n: int = 6, d: int = 5) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(5, n, d, generator=generator, dtype=torch.float64)
@@ -42,24 +37,6 @@ def by_loops(rows: list[torch.Tensor], scale: float, epsilon: float) -> tuple[li
         epsilon = min(1.5, max(0.0, sum(high) / n - sum(low) / n))
         margins.append(epsilon)
     return terms, margins
-
-
-def test_by_hand() -> None:
-    """Two equal images and scale 10, so that the logits are visible."""
-    images = unit(1, 1)
-    base, detail, negative = unit(0.5, 0.4), unit(0.6, 0.38), unit(0.3, 0.41)
-    margin = Margin()
-    losses = specs_loss(images, unit(0.7, 0.2), base, detail, negative, torch.tensor(10.0), margin)
-    assert losses.contrastive.item() == pytest.approx(math.log(2)), "both images are one"
-    # The margin is 0: for the details 6 beats 5, and 3.8 is 0.2 less than 4.
-    assert losses.detail.item() == pytest.approx(0.1)
-    # Now it is (6 + 3.8) / 2 - (5 + 4) / 2 = 0.4: 5 beats 3, and 4 is 0.1 + 0.4 less than 4.1 requires.
-    assert losses.negative.item() == pytest.approx(0.25)
-    assert losses.total.item() == pytest.approx(math.log(2) + 8 * 0.1 + 0.8 * 0.25)
-    # Now it is (5 + 4) / 2 - (3 + 4.1) / 2 = 0.95, which the details of the next batch use.
-    assert float(margin.epsilon) == pytest.approx(0.95)
-    again = specs_loss(images, unit(0.7, 0.2), base, detail, negative, torch.tensor(10.0), margin)
-    assert again.detail.item() == pytest.approx((0 + 0.2 + 0.95) / 2)
 
 
 @given(st.integers(0, 2**31), st.floats(0.5, 50))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.score.world import FakeJudge
-from tests.specs.evaluated import drawn, picture, real_judge, refused, run
+from tests.specs.evaluated import drawn, refused, run
 from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.specs import retrieval
 from workflow_scripts.specs.retrieval import read_gallery, recalls, retrieve
@@ -155,20 +155,6 @@ def test_urban1k_and_a_table_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "images missing": {"count": 1, "names": ["7 (of 7.txt)"]},
         "images without a caption": {"count": 1, "names": ["8.png"]},
     }
-
-
-def test_missing_and_unreadable_images_are_named(tmp_path: Path) -> None:
-    data = tmp_path / "u"
-    for number, color in enumerate([(200, 30, 30), (20, 90, 200), (10, 200, 90)]):
-        picture(data / "image" / f"{number}.png", color)
-    (data / "image" / "3.jpg").write_text("no image")
-    (data / "caption").mkdir()
-    for number, text in enumerate(["red wing", "blue bill", "a green tail with a red bill and a wing", "bird"]):
-        (data / "caption" / f"{number}.txt").write_text(text)
-    found, _ = run(retrieval, tmp_path, data=data, judge=real_judge(tmp_path / "judge"))
-    assert found["left_out"] == {"images unreadable": {"count": 1, "names": ["3.jpg"]}}
-    assert found["images"] == found["captions"] == 3 and found["captions_cut"] == 1
-    assert found["text_to_image"]["R@5"]["value"] == 1
 
 
 @pytest.mark.parametrize(

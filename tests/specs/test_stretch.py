@@ -47,22 +47,6 @@ def as_published(old: torch.Tensor, length: int, keep: int) -> torch.Tensor:
     return torch.stack(rows)
 
 
-def test_by_hand() -> None:
-    old = torch.tensor([[7.0], [3.0], [0.0], [4.0], [8.0], [6.0]])
-    assert stretch_positions(old, length=18, keep=2).flatten().tolist() == [
-        7, 3,
-        0, 1, 2, 3,
-        4, 5, 6, 7,
-        8, 7.5, 7, 6.5,
-        6, 5.5, 5, 4.5,
-    ]  # fmt: skip
-    quarters = stretch_positions(torch.eye(6), length=18, keep=2)
-    assert quarters[3].tolist() == [0, 0, 0.75, 0.25, 0, 0]
-    assert quarters[4].tolist() == [0, 0, 0.5, 0.5, 0, 0]
-    assert quarters[5].tolist() == [0, 0, 0.25, 0.75, 0, 0]
-    assert quarters[17].tolist() == [0, 0, 0, 0, -0.75, 1.75]
-
-
 @given(
     keep=st.integers(0, 25), others=st.integers(2, 60), factor=st.integers(1, 5), seed=st.integers(0, 99),
     dtype=st.sampled_from([torch.float64, torch.float32]),
@@ -231,15 +215,10 @@ def test_what_may_be_overwritten(tiny: Path) -> None:
     assert (tiny / "link").is_symlink() and load_judge(tiny / "link", 1, "cpu").name == "tiny-248"
 
 
-def test_stretched_twice(tiny: Path) -> None:
-    run(tiny / "plain", tiny / "long")
-    assert "long: already reads 248 tokens" in refused(lambda: run(tiny / "long", tiny / "longer"))
-    run(tiny / "long", tiny / "longer", length=476)
-    assert read_json(tiny / "longer" / "model.json")["name"] == "tiny-476"
-
-
-def test_a_judges_own_config(tiny: Path) -> None:
-    """The result is named after the judge, not the file."""
+def test_what_the_result_is_named_after(tiny: Path) -> None:
+    """The judge, not its files, and the length, which must be another one."""
     run(tiny / "plain" / "model.json", tiny / "long", pretrained=str(tiny / "plain" / "weights.safetensors"))
     assert read_json(tiny / "long" / "model.json")["name"] == "tiny-248"
-    assert read_json(tiny / "long" / "manifest.json")["model"] == "tiny-248"
+    assert "long: already reads 248 tokens" in refused(lambda: run(tiny / "long", tiny / "longer"))
+    run(tiny / "long", tiny / "longer", length=476)
+    assert read_json(tiny / "longer" / "manifest.json")["model"] == "tiny-476"

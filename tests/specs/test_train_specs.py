@@ -1,10 +1,5 @@
 """The training of SPECS: what is drawn, short texts, several processes, kills, the step."""
 
-import json
-import math
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -18,7 +13,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from pydantic import ValidationError
 from safetensors.torch import load_file
 
 from tests.clip.conftest import PREPROCESS
@@ -27,14 +21,12 @@ from workflow_scripts.clip.device import settle
 from workflow_scripts.clip.model import Judge, construct, load_judge
 from workflow_scripts.clip.pixels import Preprocess
 from workflow_scripts.clip.tokens import find_cut, get_tokenizer, tokenize
-from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.judge import checkpoint
-from workflow_scripts.specs import train_specs, training
+from workflow_scripts.specs import training
 from workflow_scripts.specs.data import Example
-from workflow_scripts.specs.steps import TrainSpecs
 from workflow_scripts.specs.training import Sample, Stream, Training, chunk_numbers, count_fitting, draw_triples, train
 
 COLORS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "white": (240, 240, 240)}
@@ -217,12 +209,6 @@ def test_the_rate(run: Run) -> None:
     np.testing.assert_allclose([row["lr"] for row in run("share", warmup=0.5)[1]], [5e-4, 1e-3, 1e-3, 5e-4], rtol=1e-6)
 
 
-def test_the_first_positions_stay(run: Run) -> None:
-    before = new_judge().model.positional_embedding.detach().clone()
-    after = run("judge")[0].model.positional_embedding
-    assert torch.equal(before[:20], after[:20]) and not torch.equal(before[20:], after[20:])
-
-
 def test_a_killed_training_ends_with_the_same_bytes(
     run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -294,14 +280,9 @@ def test_settings_that_do_not_fit(run: Run, changes: dict[str, Any], message: st
         run("judge", **changes)
 
 
-@pytest.fixture(scope="module")
-def trained(first_run: Project) -> Path:
-    """Return the folder of a seed of the small run, with the stretched and the trained judges."""
-    return first_run.root / "results" / "sketch" / "specs" / "0"
-
-
-def test_the_trained_judges(trained: Path) -> None:
+def test_the_trained_judges(first_run: Project) -> None:
     """Both see the same captions in as many steps; the first positions stay."""
+    trained = first_run.root / "results" / "sketch" / "specs" / "0"
     examples = pd.read_parquet(trained / "chunks.parquet")
 
     def positions(name: str) -> torch.Tensor:
@@ -317,57 +298,3 @@ def test_the_trained_judges(trained: Path) -> None:
         after = positions(loss)
         assert torch.equal(before[:20], after[:20]) and not torch.equal(before, after)
         assert load_judge(trained / loss, 1, "cpu").name.endswith(f"-{loss}")
-
-
-def settings(trained: Path, output: Path, **changes: Any) -> TrainSpecs:
-    chosen = Training(**{**SETTINGS, "epochs": 1, "batch": 20, "accumulation": 4, **changes.pop("training", {})})
-    common = {
-        "judge": trained / "stretched", "captions": trained / "chunks.parquet", "threads": 1, "device": "cpu",
-        "images": trained.parents[1] / "images", "cache": output.parent / "cache",
-    }  # fmt: skip
-    return TrainSpecs(output=output, training=chosen, **{**common, **changes})
-
-
-@pytest.mark.slow
-def test_two_processes_train_as_one(trained: Path, tmp_path: Path) -> None:
-    """Started by torchrun on the CPU, each has half of the batch."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    train_specs.main(settings(trained, one))
-    chosen = settings(trained, two, training={"batch": 10}).model_dump(mode="json", exclude_none=True)
-    words = {name: value if isinstance(value, str) else json.dumps(value) for name, value in chosen.items()}
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
-    step = ["workflow_scripts.specs.train_specs", *(f"--{n.replace('_', '-')}={value}" for n, value in words.items())]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*launch, *step], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("epoch 1 of 1") == 1, "only the first process logs"
-    logs = [pd.read_csv(folder / "log.csv") for folder in (one, two)]
-    # Sums of up to 80 float32 losses in another order, over two steps.
-    pd.testing.assert_frame_equal(*logs, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("lr", -1), ("lr", math.inf), ("rate", 1), ("batch", 1), ("warmup", math.nan)],
-)  # fmt: skip
-def test_bad_settings(setting: str, value: Any) -> None:
-    with pytest.raises(ValidationError, match=setting):
-        Training(**{setting: value})
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"judge": Path("nowhere")}, "nowhere: not a judge's folder; make one with workflow_scripts.specs.stretch"),
-        ({"training": {"precision": "amp_fp16"}}, r"^specs\.training\.precision: amp_fp16 needs a GPU"),
-        ({"device": "cuda"}, "--device: cuda, but torch sees no GPU"),
-    ],
-)
-def test_bad_options(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], message: str
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UserError, match=message):
-        train_specs.main(settings(trained, tmp_path / "judge", **changes))
