@@ -154,6 +154,6 @@ unlock: $(NEEDED)
 verify: $(NEEDED)
 	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)'
 
-# Versions and hashes in lock.txt, of what the groups of pyproject.toml need.
+# Versions and hashes of all packages, in lock.txt.
 lock: .venv/maintainer
 	python -m benchmarks.lock
