@@ -1,4 +1,4 @@
-"""Compare the expected widths of ``estimate_widths`` with a finished run: two generators that differ on unseen pairs.
+"""Compare the expected widths of ``split.widths`` with a finished run: two generators that differ on unseen pairs.
 
 Prints a row of docs/widths.md for each composition and split. Variances are those of clusters (Taylor linearization):
 over held-out pairs, and over images alone.

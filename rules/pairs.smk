@@ -2,41 +2,29 @@
 # Needs the captions and the lexicons. Gives every occurrence with its place, and each composition's ranking.
 
 
-if CONFIG.pairs.shards > 1:
-
-    rule extract_shard:
-        """Find the pairs of one shard of the captions."""
-        input:
-            captions="<dataset>/captions.parquet",
-            adjectives=read_lexicons,
-            nouns=NOUN_LEXICON,
-            compounds=COMPOUND_LEXICON,
-        output:
-            found="<dataset>/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
-        log:
-            "<logs>/pairs/extract_shard.{shard}-of-{shards}.log",
-        benchmark:
-            "<logs>/pairs/extract_shard.{shard}-of-{shards}.benchmark.tsv"
-        conda:
-            "../envs/text.yaml"
-        threads: 8  # Snakemake reduces it to --cores
-        resources:
-            mem_mb=growing(3000),
-            runtime=growing(60),
-        params:
-            **step("pairs.extract_shard"),
-        shell:
-            "python -m {params.step} --processes {threads} --log {log:q}"
-
-    use rule extract_shard as extract_own_shard with:
-        output:
-            found="<dataset>/{composition}/pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
-        log:
-            "<logs>/pairs/{composition}/extract_shard.{shard}-of-{shards}.log",
-        benchmark:
-            "<logs>/pairs/{composition}/extract_shard.{shard}-of-{shards}.benchmark.tsv"
-        wildcard_constraints:
-            composition=one_of(name for name in CONFIG.compositions if name not in SHARED),
+rule extract_shard:
+    """Find the pairs of one shard of the captions."""
+    input:
+        captions="<dataset>/captions.parquet",
+        adjectives=read_lexicons,
+        nouns=NOUN_LEXICON,
+        compounds=COMPOUND_LEXICON,
+    output:
+        found="<dataset>/{own}pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
+    log:
+        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.benchmark.tsv"
+    conda:
+        "../envs/text.yaml"
+    threads: 8  # Snakemake reduces it to --cores
+    resources:
+        mem_mb=growing(3000),
+        runtime=growing(60),
+    params:
+        **step("pairs.extract_shard"),
+    shell:
+        "python -m {params.step} --processes {threads} --log {log:q}"
 
 
 rule extract_pairs:
@@ -48,12 +36,12 @@ rule extract_pairs:
         compounds=COMPOUND_LEXICON,
         extracted=caption_shards,
     output:
-        pairs="<dataset>/pairs.parquet",
-        summary="<dataset>/pairs.json",
+        pairs="<dataset>/{own}pairs.parquet",
+        summary="<dataset>/{own}pairs.json",
     log:
-        "<logs>/pairs/extract_pairs.log",
+        "<logs>/pairs/{own}extract_pairs.log",
     benchmark:
-        "<logs>/pairs/extract_pairs.benchmark.tsv"
+        "<logs>/pairs/{own}extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
     threads: 8 if CONFIG.pairs.shards == 1 else 1  # Snakemake reduces it to --cores
@@ -64,18 +52,6 @@ rule extract_pairs:
         **step("pairs.extract_pairs"),
     shell:
         "python -m {params.step} --processes {threads} --log {log:q}"
-
-
-use rule extract_pairs as extract_own_pairs with:
-    output:
-        pairs="<dataset>/{composition}/pairs.parquet",
-        summary="<dataset>/{composition}/pairs.json",
-    log:
-        "<logs>/pairs/{composition}/extract_pairs.log",
-    benchmark:
-        "<logs>/pairs/{composition}/extract_pairs.benchmark.tsv"
-    wildcard_constraints:
-        composition=one_of(name for name in CONFIG.compositions if name not in SHARED),
 
 
 rule rank_pairs:

@@ -127,6 +127,7 @@ rule make_prompts:
         prompts="<dataset>/{composition}/prompts.parquet",
         jsonl="<dataset>/{composition}/prompts.jsonl",
         summary="<dataset>/{composition}/prompts.json",
+        widths="<dataset>/{composition}/widths.json",
     log:
         "<logs>/split/{composition}/make_prompts.log",
     benchmark:
@@ -137,27 +138,6 @@ rule make_prompts:
         "../envs/base.yaml"
     params:
         **step("split.make_prompts"),
-    shell:
-        "python -m {params.step} --log {log:q}"
-
-
-rule estimate_widths:
-    """Estimate, before training, how wide the intervals of each test split will be, and warn."""
-    input:
-        prompts="<dataset>/{composition}/prompts.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-    output:
-        widths="<dataset>/{composition}/widths.json",
-    log:
-        "<logs>/split/{composition}/estimate_widths.log",
-    benchmark:
-        "<logs>/split/{composition}/estimate_widths.benchmark.tsv"
-    group:
-        "split"
-    conda:
-        "../envs/base.yaml"
-    params:
-        **step("split.estimate_widths"),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -271,7 +251,6 @@ rule draw_splits:
         prompts="<dataset>/{composition}/prompts.parquet",
     output:
         **split_figures(),
-        distributions=distribution_figures(),
     log:
         "<logs>/split/{composition}/draw_splits.log",
     benchmark:

@@ -7,15 +7,21 @@ from workflow_scripts.core.layout import SHARED, Layout
 from workflow_scripts.text.lexicon import lexicons_of
 
 
+# The folder of the pairs of a composition whose lexicons are its own; nothing for those that share the data set's.
+wildcard_constraints:
+    own=f"(({'|'.join(name for name in CONFIG.compositions if name not in SHARED)})/)?",
+
+
 def adjective_lexicons(wildcards):
     """The lexicon of a composition."""
     return of_project(f"lexicons/adjectives/{wildcards.composition}.yaml")
 
 
 def read_lexicons(wildcards):
-    """The lexicons with which captions are read: for a composition, or for those that share the data set's pairs."""
+    """The lexicons with which captions are read: for a composition of its own, or for those that share the pairs."""
     place = Path(workflow.basedir, "lexicons", "adjectives")
-    names = lexicons_of(wildcards.composition, place) if hasattr(wildcards, "composition") else SHARED
+    name = wildcards.get("own", wildcards.get("composition"))
+    names = lexicons_of(name.rstrip("/"), place) if name else SHARED
     return of_project(*(f"lexicons/adjectives/{name}.yaml" for name in names))
 
 
@@ -26,7 +32,7 @@ def pairs_table(wildcards):
 
 def caption_shards(wildcards):
     """The pairs of the shards of the captions; none if extract_pairs parses them itself."""
-    folder = Layout(Path(RESULTS), DATASET, getattr(wildcards, "composition", "")).place / "pairs"
+    folder = Path(RESULTS, DATASET, wildcards.own, "pairs")
     return [str(folder / f"{shard}.parquet") for shard in shards_of(CONFIG.pairs)]
 
 

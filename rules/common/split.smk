@@ -1,6 +1,4 @@
 # split: listed and published pairs, divisions by divergence.
-from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS
-
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 
@@ -28,11 +26,6 @@ def by_divergence():
 def split_figures():
     """Return the figures of what the splits contain, by name."""
     return figures(("adjectives", "nouns", "swapped_pairs"))
-
-
-def distribution_figures():
-    """Return the figures of the distribution of words in each split."""
-    return [figure(f"{split}_{words}", "distribution") for split in SPLIT_NAMES for words in WORD_KINDS.values()]
 
 
 def split_page_reads():

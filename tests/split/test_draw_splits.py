@@ -1,25 +1,18 @@
 """The figures of what the splits hold: what they count, and that the same data gives the same bytes."""
 
-from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.made_up import make_results
 from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.io import read_table
 from workflow_scripts.plot.drawing import save, style
 from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
 from workflow_scripts.plot.page import described
 from workflow_scripts.split import draw_splits
 from workflow_scripts.split.draw_splits import (
     MAX_PAIRS,
-    MAX_WORDS,
-    distribution,
-    draw_distribution,
     draw_swapped_pairs,
     draw_words,
     occurrences_by_split,
@@ -28,26 +21,14 @@ from workflow_scripts.split.draw_splits import (
 from workflow_scripts.split.steps import DrawSplits
 from workflow_scripts.stats.balance import cut_dominant
 
-WORDS = ("adjectives", "nouns")
-NAMES = ("swapped_pairs", *WORDS, *(f"{split}_{words}" for split in SPLIT_NAMES for words in WORDS))
 
-
-def draw(results: Path) -> dict[str, bytes]:
-    files = {name: results / "figures" / f"tiny_color_{name}.svg" for name in NAMES}
+def draw(results: Path, folder: Path) -> dict[str, bytes]:
+    files = {name: folder / f"{name}.svg" for name in ("swapped_pairs", "adjectives", "nouns")}
     place = results / "tiny" / "color"
-    step = DrawSplits(
-        pairs=results / "tiny" / "pairs.parquet", ranking=place / "ranking.parquet", splits=place / "splits.parquet",
-        swapped=place / "swapped.parquet", prompts=place / "prompts.parquet", dominant=1, ratio=1.25,
-        dataset="tiny", composition="color", distributions=list(files.values())[3:],
-        **{name: files[name] for name in ("swapped_pairs", *WORDS)},
-    )  # fmt: skip
-    draw_splits.main(step)
+    inputs = {name: place / f"{name}.parquet" for name in ("ranking", "splits", "swapped", "prompts")}
+    where = {"dataset": "tiny", "composition": "color", "dominant": 1, "ratio": 1.25}
+    draw_splits.main(DrawSplits(pairs=results / "tiny" / "pairs.parquet", **inputs, **where, **files))
     return {name: file.read_bytes() for name, file in files.items()}
-
-
-@pytest.fixture(scope="module")
-def figures(results: Path) -> dict[str, bytes]:
-    return draw(results)
 
 
 def read_occurrences(results: Path, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -65,8 +46,10 @@ def occurrences(results: Path) -> pd.DataFrame:
     return read_occurrences(results)
 
 
-def test_same_data_same_bytes(results: Path, figures: dict[str, bytes]) -> None:
-    assert draw(results) == figures
+def test_same_data_same_bytes(results: Path, tmp_path: Path) -> None:
+    figures = draw(results, tmp_path / "one")
+    assert draw(results, tmp_path / "other") == figures
+    assert described(figures["adjectives"])[0] == "Adjectives in each split (tiny, color)"
 
 
 def test_shares_of_a_split_add_up(occurrences: pd.DataFrame) -> None:
@@ -90,28 +73,6 @@ def test_disputed_pairs_are_not_counted(results: Path, occurrences: pd.DataFrame
     assert len(read_occurrences(results, pairs)) == (occurrences["noun"] != "bill").sum()
 
 
-@given(st.lists(st.sampled_from([f"w{i}" for i in range(60)]), max_size=300))
-def test_a_distribution_loses_no_word(words: list[str]) -> None:
-    rows = distribution(pd.Series(words, dtype="str"))
-    counts = Counter(words)
-    assert rows["n"].sum() == len(words) and len(rows) <= MAX_WORDS + 1
-    assert not words or rows["share"].sum() == pytest.approx(1)
-    named = rows[rows["word"].isin(counts)]
-    assert dict(zip(named["word"], named["n"], strict=True)).items() <= counts.items()
-    assert named["n"].is_monotonic_decreasing
-    if len(counts) > MAX_WORDS:
-        assert rows["word"].iloc[-1] == f"{len(counts) - MAX_WORDS} others"
-
-
-def test_a_figure_describes_its_numbers(occurrences: pd.DataFrame, figures: dict[str, bytes]) -> None:
-    for split, name in SPLIT_NAMES.items():
-        title, numbers = described(figures[f"{split}_adjectives"])
-        assert title == f"Adjectives in {name} (tiny, color)"
-        counts = occurrences.loc[occurrences["split"] == split, "adjective"].value_counts()
-        assert f"{counts.index[0]} {100 * counts.iloc[0] / counts.sum():.1f} %" in numbers
-        assert len(numbers.split(", ")) == len(counts)
-
-
 def test_swatches_are_of_colors_alone() -> None:
     assert swatch("gray") and swatch("tan") and swatch("white") == "#ffffff"
     assert not any(map(swatch, ("pointed", "long", "c", "0.5", "C0", "none", "$a$")))
@@ -122,29 +83,16 @@ def test_swatches_are_of_colors_alone() -> None:
     assert marks == {"red": len(SPLIT_NAMES) + 2, "long": len(SPLIT_NAMES)}
 
 
-def test_without_swapped_captions(tmp_path: Path) -> None:
-    results = make_results(tmp_path / "results")
-    place = results / "tiny" / "color"
-    swapped = read_table(place / "swapped.parquet", tables.SWAPPED)
-    prompts = read_table(place / "prompts.parquet", tables.PROMPTS)
-    write_table(swapped.head(0), place / "swapped.parquet", tables.SWAPPED)
-    write_table(prompts[prompts["split"] != "test_swapped"], place / "prompts.parquet", tables.PROMPTS)
-    assert set(draw(results)) == set(NAMES)
-
-
-def test_figures_without_data(tmp_path: Path) -> None:
-    for figure in (
-        draw_distribution(distribution(pd.Series([], dtype="str")), "noun", "test_swapped", 0),
-        draw_swapped_pairs([], cut_dominant([]), 0),
-    ):
-        save(figure, tmp_path / "figure.svg", "nothing")
-        assert len(figure.texts) == 2 and not figure.axes  # the reason and the title
+def test_a_figure_without_data_says_why(tmp_path: Path) -> None:
+    figure = draw_swapped_pairs([], cut_dominant([]), 0)
+    save(figure, tmp_path / "figure.svg", "nothing")
+    assert len(figure.texts) == 2 and not figure.axes  # the reason and the title
 
 
 def test_words_that_look_like_formulas_are_words(tmp_path: Path) -> None:
-    shares = distribution(pd.Series(["$\\no$", "a$b", "50%"], dtype="str"))
+    occurrences = pd.DataFrame({"adjective": ["$\\no$", "a$b", "50%"], "noun": "wing", "split": "train"})
     with style():
-        save(draw_distribution(shares, "noun", "train", 0), tmp_path / "figure.svg", "words")
+        save(draw_words(occurrences, "adjective", 0), tmp_path / "figure.svg", "words")
     assert (tmp_path / "figure.svg").is_file()
 
 

@@ -101,7 +101,7 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
         "swapped captions that the data set has not": ["nobody 0"],
         "swapped captions of another text than the data set's": [f"{one} {a}"],
         "swapped captions of images that are not in test_seen": [f"{trains} 0"],
-        "swapped captions of which another adjective was changed than is told": [f"{four} {d}"],
+        "swapped captions in which a different adjective changed than recorded": [f"{four} {d}"],
     }
     others = {(v["image_id"], v["caption_id"], v["fault"]) for v in violations if "names" not in v}
     assert (two, b, "more than the adjective changed at the end") in others

@@ -35,7 +35,7 @@ def test_shards_of_captions_are_jobs(tmp_path: Path) -> None:
         text = CONFIG.format(folder=tmp_path / "r", cache=tmp_path / "c", names="color")
         config.write_text(text.replace("nouns: birds", f"nouns: birds, shards: {shards}"))
         made.append({path: job for job in jobs(config) if job.stage == "pairs" for path in job.outputs})
-    folders = [f"{tmp_path}/r/sketch/pairs/{shard}-of-3" for shard in (1, 2, 3)]
+    folders = [f"{tmp_path}/r/sketch/pairs/{shard}-of-3.parquet" for shard in (1, 2, 3)]
     assert made[1].keys() - made[0].keys() == {*folders} and made[0].keys() < made[1].keys()
     joined = made[1][f"{tmp_path}/r/sketch/pairs.parquet"]
     assert [path for path in joined.inputs if path in folders] == folders
@@ -57,4 +57,4 @@ def test_splits_are_the_same_beside_another_composition(tmp_path: Path) -> None:
         place = tmp_path / folder / "sketch" / "color"
         made.append({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()})
     assert made[0] == made[1] == made[2] and "splits.csv" in made[0]
-    assert len(list(tmp_path.glob("three/sketch/**/pairs/*-of-2/pairs.parquet"))) == 4
+    assert len(list(tmp_path.glob("three/sketch/**/pairs/*-of-2.parquet"))) == 4

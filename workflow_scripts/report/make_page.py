@@ -17,7 +17,7 @@ from workflow_scripts.core.tables import CAPTIONS, MANIFEST, PAIRS, RANKING, SPL
 from workflow_scripts.divergence.section import parts as divergence_parts
 from workflow_scripts.divergence.section import section as divergence_section
 from workflow_scripts.plot.examples import PER_PAGE, read_examples
-from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS, swatch
+from workflow_scripts.plot.labels import WORD_KINDS, swatch
 from workflow_scripts.plot.page import show_figures, write_page
 from workflow_scripts.report import skipped
 from workflow_scripts.report.page_scores import (
@@ -35,7 +35,6 @@ SCORE_FIGURES = ("gaps", "drops", "comparisons", "pairs")
 SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
 # Swapped examples on the first screen.
 STRIP = 3
-DISTRIBUTIONS = tuple(f"{split}_{words}" for split in SPLIT_NAMES for words in WORD_KINDS.values())
 
 
 def class_line(captions: pd.DataFrame) -> str:
@@ -125,7 +124,6 @@ def splits_context(layout: Layout, step: MakePage) -> dict[str, Any]:
             divergence_section(layout, divided=divided),
         ],
         "of_section": {"splits": show_figures(map(layout.figure, SPLIT_FIGURES))},
-        "distributions": show_figures(map(layout.figure, DISTRIBUTIONS)),
         # A swatch shows a color as it is, also on a dark page.
         "swatches": any(map(swatch, ranking["adjective"])),
         "skipped": [line for line in lines if line.count],

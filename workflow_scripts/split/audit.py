@@ -214,13 +214,11 @@ def main(step: Audit) -> None:
         unused_images(read_json(step.unused)),
         load_lexicon(step.compounds),
     )
-    result["tolerance"] = step.violations
-    write_json(result, step.audit)
-    violations, counts = result["violations"], result["counts"]
-    for violation in violations[:MAX_LOGGED]:
+    write_json(result | {"tolerance": step.violations}, step.audit)
+    for violation in result["violations"][:MAX_LOGGED]:
         log.warning("violation: %s", in_words(violation))
-    suspicions = counts["suspicions"], counts["suspicions_unexplained"]
-    log.info("%s: %d violations; %d suspicions, %d of them unexplained", step.where, counts["violations"], *suspicions)
+    counts = [result["counts"][name] for name in ("violations", "suspicions", "suspicions_unexplained")]
+    log.info("%s: %d violations; %d suspicions, %d of them unexplained", step.where, *counts)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The config's ``split``."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -55,19 +56,11 @@ class Heldout(Draw):
     @field_validator("pairs", mode="before")
     @classmethod
     def _check_names(cls, pairs: Any) -> Any:
-        for listed in pairs.values() if isinstance(pairs, dict) else [pairs]:
-            for pair in listed if isinstance(listed, list) else [] if listed is None else [listed]:
-                adjective, _, noun = pair.partition("_") if isinstance(pair, str) else ("", "", "")
-                if not (isinstance(listed, list) and adjective and noun):
-                    raise ValueError(f"{pair!r}: write pairs as a list of adjective_noun, such as [purple_bill]")
+        for listed in pairs.values() if isinstance(pairs, dict) else [] if pairs is None else [pairs]:
+            names = listed if isinstance(listed, list) else [None]
+            if not names or not all(isinstance(name, str) and re.fullmatch("[^_]+_.+", name) for name in names):
+                raise ValueError("write pairs as a list of adjective_noun, such as [purple_bill]")
         return pairs
-
-    @model_validator(mode="after")
-    def _check_pairs(self) -> Self:
-        lists = self.pairs.values() if isinstance(self.pairs, dict) else [self.pairs]
-        if any(listed == [] for listed in lists):
-            raise ValueError("empty list of pairs; remove the key to draw them")
-        return self
 
     def listed(self, composition: str) -> list[str]:
         """Return the pairs that are listed for a composition; none if they are drawn."""
@@ -83,7 +76,7 @@ class Published(Section):
 
     def file(self, kind: Literal["split", "data"], composition: str) -> Path | None:
         """Return the split.pkl or data.pkl of a composition; None if swapped captions are made here."""
-        path: str | None = getattr(self, kind)
+        path = self.split if kind == "split" else self.data
         return Path(path.replace(COMPOSITION_FIELD, composition)) if path else None
 
 
@@ -132,8 +125,7 @@ class SplitConfig(Section):
     def _check_sources(self) -> Self:
         if self.published and self.heldout.pairs:
             raise ValueError("published defines the held-out pairs; remove heldout.pairs or published")
-        if self.method == "divergence":
-            for name, other in (("published", self.published), ("heldout.pairs", self.heldout.pairs)):
-                if other:
-                    raise ValueError(f"method divergence determines the held-out pairs; remove {name} or the method")
+        if self.method == "divergence" and (self.published or self.heldout.pairs):
+            other = "published" if self.published else "heldout.pairs"
+            raise ValueError(f"method divergence determines the held-out pairs; remove {other} or the method")
         return self

@@ -1,8 +1,7 @@
 """Draw what the splits of a composition hold: their adjectives and nouns, and the swapped pairs."""
 
 from collections.abc import Sequence
-from itertools import product
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_table
 from workflow_scripts.core.tables import PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
 from workflow_scripts.plot.drawing import empty, name_rows, note, save, size, style
-from workflow_scripts.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, WORD_KINDS, pair_words, percent, swatch
+from workflow_scripts.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, WORD_KINDS, pair_words, swatch
 from workflow_scripts.split.steps import DrawSplits
 from workflow_scripts.stats.balance import Cut, cut_dominant
 
@@ -55,19 +54,16 @@ def word_shares(occurrences: pd.DataFrame, column: str) -> pd.DataFrame:
     return counts / counts.sum().where(counts.sum() > 0, 1)
 
 
-def name_words(axes: Axes, words: Sequence[str], margin: float) -> None:
+def name_words(axes: Axes, words: Sequence[str]) -> None:
     """Name the rows by words; the name of a color gets a swatch of it."""
-    name_rows(axes, words, margin)
-    colors = [swatch(word) for word in words]
-    if any(colors):
+    name_rows(axes, words, 0.5)
+    colors = {row: color for row, word in enumerate(words) if (color := swatch(word))}
+    if colors:
         axes.tick_params(axis="y", pad=18)
     beside = axes.get_yaxis_transform() + ScaledTranslation(-9 / 72, 0, axes.figure.dpi_scale_trans)
-    for row, color in enumerate(colors):
-        if color:
-            axes.plot(
-                0, row, "s", transform=beside, color=color, markersize=9, markeredgecolor="#555555",
-                markeredgewidth=0.6, clip_on=False,
-            )  # fmt: skip
+    look: dict[str, Any] = {"markersize": 9, "markeredgecolor": "#555555", "markeredgewidth": 0.6, "clip_on": False}
+    for row, color in colors.items():
+        axes.plot(0, row, "s", transform=beside, color=color, **look)
 
 
 def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
@@ -85,41 +81,13 @@ def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
             markersize=4.5, linestyle="none", clip_on=False,
             label=f"{SPLIT_NAMES[split]} (n = {sizes.get(split, 0):,})",
         )  # fmt: skip
-    name_words(axes, list(shown.index), 0.5)
+    name_words(axes, list(shown.index))
     axes.set_xlim(left=0)
     axes.set_xlabel("fraction of the split's pairs, %")
     axes.xaxis.set_major_locator(MaxNLocator(6))
     figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2, columnspacing=0.6)
     cut = f"; {len(shares) - len(shown)} rarer ones not shown" if len(shares) > len(shown) else ""
     note(figure, f"n: occurrences of ranked adjectives with ranked nouns{cut}; split seed {seed}")
-    return figure
-
-
-def distribution(words: pd.Series) -> pd.DataFrame:
-    """Return word, n and share of the words of one split, most frequent first; the last row sums up the rarest."""
-    counts = words.value_counts().rename_axis("word").reset_index(name="n")
-    counts = counts.sort_values(["n", "word"], ascending=[False, True], ignore_index=True)
-    if len(rest := counts[MAX_WORDS:]):
-        last = pd.DataFrame({"word": [f"{len(rest)} others"], "n": [rest["n"].sum()]})
-        counts = pd.concat([counts[:MAX_WORDS], last], ignore_index=True)
-    return counts.assign(share=counts["n"] / max(counts["n"].sum(), 1))
-
-
-def draw_distribution(shares: pd.DataFrame, kind: str, split: str, seed: int) -> Figure:
-    if shares.empty:
-        return empty(f"No pair of ranked words in {SPLIT_NAMES[split]}.")
-    figure = Figure(figsize=size(len(shares), 0.22, 1.1))
-    axes = figure.add_subplot()
-    rows = np.arange(len(shares))
-    axes.barh(rows, 100 * shares["share"], height=0.62, color=SPLIT_COLORS[split])
-    for row, share in zip(rows, shares["share"], strict=True):
-        axes.annotate(percent(share), (100 * share, row), (4, 0), textcoords="offset points", va="center")
-    name_words(axes, list(shares["word"]), 0.6)
-    axes.margins(x=0.1)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("fraction of the split's pairs, %")
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    note(figure, f"n = {shares['n'].sum():,} occurrences of ranked adjectives with ranked nouns; split seed {seed}")
     return figure
 
 
@@ -158,23 +126,13 @@ def main(step: DrawSplits) -> None:
     prompts = read_table(step.prompts, PROMPTS)
     swapped = prompts.loc[prompts["split"] == "test_swapped", "pair"].tolist()
     where = f"{step.dataset}, {step.composition}"
-
-    def write(figure: Figure, path: Path, title: str, description: str = "") -> None:
-        save(figure, path, f"{title} ({where})", description)
-
     with style():
-        cut = cut_dominant(swapped, step.dominant, step.ratio)
-        title = "How often each swapped pair is prompted, before and after balancing"
-        write(draw_swapped_pairs(swapped, cut, step.seed), step.swapped_pairs, title)
+        figure = draw_swapped_pairs(swapped, cut_dominant(swapped, step.dominant, step.ratio), step.seed)
+        title = f"How often each swapped pair is prompted, before and after balancing ({where})"
+        save(figure, step.swapped_pairs, title)
         for kind, path in (("adjective", step.adjectives), ("noun", step.nouns)):
-            title = f"{WORD_KINDS[kind].capitalize()} in each split"
-            write(draw_words(occurrences, kind, step.seed), path, title)
-        kinds_of_splits = product(SPLIT_NAMES.items(), WORD_KINDS.items())
-        for ((split, name), (kind, words)), path in zip(kinds_of_splits, step.distributions, strict=True):
-            shares = distribution(occurrences.loc[occurrences["split"] == split, kind])
-            numbers = ", ".join(f"{row.word} {percent(row.share)} %" for row in shares.itertuples())
-            figure = draw_distribution(shares, kind, split, step.seed)
-            write(figure, path, f"{words.capitalize()} in {name}", numbers)
+            figure = draw_words(occurrences, kind, step.seed)
+            save(figure, path, f"{WORD_KINDS[kind].capitalize()} in each split ({where})")
     log.info("%s: figures of words and swapped pairs in %s", where, step.swapped_pairs.parent)
 
 

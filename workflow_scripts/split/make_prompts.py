@@ -9,13 +9,14 @@ import pandas as pd
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names, read_heldout
-from workflow_scripts.core.io import json_lines, read_table, safe_id, write_json, write_table, write_text
+from workflow_scripts.core.heldout import pair_names
+from workflow_scripts.core.io import json_lines, read_json, read_table, safe_id, write_json, write_table, write_text
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
 from workflow_scripts.split.judged import judged_images
 from workflow_scripts.split.pools import bounded, least_distractors
 from workflow_scripts.split.steps import MakePrompts
+from workflow_scripts.split.widths import estimate_all, points
 
 CAPTION_KEY = ["image_id", "caption_id"]
 
@@ -145,12 +146,13 @@ def main(step: MakePrompts) -> None:
     for image in judged["image_id"]:
         safe_id(image)
     captions, swapped = read_table(step.captions, CAPTIONS), read_table(step.swapped, SWAPPED)
+    heldout = read_json(step.heldout)
     prompts = make_prompts(
         captions,
         read_table(step.pairs, PAIRS),
         swapped,
         read_table(step.ranking, RANKING),
-        read_heldout(step.heldout),
+        heldout["pairs"],
         judged,
         every_caption=step.prompt_rule == "all",
         draws=step.draws,
@@ -171,10 +173,16 @@ def main(step: MakePrompts) -> None:
     write_text(json_lines(prompts), step.jsonl)
     settings = {"prompts": step.prompt_rule, "draws": step.draws, "train_on": step.train_on}
     write_json({**settings, "distractors_at_least": distractors, "splits": counts}, step.summary)
+    widths = estimate_all(prompts, heldout)
+    write_json(widths, step.widths)
     for split, count in counts.items():
-        log.info("%s: %s: %d prompts, %d images", step.where, split, count["prompts"], count["images"])
+        expected = points(widths["splits"][split]["half_width"])
+        numbers = count["prompts"], count["images"], expected
+        log.info("%s: %s: %d prompts, %d images, expected 95 %% interval %s", step.where, split, *numbers)
         if not count["prompts"]:
             log.warning("warning: %s: no prompt in %s", step.where, split)
+    for warning in widths["warnings"]:
+        log.warning("warning: %s: %s", step.where, warning)
 
 
 if __name__ == "__main__":

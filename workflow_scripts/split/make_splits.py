@@ -16,14 +16,14 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.heldout import pair_names, read_heldout, split_pair
 from workflow_scripts.core.io import atomic, read_table, spreadsheet_safe, write_json, write_table
 from workflow_scripts.core.published import PublishedSplit, read_split
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
 from workflow_scripts.split.published import take_splits
-from workflow_scripts.split.reading import Reader, reader_of, stated, words_of
+from workflow_scripts.split.reading import Reader, reader_of, words_of
 from workflow_scripts.split.steps import MakeSplits
 from workflow_scripts.text.lexicon import load_lexicon
 
@@ -99,16 +99,11 @@ def contested_captions(
     """
     pairs = set(map(split_pair, heldout))
     rest = captions[~captions["image_id"].isin(held["image_id"])].sort_values(["image_id", "caption_id"])
-    stating = {
-        text: sorted(found)
-        for text in rest["text"].unique()
-        if (found := words_of(stated(text, reader.read(text))) & pairs)
-    }
-    rest = rest[rest["text"].isin(stating)].drop_duplicates("image_id")
+    stating = {text: sorted(words_of(reader.pairs(text).stated) & pairs) for text in rest["text"].unique()}
+    rest = rest[rest["text"].map(stating).astype(bool)].drop_duplicates("image_id")
     return [
-        {"image_id": row.image_id, "caption_id": int(row.caption_id), "pair": "_".join(stating[row.text][0])}
-        | {"text": row.text}
-        for row in rest.itertuples()
+        {"image_id": image, "caption_id": int(number), "pair": "_".join(stating[text][0]), "text": text}
+        for image, number, text in rest[["image_id", "caption_id", "text"]].itertuples(index=False)
     ]
 
 
@@ -150,9 +145,7 @@ def make_splits(
     occurrences = pairs[pairs["ranked"]]
     held = holders(pairs, heldout)
     unseen = set(held["image_id"]) & set(images)
-    if not unseen:
-        raise UserError(f"{where}: no image has a held-out pair; rerun sample_heldout with these captions")
-
+    require(unseen, where, "no image has a held-out pair", "rerun sample_heldout with these captions")
     order = shuffled([image for image in images if image not in unseen], seed, dataset, composition)
     target = seen_target(len(unseen), len(images), test_seen)
     drawn, passed = draw_seen(order, occurrences[~occurrences["image_id"].isin(unseen)], target)
@@ -170,17 +163,16 @@ def make_splits(
     }
     fraction = summary["sizes"]["train"] / len(images)
     costly = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
-    if fraction < MIN_TRAIN:
-        raise UserError(
-            f"{where}: train keeps {fraction:.1%} of the images, less than {MIN_TRAIN:.0%}; lower"
-            " split.heldout.fraction, pairs.selection.min_count or split.test_seen, or move split.heldout.window up"
-            f" (the most costly held-out pairs, by images: {costly})"
-        )
-    if not seen:
-        raise UserError(f"{where}: {len(images)} images are too few for test_seen; add captions or set split.test_seen")
+    kept = f"train keeps {fraction:.1%} of the images"
+    require(
+        fraction >= MIN_TRAIN,
+        where,
+        f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})",
+        "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, or move split.heldout.window up",
+    )
+    require(seen, where, f"{len(images)} images are too few for test_seen", "add captions or set split.test_seen")
     if fraction < LOW_TRAIN:
-        kept = f"train keeps {fraction:.1%} of the images, under {LOW_TRAIN:.0%}"
-        warnings.append(f"{kept}; the most costly held-out pairs, by images: {costly}")
+        warnings.append(f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}")
     warnings += too_few_seen(len(seen), target)
     return splits, summary
 
@@ -232,8 +224,8 @@ def divided_splits(
     train, test = side.index[side == "train"], side.index[side == "test"]
     held = holders(pairs, heldout)
     unseen = test[test.isin(held["image_id"])]
-    if train.isin(held["image_id"]).any() or unseen.empty:
-        raise UserError(f"{where}: heldout.json does not match division.parquet; rerun sample_heldout")
+    matches = not train.isin(held["image_id"]).any() and len(unseen)
+    require(matches, where, "heldout.json does not match division.parquet", "rerun sample_heldout")
     occurrences = pairs[pairs["ranked"]]
     known = occurrences.loc[occurrences["image_id"].isin(train) & ~occurrences["disputed"], "pair"].unique()
     unknown = occurrences.loc[~occurrences["pair"].isin(known), "image_id"]
@@ -243,11 +235,8 @@ def divided_splits(
     in_train = occurrences[occurrences["image_id"].isin(train)]
     drawn, _ = draw_seen(shuffled(train, seed, dataset, composition), in_train, max(0, target - len(seen)))
     train, seen = train.difference(drawn), seen.union(drawn)
-    if seen.empty:
-        raise UserError(
-            f"{where}: test_seen would be empty, since each of the {len(test)} images of test has a pair that train"
-            " lacks and train can spare no image; lower split.divergence.compound or set split.test_seen"
-        )
+    fault = f"test_seen would be empty, since train lacks a pair of each of the {len(test)} images of test"
+    require(len(seen), where, fault, "lower split.divergence.compound or set split.test_seen")
     images_of = {"train": train, "test_seen": seen, "test_unseen": unseen}
     splits = pd.concat([pd.DataFrame({"image_id": images, "split": name}) for name, images in images_of.items()])
     splits = splits.astype("str").sort_values("image_id", ignore_index=True)
@@ -287,8 +276,8 @@ def main(step: MakeSplits) -> None:
         splits, summary = published_splits(read_split(step.published), images, pairs, heldout, str(step.published))
     elif step.division:
         division = read_table(step.division, DIVISION)
-        if set(division["image_id"]) != set(images):
-            raise UserError(f"{step.division}: has other images than {step.captions}; rerun divide_images")
+        same_images = set(division["image_id"]) == set(images)
+        require(same_images, step.division, f"has other images than {step.captions}", "rerun divide_images")
         splits, summary = divided_splits(division, *common)
     else:
         splits, summary = make_splits(images, *common)
@@ -308,10 +297,7 @@ def main(step: MakeSplits) -> None:
     for warning in summary["warnings"]:
         log.warning("warning: %s: %s", step.where, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    if step.division:
-        log.info("%s: %s images; %d not used", step.where, sizes, len(summary["unused"]) + len(summary["left_out"]))
-    else:
-        log.info("%s: %s images; %d kept in train for their pairs", step.where, sizes, len(summary["moved_to_train"]))
+    log.info("%s: %s images; %d kept in train for their pairs", step.where, sizes, len(summary["moved_to_train"]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 A judge that reads the pair ranks a prompt above its variants, which differ from it in one adjective alone.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,25 +16,11 @@ from workflow_scripts.core.heldout import split_pair
 from workflow_scripts.core.io import empty_table, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
 from workflow_scripts.split.steps import MakeVariants
-from workflow_scripts.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of
+from workflow_scripts.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of, of_one_noun
 from workflow_scripts.split.wording import Caption, Mention, contradiction, objection
 from workflow_scripts.text.lexicon import load_lexicon
 
 PROMPT = ["split", "image_id", "caption_id"]
-
-
-def _changed(changes: Sequence[Mapping[str, Any]], mentions: Sequence[Mention]) -> dict[Mention, str]:
-    """Return the new adjective of each mention that a swap changed."""
-    new = {(change["start"], change["noun"]): str(change["new_adj"]) for change in changes}
-    return {m: new[m.start, m.noun] for m in mentions if (m.start, m.noun) in new}
-
-
-def _replaceable(target: Sequence[Mention], mentions: Sequence[Mention]) -> bool:
-    """Return whether the target's adjectives modify its noun and no other."""
-    bearers: dict[int, set[int]] = defaultdict(set)
-    for mention in mentions:
-        bearers[mention.start].add(mention.noun_start)
-    return all(m.relation not in ("shared", "disputed") and len(bearers[m.start]) == 1 for m in target)
 
 
 def variants_of(
@@ -60,26 +46,23 @@ def variants_of(
         reasons: counts why prompts have no variants, and why adjectives are skipped.
     """
     adjective, noun = split_pair(pair)
-    changed = _changed(changes, mentions)
+    by_swap = {(change["start"], change["noun"]): str(change["new_adj"]) for change in changes}
+    changed = {m: by_swap[m.start, m.noun] for m in mentions if (m.start, m.noun) in by_swap}
     # What the prompt says: the mentions with their new adjectives.
-    stated = [replace(m, adjective=changed.get(m, m.adjective)) for m in mentions]
-    target = [m for m, new in zip(mentions, stated, strict=True) if (new.adjective, m.noun) == (adjective, noun)]
-    if not target:
-        reasons["no pair"] += 1
+    stated = {m: replace(m, adjective=changed.get(m, m.adjective)) for m in mentions}
+    target = [m for m, new in stated.items() if (new.adjective, m.noun) == (adjective, noun)]
+    if not target or not of_one_noun(mentions).issuperset(target):
+        reasons["shared or disputed" if target else "no pair"] += 1
         return
-    if not _replaceable(target, mentions):
-        reasons["shared or disputed"] += 1
-        return
-    elsewhere = {new.adjective for m, new in zip(mentions, stated, strict=True) if new.noun == noun and m not in target}
-    caption = Caption(text)
-    as_stated = [replace(m, adjective=adjective) for m in target]
+    elsewhere = {new.adjective for m, new in stated.items() if new.noun == noun and m not in target}
+    caption, as_stated = Caption(text), [replace(m, adjective=adjective) for m in target]
     kept = [Candidate(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
     for other in ranked:
         if other == adjective:
             continue
         if other in elsewhere:
             reasons["describes the noun elsewhere"] += 1
-        elif contradiction(caption, as_stated, other, stated):
+        elif contradiction(caption, as_stated, other, [*stated.values()]):
             reasons["contradiction"] += 1
         elif any(other != m.adjective and objection(caption, m, other, adjectives, nouns) for m in target):
             reasons["wording"] += 1

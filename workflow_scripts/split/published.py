@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.heldout import split_pair
 from workflow_scripts.core.io import empty_table
 from workflow_scripts.core.published import PublishedSplit
@@ -42,11 +42,8 @@ def take_pairs(
     """
     folded = {pair: fold(*split_pair(pair), adjectives, nouns) for pair in published}
     pairs = sorted({pair for pair in folded.values() if pair})
-    if not pairs:
-        raise UserError(
-            f"{file}: the lexicons list none of its {len(folded)} held-out pairs (first: {min(folded)}); choose the"
-            " file of this composition or add the words to the lexicons"
-        )
+    fault = f"the lexicons list none of its {len(folded)} held-out pairs (first: {min(folded, default='none')})"
+    require(pairs, file, fault, "choose the file of this composition or add the words to the lexicons")
     unknown = [pair for pair, canonical in folded.items() if canonical is None]
     return pairs, faults({"held-out pairs of words that no lexicon has": unknown})
 
@@ -67,13 +64,11 @@ def take_splits(
     taken = sorted(known & set(split_of))
     splits = pd.DataFrame({"image_id": taken, "split": [split_of[image] for image in taken]}, dtype="str")
     for split in SPLITS:
-        if not published.images[split]:
-            raise UserError(f"{file}: list {split} is empty; choose a split with images in it")
-        if not (splits["split"] == split).any():
-            raise UserError(
-                f"{file}: none of its {len(published.images[split])} images in {split} (first: {min(split_of)}) is"
-                f" among the {len(known)} of the data set (first: {min(known)}); choose the file of this data set"
-            )
+        listed = published.images[split]
+        require(listed, file, f"list {split} is empty", "choose a split with images in it")
+        fault = f"none of its {len(listed)} images in {split} (first: {min(split_of)}) is among the {len(known)} of the"
+        fault += f" data set (first: {min(known)})"
+        require((splits["split"] == split).any(), file, fault, "choose the file of this data set")
     return splits, faults(
         {
             "images in two places of the published split": duplicates,
@@ -146,16 +141,6 @@ def _usable_rows(
     }
 
 
-def _nouns_by_adjective(pairs: pd.DataFrame) -> dict[tuple[str, int], dict[int, list[str]]]:
-    """Return, for each caption, the start of each adjective to the nouns that it modifies."""
-    bearers: dict[tuple[str, int], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    ordered = pairs.sort_values(["adjective_start", "noun_start"])
-    columns = ["image_id", "caption_id", "adjective_start", "noun"]
-    for image, number, start, noun in ordered[columns].itertuples(index=False):
-        bearers[image, number][start].append(noun)
-    return bearers
-
-
 def take_swaps(
     published: pd.DataFrame,
     captions: pd.DataFrame,
@@ -169,7 +154,11 @@ def take_swaps(
     ``published`` is what ``core.published.read_data`` returns; the other tables are those of the whole data set.
     """
     rows, unusable = _usable_rows(published, captions, splits)
-    bearers = _nouns_by_adjective(pairs[pairs["image_id"].isin(rows["image_id"])])
+    # For each caption, the start of each adjective to the nouns that it modifies.
+    bearers: dict[tuple[str, int], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    of_rows = pairs[pairs["image_id"].isin(rows["image_id"])].sort_values(["adjective_start", "noun_start"])
+    for row in of_rows.itertuples(index=False):
+        bearers[row.image_id, row.caption_id][row.adjective_start].append(row.noun)
     records, misstated = [], []
     columns = ["image_id", "caption_id", "text", "swapped_text", "noun", "original_adj", "new_adj"]
     for image, number, text, swapped_text, noun, old, new in rows[columns].itertuples(index=False):
@@ -182,5 +171,5 @@ def take_swaps(
             misstated.append(f"{image} {number}")
         records.append((image, int(number), text, swapped_text, changes, pair))
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
-    kinds = {**unusable, "swapped captions of which another adjective was changed than is told": misstated}
+    kinds = {**unusable, "swapped captions in which a different adjective changed than recorded": misstated}
     return swapped, faults(kinds)

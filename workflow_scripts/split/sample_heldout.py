@@ -10,7 +10,7 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.heldout import pair_names, split_pair
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.published import read_split
@@ -21,7 +21,6 @@ from workflow_scripts.split.published import take_pairs
 from workflow_scripts.split.steps import SampleHeldout
 from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
-MAX_NAMED = 10  # unranked pairs named in the log
 # A noun that occurs so many times as often as the median one attracts most swaps: bill, for shapes of birds.
 DOMINATES = 10
 
@@ -33,21 +32,23 @@ def n_heldout(ranked: int, fraction: float) -> int:
 
 def sample_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
     """Return pairs drawn without replacement from those inside the window (ends included), sorted."""
-    where = f"{dataset}/{composition}"
+    where, (low, high) = f"{dataset}/{composition}", draw.window
     n = n_heldout(len(ranking), draw.fraction)
-    if n == 0:
-        raise UserError(
-            f"{where}: {draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair; raise"
-            " split.heldout.fraction, lower pairs.selection.min_count or list pairs in split.heldout.pairs"
-        )
-    low, high = draw.window
+    require(
+        n,
+        where,
+        f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair",
+        "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in split.heldout.pairs",
+    )
     ordered = ranking.sort_values("rank")
     window = ordered[ordered["percentile"].between(low, high)]
-    if len(window) < n:
-        raise UserError(
-            f"{where}: {n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs are between"
-            f" the percentiles {low:g} and {high:g}; widen split.heldout.window or lower split.heldout.fraction"
-        )
+    require(
+        len(window) >= n,
+        where,
+        f"{n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs are between the percentiles"
+        f" {low:g} and {high:g}",
+        "widen split.heldout.window or lower split.heldout.fraction",
+    )
     names = pair_names(window).to_numpy()
     preferred = swappable(window, ranking).to_numpy() if draw.prefer == "swappable" else np.ones(len(names), bool)
     generator = rng(seed, "sample_heldout", dataset, composition)
@@ -80,26 +81,17 @@ def check_listed(
     A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
     and the audit could not find it. ``counts`` are of ``counts_of``; ``nouns`` is None if any noun may be ranked.
     """
-    key = "config: split.heldout.pairs"
-    ranked = set(pair_names(ranking))
-    for pair in listed:
-        if listed.count(pair) > 1:
-            raise UserError(f"{key}: duplicate entry {pair!r}; remove one")
-        if pair in ranked:
-            continue
-        adjective, noun = split_pair(pair)
-        for word, lexicon in ((adjective, adjectives), (noun, nouns)):
-            if lexicon and word not in lexicon.words:
-                near = difflib.get_close_matches(pair, ranked, n=4, cutoff=0.5)
-                hint = f"did you mean {', '.join(near)}?" if near else "write pairs as adjective_noun"
-                raise UserError(
-                    f"{key}: {where}: {pair!r}: lexicon {lexicon.name} has no {word!r}; {hint}"
-                    " (with several compositions, give each its own list)"
-                )
-        if pair not in counts.index:
-            raise UserError(f"{key}: {pair!r} occurs in no caption of {where}; remove it")
-    if ranked <= set(listed):
-        raise UserError(f"{key}: all {len(ranked)} ranked pairs are held out, so none is seen; remove some")
+    key, ranked = f"config: split.heldout.pairs: {where}", set(pair_names(ranking))
+    for pair in sorted({*listed} - ranked):
+        for word, lexicon in zip(split_pair(pair), (adjectives, nouns), strict=True):
+            near = ", ".join(difflib.get_close_matches(pair, ranked, n=4, cutoff=0.5))
+            hint = f"did you mean {near}?" if near else "write pairs as adjective_noun, a list a composition"
+            is_known = lexicon is None or word in lexicon.words
+            require(is_known, key, f"{pair!r}: lexicon {lexicon and lexicon.name} has no {word!r}", hint)
+        require(pair in counts.index, key, f"{pair!r} occurs in no caption", "remove it")
+    require(len({*listed}) == len(listed), key, "a pair is listed twice", "remove one")
+    all_ranked = f"all {len(ranked)} ranked pairs are held out, so none is seen"
+    require(not ranked <= {*listed}, key, all_ranked, "remove some")
     return sorted(listed)
 
 
@@ -116,36 +108,27 @@ def missing_pairs(
     side = occurrences["image_id"].map(division.set_index("image_id")["side"])
     pairs = pair_names(occurrences)
     missing = sorted(set(pairs[side == "test"]) & set(pair_names(ranking)) - set(pairs[side == "train"]))
-    if not missing:
-        raise UserError(
-            f"{dataset}/{composition}: train has every ranked pair of test, so none is held out; set"
-            " split.divergence.compound to max, lower split.divergence.train or test, or rank more than"
-            f" {len(ranking)} pairs"
-        )
+    fault = "train has every ranked pair of test, so none is held out"
+    remedy = "set split.divergence.compound to max, or lower split.divergence.train or test"
+    require(missing, f"{dataset}/{composition}", fault, remedy)
     return missing
 
 
 def choose_pairs(step: SampleHeldout, ranking: pd.DataFrame, occurrences: pd.DataFrame | None) -> dict[str, Any]:
     """Return the pairs and their source, for the summary; only listed pairs and a division need ``occurrences``."""
     ranked = set(pair_names(ranking))
+    adjectives = load_lexicon(step.adjectives) if step.adjectives else Lexicon("none", {})
+    nouns = load_lexicon(step.nouns) if step.nouns else None
     if step.published:
         published = read_split(step.published).pairs
-        if not step.adjectives:
-            raise UserError("--published: needs --adjectives, the composition's lexicon")
-        nouns = load_lexicon(step.nouns).forms if step.nouns else None
-        pairs, faults = take_pairs(published, load_lexicon(step.adjectives).forms, nouns, step.published)
+        pairs, faults = take_pairs(published, adjectives.forms, nouns.forms if nouns else None, step.published)
         counts = {"published": len(set(published)), "not_ranked": sorted(set(pairs) - ranked)}
         return {"source": "published", "pairs": pairs, **counts, "violations": faults}
-    if step.division:
-        if occurrences is None:
-            raise UserError("--division: needs --pairs, the pairs.parquet of the same captions")
+    if step.division and occurrences is not None:
         pairs = missing_pairs(occurrences, ranking, read_table(step.division, DIVISION), step.dataset, step.composition)
         return {"source": "divergence", "pairs": pairs}
-    if step.listed:
-        if occurrences is None or not step.adjectives:
-            raise UserError("--listed: needs --pairs, and --adjectives, the composition's lexicon")
-        lexicons = load_lexicon(step.adjectives), load_lexicon(step.nouns) if step.nouns else None
-        pairs = check_listed(ranking, counts_of(occurrences), step.listed, *lexicons, step.where)
+    if step.listed and occurrences is not None:
+        pairs = check_listed(ranking, counts_of(occurrences), step.listed, adjectives, nouns, step.where)
         return {"source": "config", "pairs": pairs, "not_ranked": sorted(set(pairs) - ranked)}
     return {"source": "drawn", "pairs": sample_heldout(ranking, step.draw, step.seed, step.dataset, step.composition)}
 
@@ -153,8 +136,7 @@ def choose_pairs(step: SampleHeldout, ranking: pd.DataFrame, occurrences: pd.Dat
 def main(step: SampleHeldout) -> None:
     ranking = read_table(step.ranking, RANKING)
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
-        if "_" in word:
-            raise UserError(f"{step.ranking}: {word!r} contains _, which separates adjective and noun; rename it")
+        require("_" not in word, step.ranking, f"{word!r} contains _, which separates adjective and noun", "rename it")
     columns = ["image_id", "adjective", "noun", "relation"]
     occurrences = read_table(step.pairs, PAIRS, columns=columns) if step.pairs else None
     chosen = choose_pairs(step, ranking, occurrences)
@@ -178,12 +160,10 @@ def main(step: SampleHeldout) -> None:
         },
         step.heldout,
     )
-    text = "%s: held-out pairs: %d (%s); ranked pairs: %d"
-    log.info(text, step.where, len(pairs), chosen["source"], len(ranking))
+    log.info("%s: held-out pairs: %d (%s); ranked: %d", step.where, len(pairs), chosen["source"], len(ranking))
     if unranked := chosen.get("not_ranked"):
-        text = "%s: notice: %d held-out pairs are not ranked: %s"
-        shown = ", ".join(f"{pair} ({counts.at[pair, 'count']} occurrences)" for pair in unranked[:MAX_NAMED])
-        log.info(text, step.where, len(unranked), shown + (", …" if len(unranked) > MAX_NAMED else ""))
+        shown = ", ".join(f"{pair} ({counts.at[pair, 'count']} occurrences)" for pair in unranked)
+        log.info("%s: notice: %d held-out pairs are not ranked: %s", step.where, len(unranked), shown)
 
 
 if __name__ == "__main__":

@@ -50,12 +50,6 @@ def sizes(
     return lines
 
 
-def held_out(heldout: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the held-out pairs in words with their occurrences in all captions, most frequent first."""
-    lines = [{"pair": pair_words(pair), "count": count} for pair, count in heldout["occurrences"].items()]
-    return sorted(lines, key=lambda line: (-line["count"], line["pair"]))
-
-
 def ranked(ranking: pd.DataFrame, heldout: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the first pairs of the ranking, and whether each is held out."""
     first = ranking.sort_values("rank").head(MOST_PAIRS)
@@ -84,19 +78,10 @@ def swaps(layout: Layout, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def suspicions(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the suspicions of audit.json by pair, each with its first caption."""
-    return [
-        {**suspicion, "pair": pair_words(pair), "text": next((e["text"] for e in suspicion["examples"]), "")}
-        for pair, suspicion in audit["suspicions"].items()
-    ]
-
-
 def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
     """Return the section of one composition; ``alone``: the page shows no scores, so the swapped captions are open."""
     place = layout.place
-    audit, heldout = read_json(place / "audit.json"), read_json(place / "heldout.json")
-    widths = read_json(place / "widths.json")
+    audit, heldout, widths = (read_json(place / f"{name}.json") for name in ("audit", "heldout", "widths"))
     ranking = read_table(place / "ranking.parquet", RANKING)
     context = {
         "sizes": sizes(
@@ -108,13 +93,19 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
         "columns": COLUMNS,
         "warnings": [warning.partition(": ") for warning in widths["warnings"]],
         "names": SPLIT_NAMES,
-        "heldout": held_out(heldout),
+        "heldout": [
+            {"pair": pair_words(pair), "count": count}
+            for pair, count in sorted(heldout["occurrences"].items(), key=lambda item: (-item[1], item[0]))
+        ],
         "origin": heldout_note(heldout),
         "not_ranked": [pair_words(pair) for pair in heldout.get("not_ranked", ())],
         "ranking": ranked(ranking, heldout),
         "pairs": len(ranking),
         "audit": audit["counts"],
-        "suspicions": suspicions(audit),
+        "suspicions": [
+            {**suspicion, "pair": pair_words(pair), "text": next((e["text"] for e in suspicion["examples"]), "")}
+            for pair, suspicion in audit["suspicions"].items()
+        ],
         "swaps": swaps(layout, seed),
         "alone": alone,
     }

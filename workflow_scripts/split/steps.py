@@ -16,8 +16,10 @@ Ranking = Annotated[Input, Field(description="ranking.parquet")]
 Heldout = Annotated[Input, Field(description="heldout.json")]
 Splits = Annotated[Input, Field(description="splits.parquet")]
 Swapped = Annotated[Input, Field(description="swapped.parquet")]
+Prompts = Annotated[Input, Field(description="prompts.parquet")]
 Adjectives = Annotated[Input, Field(description="the composition's lexicon (YAML)")]
 KnownNouns = Annotated[Input | None, Field(description="noun lexicon (YAML); without it only held-out nouns are known")]
+PairsNouns = Annotated[Input | None, Field(description="noun lexicon (YAML); without it only nouns in pairs are known")]
 Compounds = Annotated[Input, Field(description="lexicon of compound nouns (YAML)")]
 
 
@@ -59,7 +61,7 @@ class SampleHeldout(CompositionStep):
     listed: list[str] = Field([], description="hold out these pairs (adjective_noun) instead of drawing")
     published: Path | None = Field(None, description="hold out the pairs of this split.pkl instead of drawing")
     adjectives: Input | None = Field(None, description="with listed or published: the composition's lexicon (YAML)")
-    nouns: Input | None = Field(None, description="with listed or published: the noun lexicon (YAML), if there is one")
+    nouns: Input | None = Field(None, description="likewise, the noun lexicon (YAML), if there is one")
     division: Input | None = Field(None, description="division.parquet: hold out the pairs missing from its train")
     pairs: Input | None = Field(None, description="with listed or division: pairs.parquet")
     seed: SplitSeed
@@ -96,7 +98,7 @@ class SwapAdjectives(CompositionStep):
     heldout: Heldout
     splits: Splits
     adjectives: Adjectives
-    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
+    nouns: PairsNouns = None
     compounds: Compounds = COMPOUNDS
     published: Path | None = Field(None, description="take the swapped captions of this data.pkl")
     seed: SplitSeed
@@ -130,14 +132,9 @@ class MakePrompts(CompositionStep):
     prompts: Output = Field(description="prompts.parquet")
     jsonl: Output = Field(description="the same as JSON lines")
     summary: Output = Field(description="prompts.json: counts")
-
-
-class EstimateWidths(CompositionStep):
-    """Estimate, before anything is trained, how wide the interval of a score will be on each test split, and warn."""
-
-    prompts: Input = Field(description="prompts.parquet")
-    heldout: Heldout
-    widths: Output = Field(description="widths.json: prompts, images, pairs and half the expected width of each split")
+    widths: Output = Field(
+        description="widths.json: prompts, images, pairs and half the expected width of the interval of each split"
+    )
 
 
 class MakeVariants(CompositionStep):
@@ -147,9 +144,9 @@ class MakeVariants(CompositionStep):
     pairs: Pairs
     ranking: Ranking
     swapped: Swapped
-    prompts: Input = Field(description="prompts.parquet")
+    prompts: Prompts
     adjectives: Adjectives
-    nouns: Input | None = Field(None, description="noun lexicon (YAML); without it only the nouns in pairs are known")
+    nouns: PairsNouns = None
     variants: Output = Field(description="variants.parquet")
 
 
@@ -176,7 +173,7 @@ class AcceptSplit(CompositionStep):
     """Refuse a split in which the audit found violations, unless split.violations is count."""
 
     audit: Input = Field(description="audit.json")
-    is_published: bool = Field(False, description="the split is others', so that its faults cannot be mended here")
+    is_published: bool = Field(False, description="the split is published, so its faults cannot be fixed here")
     accepted: Output = Field(description="written only for an accepted split (JSON)")
 
 
@@ -185,8 +182,7 @@ class Export(Step):
 
     split.pkl: ``{"train": [...], "test_seen": [...], "test_unseen": [...], "heldout_pairs": [...]}``.
     data.pkl: ``{image_id: {caption_id: {"text", "swapped_text", "changes_made": {"noun", "original_adj",
-    "new_adj"}}}}``, the last two only for a swapped caption. If several adjectives changed, swapped_text has all
-    changes and changes_made the first one that makes the entry's pair.
+    "new_adj"}}}}``, the last two only for a swapped caption; changes_made is the first change that makes its pair.
     """
 
     captions: Captions
@@ -200,19 +196,17 @@ class Export(Step):
 class DrawSplits(CompositionStep):
     """Draw what the splits of a composition hold: the adjectives and nouns of each, and the swapped pairs.
 
-    The distribution of words in each split is that of the paper's figures 8 to 23, as bars. Every figure is an SVG that
-    states its definition, its n and its seed, and whose bytes depend on its data alone.
+    They replace the paper's figures 8 to 23. Every figure is an SVG that states its definition, its n and its seed.
     """
 
     pairs: Pairs
     ranking: Ranking
     splits: Splits
     swapped: Swapped
-    prompts: Input = Field(description="prompts.parquet")
+    prompts: Prompts
     dominant: int = Field(description="number of dominant swapped pairs")
     ratio: Annotated[float, Key("score.balance.ratio")] = Field(description="reduced to this multiple of the next")
     seed: SplitSeed
     adjectives: Output = Field(description="SVG: adjectives in each split")
     nouns: Output = Field(description="SVG: nouns in each split")
     swapped_pairs: Output = Field(description="SVG: swapped pairs, before and after balancing")
-    distributions: list[Output] = Field(description="SVGs: for each split, its adjectives and its nouns")

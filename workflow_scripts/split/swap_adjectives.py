@@ -50,6 +50,14 @@ def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
     return [tuple(mentions)] if len({m.adjective for m in mentions}) == 1 else []
 
 
+def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
+    """Return the mentions whose adjective surely modifies their noun alone."""
+    bearers: dict[int, set[int]] = defaultdict(set)
+    for mention in mentions:
+        bearers[mention.start].add(mention.noun_start)
+    return {m for m in mentions if m.relation not in ("shared", "disputed") and len(bearers[m.start]) == 1}
+
+
 def candidates_of(
     text: str,
     mentions: Sequence[Mention],
@@ -65,31 +73,21 @@ def candidates_of(
         partners: a noun's held-out adjectives.
         reasons: counts why mentions were not changed.
     """
-    caption = Caption(text)
+    caption, plain = Caption(text), of_one_noun(mentions)
     canonical = set(adjectives.values())
-    bearers: dict[int, set[int]] = defaultdict(set)
-    by_noun: dict[str, list[Mention]] = defaultdict(list)
-    for mention in mentions:
-        bearers[mention.start].add(mention.noun_start)
-        by_noun[mention.noun].append(mention)
     candidates = []
-    for noun, of_noun in by_noun.items():
-        swappable = [m for m in of_noun if m.adjective in canonical]
-        if not swappable or noun not in partners:
-            continue
-        groups = _groups(swappable)
-        if not groups:
-            reasons["noun named twice"] += 1
+    for noun in dict.fromkeys(m.noun for m in mentions if m.noun in partners):
+        swappable = [m for m in mentions if m.noun == noun and m.adjective in canonical]
+        groups = _groups(swappable) if swappable else []
+        reasons["noun named twice"] += bool(swappable) and not groups
         for group in groups:
-            if any(m.relation in ("shared", "disputed") or len(bearers[m.start]) > 1 for m in group):
+            if not plain.issuperset(group):
                 reasons["shared or disputed"] += 1
                 continue
             for new in partners[noun]:
-                if contradiction(caption, group, new, mentions):
-                    reasons["contradiction"] += 1
-                    continue
-                objections = [objection(caption, m, new, adjectives, nouns) for m in group]
-                reason = next(filter(None, objections), None)
+                objections = (objection(caption, m, new, adjectives, nouns) for m in group)
+                is_contradicted = contradiction(caption, group, new, mentions)
+                reason = "contradiction" if is_contradicted else next(filter(None, objections), None)
                 if reason:
                     reasons[reason] += 1
                 else:
@@ -163,9 +161,8 @@ def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Menti
     """Return the mentions of each caption, in the order of the text."""
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
     ordered = pairs.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
-    columns = "image_id caption_id adjective noun adjective_start adjective_end noun_start noun_end relation".split()
     # Lists: iterating over a column of strings takes several times as long.
-    for image, number, *mention in zip(*(ordered[name].tolist() for name in columns), strict=True):
+    for image, number, *mention in zip(*(ordered[name].tolist() for name in PAIRS.columns), strict=True):
         mentions[image, number].append(Mention(*mention))
     return mentions
 
@@ -229,7 +226,7 @@ def swap_adjectives(
         for (image, number, text, candidates), places, entry in zip(rows, chosen, entries, strict=True)
     ]
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
-    unchanged = {"left_alone": dict(sorted(reasons.items())), "seed": seed}
+    unchanged = {"left_alone": {reason: n for reason, n in sorted(reasons.items()) if n}, "seed": seed}
     return swapped, counts_of(swapped, counts, captions["image_id"], heldout) | unchanged
 
 

@@ -2,18 +2,15 @@
 
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.split.stage import inputs, run
 from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.io import read_json
 from workflow_scripts.core.tables import PROMPTS
-from workflow_scripts.split.estimate_widths import (
+from workflow_scripts.split.widths import (
     ADVICE,
     IMAGE_CORRELATION,
     PAIR_SD,
@@ -107,14 +104,3 @@ def test_every_setting_that_is_advised_exists() -> None:
         for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(advice)):
             section, _, name = key.rpartition(".")
             assert f"`{section}`" in config and f"| `{name}` |" in config, key
-
-
-def test_the_step_prints_and_writes_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = inputs(tmp_path / "d")
-    for step in ("sample_heldout", "make_splits", "swap_adjectives", "make_prompts"):
-        run(step, folder)
-    with caplog.at_level("INFO"):
-        run("estimate_widths", folder, widths=folder / "widths.json")
-    widths = read_json(folder / "widths.json")
-    assert re.search(r"d/color: expected 95 % intervals: test_seen ± [\d.]+ points, test_unseen ±", caplog.text)
-    assert all(f"warning: d/color: {warning}" in caplog.text for warning in widths["warnings"])

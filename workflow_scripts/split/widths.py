@@ -1,4 +1,4 @@
-"""Estimate, before anything is trained, how wide the interval of a score will be on each test split.
+"""How wide the interval of a score will be on each test split, estimated before anything is trained.
 
 The held-out pairs are the sampled unit. With n prompts of m images, n_k of them of pair k, a mean has the variance
 
@@ -17,11 +17,7 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_json, read_table, write_json
-from workflow_scripts.core.tables import PROMPTS, TESTS
-from workflow_scripts.split.steps import EstimateWidths
+from workflow_scripts.core.tables import TESTS
 from workflow_scripts.stats.interval import LEVEL
 
 # σ: between pairs, of a generator that composes minus one that repeats, measured on drawn birds.
@@ -91,19 +87,19 @@ def estimate(prompts: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def faults(split: str, found: Mapping[str, Any], heldout: Mapping[str, Any]) -> list[str]:
+def faults(split: str, estimated: Mapping[str, Any], heldout: Mapping[str, Any]) -> list[str]:
     """Return what hinders a split from measuring anything (``estimate``), each with the settings that help."""
     more_pairs, more_images, more_even = ADVICE[heldout["source"]]
     if split == "test_seen":
         more_images = "raise split.test_seen or add captions"
     faults = []
-    if found["prompts"] < FEW_PROMPTS:
-        faults.append(f"few prompts ({found['prompts']}): {more_images}")
-    elif found["images"] < FEW_IMAGES:
-        faults.append(f"few images ({found['images']}): {more_images}")
-    if "pairs" not in found:
+    if estimated["prompts"] < FEW_PROMPTS:
+        faults.append(f"few prompts ({estimated['prompts']}): {more_images}")
+    elif estimated["images"] < FEW_IMAGES:
+        faults.append(f"few images ({estimated['images']}): {more_images}")
+    if "pairs" not in estimated:
         return faults
-    pairs, effective, chosen = found["pairs"], found["effective_pairs"], len(heldout["pairs"])
+    pairs, effective, chosen = estimated["pairs"], estimated["effective_pairs"], len(heldout["pairs"])
     uneven = effective < UNEVEN * pairs
     if effective < FEW_PAIRS:
         numbers = f"{pairs} of {chosen} held out" if pairs < chosen else f"{pairs}"
@@ -111,9 +107,9 @@ def faults(split: str, found: Mapping[str, Any], heldout: Mapping[str, Any]) -> 
         is_drawn = heldout["source"] == "drawn" and heldout["prefer"] == "any"
         if split == "test_swapped" and is_drawn and (pairs < chosen or uneven):
             more_pairs = f"{SWAPPABLE}, {more_pairs}"
-        faults.append(f"few pairs ({numbers}), {points(found['half_width'])}: {more_pairs}")
-    if found["largest_fraction"] > DOMINANT and uneven:
-        faults.append(f"{found['largest']} has {found['largest_fraction']:.0%} of the prompts: {more_even}")
+        faults.append(f"few pairs ({numbers}), {points(estimated['half_width'])}: {more_pairs}")
+    if estimated["largest_fraction"] > DOMINANT and uneven:
+        faults.append(f"{estimated['largest']} has {estimated['largest_fraction']:.0%} of the prompts: {more_even}")
     return faults
 
 
@@ -125,23 +121,10 @@ def estimate_all(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str,
         "pair_sd": PAIR_SD,
         "image_correlation": IMAGE_CORRELATION,
         "splits": splits,
-        "warnings": [f"{split}: {fault}" for split, found in splits.items() for fault in faults(split, found, heldout)],
+        "warnings": [f"{split}: {fault}" for split, row in splits.items() for fault in faults(split, row, heldout)],
     }
 
 
 def points(half: float | None) -> str:
     """Return half a width as ``± 8.9 points``."""
     return "interval unknown" if half is None else f"± {100 * half:.1f} points"
-
-
-def main(step: EstimateWidths) -> None:
-    widths = estimate_all(read_table(step.prompts, PROMPTS), read_json(step.heldout))
-    write_json(widths, step.widths)
-    shown = ", ".join(f"{split} {points(found['half_width'])}" for split, found in widths["splits"].items())
-    log.info("%s: expected 95 %% intervals: %s", step.where, shown)
-    for warning in widths["warnings"]:
-        log.warning("warning: %s: %s", step.where, warning)
-
-
-if __name__ == "__main__":
-    cli.run(main)
