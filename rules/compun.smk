@@ -1,16 +1,10 @@
 # compun: compound nouns.
 # Needs a list of compounds with three images of each, the user's or drawn here. Gives which of the three each model
-# chooses, by every prompt, accuracies and tests, and pages to ask people the same. Included if the config has compun.
+# chooses, by every prompt, accuracies and tests, and tasks to ask people the same. Included if the config has compun.
 
 COMPUN = "<dataset>/compun"
 
-
-wildcard_constraints:
-    kind="captions|descriptions",
-    training="|".join(TRAININGS),
-
-
-if drawn_compounds():
+if DRAWN:
 
     rule draw_compounds:
         """Draw compounds, their images and texts about them, and pictures to train small CLIPs on."""
@@ -19,7 +13,6 @@ if drawn_compounds():
             images=directory(f"{COMPUN}/drawn/images"),
             captions=f"{COMPUN}/drawn/captions.json",
             descriptions=f"{COMPUN}/drawn/descriptions.json",
-            summary=f"{COMPUN}/drawn/drawn.json",
             pictures=directory(f"{COMPUN}/drawn/training/images"),
             training=expand("<dataset>/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]),
         log:
@@ -40,7 +33,6 @@ if drawn_compounds():
             images=f"{COMPUN}/drawn/training/images.parquet",
             folder=f"{COMPUN}/drawn/training/images",
             splits=f"{COMPUN}/drawn/training/{{training}}.parquet",
-            files=of_project(*CONFIG.compun.judge.files()),
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:
@@ -49,27 +41,22 @@ if drawn_compounds():
             "<logs>/compun/compun/train_small_clip_{training}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: CONFIG.threads * CONFIG.compun.judge.gpus
+        threads: CONFIG.threads
         resources:
-            **training_resources(CONFIG.compun.judge),
-            mem_mb=growing(4000 * CONFIG.compun.judge.gpus),
+            gpu=gpu_of(CONFIG.compun.device),
+            mem_mb=growing(4000),
             runtime=growing(120),
             torch=torch_slots(),
         params:
-            **step(
-                "judge.train_judge",
-                settings=CONFIG.compun.judge.model_dump(mode="json"),
-                also={"contents": contents(*CONFIG.compun.judge.files())},
-            ),
-            launch=launch_command(CONFIG.compun.judge.gpus),
+            **step("judge.train_judge", settings=CONFIG.compun.judge.model_dump(mode="json")),
         shell:
-            "{params.launch} {params.step} --log {log:q}"
+            "python -m {params.step} --log {log:q}"
 
 
 rule load_compounds:
     """Read the compounds and the three images of each; count the incomplete ones."""
     input:
-        compound_files,
+        **compound_files(),
     output:
         compounds=f"{COMPUN}/compounds.parquet",
         images=f"{COMPUN}/images.parquet",
@@ -80,33 +67,9 @@ rule load_compounds:
     benchmark:
         "<logs>/compun/compun/load_compounds.benchmark.tsv"
     conda:
-        "../envs/compun.yaml"
-    resources:
-        runtime=growing(60),
+        "../envs/base.yaml"
     params:
-        **step("compun.load_compounds", origin=compound_origin, also={"contents": compound_contents}),
-    shell:
-        "python -m {params.step} --log {log:q}"
-
-
-rule ask_captions:
-    """Collect example captions or descriptions: from a file, and from a language model for what it lacks."""
-    input:
-        compounds=f"{COMPUN}/compounds.parquet",
-        file=text_file,
-    output:
-        texts=f"{COMPUN}/{{kind}}.json",
-        summary=f"{COMPUN}/{{kind}}_summary.json",
-    log:
-        "<logs>/compun/compun/ask_captions_{kind}.log",
-    benchmark:
-        "<logs>/compun/compun/ask_captions_{kind}.benchmark.tsv"
-    conda:
-        "../envs/compun.yaml"
-    resources:
-        runtime=growing(240),
-    params:
-        **step("compun.ask_captions", ask=asking, also={"contents": text_contents}),
+        **step("compun.load_compounds", also={"contents": contents(*USER_COMPOUNDS)}),
     shell:
         "python -m {params.step} --log {log:q}"
 
@@ -117,9 +80,9 @@ rule classify:
         compounds=f"{COMPUN}/compounds.parquet",
         images=f"{COMPUN}/images.parquet",
         folder=f"{COMPUN}/images",
-        captions=text_table("captions"),
-        descriptions=text_table("descriptions"),
-        files=model_files,
+        captions=text_file("captions"),
+        descriptions=text_file("descriptions"),
+        files=[*SMALL_CLIPS.values(), *of_project(*USER_MODELS)],
     output:
         choices=directory(f"{COMPUN}/choices"),
     log:
@@ -138,7 +101,7 @@ rule classify:
         **step(
             "compun.classify",
             models=asked_models,
-            also={"contents": contents(*(path for model in CONFIG.compun.models for path in model.places()))},
+            also={"contents": contents(*USER_TEXTS, *USER_MODELS)},
         ),
     shell:
         "python -m {params.step} --log {log:q}"
@@ -149,9 +112,9 @@ rule analyze_choices:
     input:
         compounds=f"{COMPUN}/compounds.parquet",
         choices=f"{COMPUN}/choices",
-        people=[f"{COMPUN}/human/people.json"] if CONFIG.compun.human and CONFIG.compun.human.answers else [],
+        people=branch(ANSWERS, then=f"{COMPUN}/human/people.json"),
     output:
-        analysis=directory(f"{COMPUN}/analysis"),
+        analysis=f"{COMPUN}/analysis.csv",
     log:
         "<logs>/compun/compun/analyze_choices.log",
     benchmark:
@@ -172,7 +135,7 @@ if CONFIG.compun.human:
             compounds=f"{COMPUN}/compounds.parquet",
             images=f"{COMPUN}/images.parquet",
             folder=f"{COMPUN}/images",
-            template=label_studio_template(),
+            template=of_project(LABEL_STUDIO),
         output:
             tasks=f"{COMPUN}/human/tasks.parquet",
             pictures=directory(f"{COMPUN}/human/pictures"),
@@ -190,13 +153,13 @@ if CONFIG.compun.human:
             "python -m {params.step} --log {log:q}"
 
 
-if CONFIG.compun.human and CONFIG.compun.human.answers:
+if ANSWERS:
 
     rule analyze_people:
         """Compute how often people are right and how far they agree, and list the compounds that confuse them."""
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
-            answers=of_project(*CONFIG.compun.human.answers),
+            answers=of_project(*ANSWERS),
         output:
             people=f"{COMPUN}/human/people.json",
             by_compound=f"{COMPUN}/human/items.csv",
@@ -214,12 +177,15 @@ if CONFIG.compun.human and CONFIG.compun.human.answers:
 
 
 rule draw_compun:
-    """Draw how often each model is right about compound nouns, by prompt and by kind, next to the paper's figures."""
+    """Draw how often each model is right about compound nouns, next to the paper's figures, and write the page."""
     input:
-        analysis=f"{COMPUN_FOLDER}/analysis",
+        compun_results(),
+        analysis=f"{COMPUN_FOLDER}/analysis.csv",
+        templates=page_templates("compun"),
     output:
         **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},
         text="<results>/compun.md",
+        page=of_section("compun", "compun.html", table="the page to read"),
     log:
         "<logs>/compun/draw_compun.log",
     benchmark:
@@ -227,25 +193,6 @@ rule draw_compun:
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.draw_compun"),
-    shell:
-        "python -m {params.step} --log {log:q}"
-
-
-rule make_compun_page:
-    """Write the page about compound nouns: one file."""
-    input:
-        compun_page_reads(),
-        templates=page_templates("compun"),
-    output:
-        page=of_section("compun", "compun.html", table="the page to read"),
-    log:
-        "<logs>/compun/make_compun_page.log",
-    benchmark:
-        "<logs>/compun/make_compun_page.benchmark.tsv"
-    conda:
-        "../envs/base.yaml"
-    params:
-        **step("compun.make_compun_page", settings=shown_settings("compun")),
+        **step("compun.draw_compun", settings=shown_settings("compun")),
     shell:
         "python -m {params.step} --log {log:q}"

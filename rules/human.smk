@@ -18,7 +18,7 @@ rule sample_tasks:
         generated=of_shown_generators("generated/{generator}/images"),
         # All judges score the same images.
         scores=of_shown_generators(f"scores/{CONFIG.judges[0]}/{{generator}}"),
-        template=label_studio_template(),
+        template=of_project(LABEL_STUDIO),
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         pictures=directory("<dataset>/{composition}/human/pictures"),

@@ -13,7 +13,7 @@ from typing import Self
 from benchmarks.digests import digests
 from workflow_scripts.core.code import ROOT
 
-# The whole chain, small: one composition, three generators, a trained judge, long captions.
+# The whole chain, small: one composition, three generators, a trained judge; long captions, drawn compounds, people.
 SMALL = """
 results: {results}
 cache: {cache}
@@ -32,6 +32,8 @@ specs:
   bootstrap: 200
   base: {{model: sketch_text, epochs: 1, batch: 50, train_on: train}}
   training: {{epochs: 1, batch: 20, accumulation: 2, lr: 0.001, warmup: 0.2, precision: fp32}}
+compun: {{drawn: {{tested: 24, things: 240}}, bootstrap: 200}}
+human: {{}}
 """
 
 

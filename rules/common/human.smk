@@ -1,4 +1,5 @@
-# human: the generators whose images are shown, the template, targets.
+# human: what people see in Label Studio, the generators whose images are shown, targets.
+LABEL_STUDIO = "workflow_scripts/human/templates/label_studio.xml.j2"
 
 
 def shown_generators():
@@ -9,11 +10,6 @@ def shown_generators():
 def of_shown_generators(path):
     """A path of a composition, for each generator whose images people see."""
     return expand(f"<dataset>/{{{{composition}}}}/{path}", generator=shown_generators())
-
-
-def label_studio_template():
-    """What people see in Label Studio."""
-    return of_project("workflow_scripts/human/templates/label_studio.xml.j2")
 
 
 def human_outputs():

@@ -38,6 +38,6 @@ def test_a_step_without_torch_starts_with_little_more_than_pandas(module: str) -
     assert not (SLOW | {"torch", "pandera", "numba", "spacy"}) & loaded(f"import workflow_scripts.{module}")
 
 
-@pytest.mark.parametrize("module", ["clip.embed", "clip.prompts", "clip.config", "judge.steps"])
+@pytest.mark.parametrize("module", ["clip.embed", "clip.config", "judge.steps"])
 def test_what_needs_no_torch_does_not_import_it(module: str) -> None:
     assert "torch" not in loaded(f"import workflow_scripts.{module}")

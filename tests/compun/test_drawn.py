@@ -8,53 +8,42 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_scripts.clip.prompts import open_clip_metadata
 from workflow_scripts.clip.tokens import WORD, clean, make_vocabulary
-from workflow_scripts.compun import draw_compounds as step
-from workflow_scripts.compun.config import TRAININGS, Compounds, Drawn
-from workflow_scripts.compun.drawn import texts, world
-from workflow_scripts.compun.drawn.paint import GROUNDS, paint
-from workflow_scripts.compun.drawn.things import THINGS
-from workflow_scripts.compun.drawn.world import COLORS, NOUNS, PATTERNS, PLACES, PLAIN, Scene, Thing
-from workflow_scripts.compun.load_compounds import load
-from workflow_scripts.compun.prompts import compound_prompts
+from workflow_scripts.compun import draw_compounds, drawn
+from workflow_scripts.compun.config import TRAININGS, Drawn
+from workflow_scripts.compun.drawn import COLORS, NOUNS, PATTERNS, PLAIN, Thing, make_compounds, paint
+from workflow_scripts.compun.load_compounds import joined
+from workflow_scripts.compun.prompts import compound_prompts, read_texts
 from workflow_scripts.compun.steps import DrawCompounds
-from workflow_scripts.compun.texts import KINDS, mentions, read_given
 from workflow_scripts.core import seeds, tables
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.io import read_table
 from workflow_scripts.dataset.sketch.draw import RGB
 from workflow_scripts.dataset.sketch.world import Dice
-
-WORDS_OF = {"striped": {"striped", "stripes"}, "dotted": {"dotted", "dots"}, "checked": {"checked", "checks"}}
-SMALL = {"tested": 24, "others": 12, "things": 300, "pairs": 60, "each": 3}
 
 
 def dice(*keys: int | str) -> Dice:
     return Dice(seeds.rng(0, "test", *keys))
 
 
-def pixels(thing: Thing, place: str = "stone", key: int = 0) -> np.ndarray:
-    return np.asarray(paint(Scene((thing,), place), dice(key))).astype(int)
+def pixels(*things: Thing, key: int = 0) -> np.ndarray:
+    return np.asarray(paint(things, dice(key))).astype(int)
 
 
 def words_of(text: str) -> set[str]:
     return set(WORD.findall(clean(text)))
 
 
-def is_true(text: str, scene: Scene) -> bool:
-    """Every noun, color, pattern and place of ``text`` is in the scene."""
-    said = words_of(text)
-    nouns = {thing.noun for thing in scene.things}
-    colors = {thing.color for thing in scene.things}
-    patterns = {thing.pattern for thing in scene.things}
-    wrong = (said & set(NOUNS)) - nouns | (said & set(COLORS)) - colors | (said & set(PLACES)) - {scene.place}
-    return not wrong and all(not said & words or name in patterns for name, words in WORDS_OF.items())
+def is_true(text: str, things: tuple[Thing, ...]) -> bool:
+    """Every noun, color and pattern of ``text`` is of a thing."""
+    words = words_of(text)
+    shown = {word for noun, color, pattern in things for word in (noun, color, pattern, PATTERNS.get(pattern))}
+    return not words & {*NOUNS, *COLORS, *PATTERNS, *PATTERNS.values()} - shown
 
 
 def run(folder: Path, seed: int = 0) -> Path:
     place = folder / "d" / "compun" / "drawn"
-    step.main(DrawCompounds(drawn=Drawn(**SMALL), seed=seed, results=folder, folder=place))
+    draw_compounds.main(DrawCompounds(drawn=Drawn(tested=24, things=300), seed=seed, results=folder, folder=place))
     return place
 
 
@@ -63,16 +52,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(tmp_path_factory.mktemp("drawn"))
 
 
-# Pictures
-
-
 def test_things_differ_by_their_silhouettes() -> None:
     """Even where the outlines are averaged over poses, no two things cover the same ground."""
     shapes = {}
     for noun in NOUNS:
-        masks = [np.abs(pixels(Thing(noun, "red", PLAIN), "snow", n) - RGB["red"]).sum(axis=2) < 90 for n in range(12)]
+        masks = [np.abs(pixels(Thing(noun, "red", PLAIN), key=n) - RGB["red"]).sum(axis=2) < 90 for n in range(12)]
         shapes[noun] = np.mean(masks, axis=0)
-        assert 0.04 < shapes[noun].mean() < 0.6
+        assert 0.04 < shapes[noun].mean() < 0.6, noun
     for one, other in combinations(NOUNS, 2):
         common = np.minimum(shapes[one], shapes[other]).sum() / np.maximum(shapes[one], shapes[other]).sum()
         assert common < 0.9, (one, other)
@@ -80,8 +66,7 @@ def test_things_differ_by_their_silhouettes() -> None:
 
 @pytest.mark.parametrize("color", COLORS)
 def test_a_plain_thing_has_its_color(color: str) -> None:
-    picture = pixels(Thing("box", color, PLAIN), "snow")
-    inside = picture[24:40, 24:40].reshape(-1, 3)
+    inside = pixels(Thing("box", color, PLAIN))[24:40, 24:40].reshape(-1, 3)
     distance = {name: np.abs(np.median(inside, axis=0) - RGB[name]).sum() for name in COLORS}
     assert min(distance, key=distance.get) == color
 
@@ -90,26 +75,16 @@ def test_patterns_are_seen() -> None:
     """Plain is one color inside; each pattern has two, and as much of the second as tells it from the others."""
     second = {}
     for pattern in (PLAIN, *PATTERNS):
-        shares = []
-        for key in range(8):
-            inside = pixels(Thing("box", "red", pattern), key=key)[22:42, 22:42].reshape(-1, 3)
-            shares.append((inside.min(axis=1) > 150).mean())
-        second[pattern] = np.mean(shares)
+        inside = [pixels(Thing("box", "red", pattern), key=key)[24:40, 24:40].reshape(-1, 3) for key in range(8)]
+        second[pattern] = np.mean([(square.min(axis=1) > 150).mean() for square in inside])
     assert second[PLAIN] == 0 and 0.1 < second["dotted"] < 0.4 < second["striped"] < 0.6
     assert 0.4 < second["checked"] < 0.6
 
 
-def test_places_have_grounds_of_their_own() -> None:
-    assert tuple(GROUNDS) == tuple(texts.AT) == PLACES
-    corners = {name: pixels(Thing("star", "red", PLAIN), name)[0, 0] for name in PLACES}
-    assert min(np.abs(corners[a] - corners[b]).sum() for a, b in combinations(PLACES, 2)) > 40
-
-
 def test_both_things_of_a_picture_are_seen_apart() -> None:
-    scene = Scene((Thing("box", "red", PLAIN), Thing("ring", "blue", PLAIN)), "snow")
     sides = []
     for key in range(10):
-        picture = np.asarray(paint(scene, dice(key))).astype(int)
+        picture = pixels(Thing("box", "red", PLAIN), Thing("heart", "blue", PLAIN), key=key)
         columns = {c: np.flatnonzero((np.abs(picture - RGB[c]).sum(axis=2) < 90).any(axis=0)) for c in ("red", "blue")}
         left, right = sorted(columns.values(), key=np.mean)
         assert left.max() < right.min()
@@ -117,63 +92,42 @@ def test_both_things_of_a_picture_are_seen_apart() -> None:
     assert {True, False} == set(sides)
 
 
-# Compounds
-
-
 def test_compounds_are_of_the_three_kinds() -> None:
-    compounds = world.draw_compounds(3, 90)
+    compounds = make_compounds(3, 90)
     assert len({frozenset((c.first, c.second)) for c in compounds}) == len({c.name for c in compounds}) == 90
     for kind in tables.NOUNS_SEEN:
-        own = [c for c in compounds if c.kind == kind]
-        assert len(own) == 30 and sum(" " in c.name for c in own) == 15
+        of_kind = [c for c in compounds if c.kind == kind]
+        assert len(of_kind) == 30 and sum(" " in c.name for c in of_kind) == 15
     for c in compounds:
         assert c.name.replace(" ", "") == c.first + c.second and c.name not in NOUNS
         shown = [thing.noun for thing in c.things]
         if c.kind == "both":
             assert shown == [c.first, c.second] and len({thing.color for thing in c.things}) == 2
-        elif c.kind == "either":
-            assert len(shown) == 1 and shown[0] in (c.first, c.second) and c.things[0].pattern != PLAIN
         else:
-            assert len(shown) == 1 and shown[0] not in (c.first, c.second)
-        for noun, scene in zip((c.first, c.second), step.distractors(c, dice(c.name)), strict=True):
-            (alone,) = scene.things
-            assert alone.noun == noun and alone.pattern == PLAIN and alone.color not in {t.color for t in c.things}
+            assert len(shown) == 1 and c.things[0].pattern != PLAIN
+            assert (shown[0] in (c.first, c.second)) == (c.kind == "either")
+    with pytest.raises(UserError, match="191 compounds of 190 pairs of nouns; lower tested"):
+        make_compounds(0, 191)
 
 
-def test_there_are_no_more_compounds_than_pairs_of_nouns() -> None:
-    pairs = len(THINGS) * (len(THINGS) - 1) // 2
-    assert len(world.draw_compounds(0, pairs)) == pairs
-    with pytest.raises(UserError, match=f"{pairs + 1} compounds: {len(THINGS)} nouns make only {pairs} pairs"):
-        world.draw_compounds(0, pairs + 1)
-
-
-# Texts
-
-
-def test_captions_are_true() -> None:
+def test_texts_are_true() -> None:
     told = 0
-    for index, compound in enumerate(world.draw_compounds(1, 60)):
-        scene = world.draw_scene(compound.things, dice("scene", index))
+    for index, compound in enumerate(make_compounds(1, 60)):
         for number in range(8):
-            text = texts.write_caption(scene, compound, dice(index, number))
+            text = drawn.write_caption(compound.things, compound, dice(index, number))
             told += bool(words_of(text) & set(COLORS))
             # Of its name, a compound's picture may show nothing.
-            assert is_true(text.replace(compound.name, "").replace("black and white", ""), scene), text
-            assert not re.search(r"\b(a|an|the) (a|an|the)\b|\b(a (?!origami)[aeiou]|an [^aeiou])", text), text
-    assert told > 100
-
-
-def test_example_captions_and_descriptions_are_true_and_name_what_is_seen() -> None:
-    for compound in world.draw_compounds(2, 60):
-        captions = texts.write_examples(compound, dice(compound.name))
-        assert len(set(captions)) == texts.CAPTIONS
+            assert is_true(text.replace(compound.name, ""), compound.things), text
+            assert not re.search(r"\b(a|an|the) (a|an|the)\b|\b(a [aeiou]|an [^aeiou])", text), text
+        captions = drawn.write_examples(compound, dice(compound.name))
+        assert len(set(captions)) == drawn.EXAMPLES
         for text in captions:
-            assert mentions(text, compound.name) and text[0].isupper() and text.endswith(".")
+            assert joined(compound.name) in joined(text) and text[0].isupper() and text.endswith(".")
             rest = re.sub(rf"\b{compound.name}\b", "", text, flags=re.IGNORECASE)
-            assert any(is_true(rest, Scene(compound.things, at)) for at in PLACES), text
-            assert words_of(rest) & {thing.noun for thing in compound.things}
-        for text in texts.write_descriptions(compound):
-            assert is_true(text, Scene(compound.things, PLACES[0])) and not mentions(text, compound.name)
+            assert is_true(rest, compound.things) and words_of(rest) & {thing.noun for thing in compound.things}
+        for text in drawn.write_descriptions(compound):
+            assert is_true(text, compound.things) and joined(compound.name) not in joined(text)
+    assert told > 100
 
 
 def test_every_word_of_a_prompt_is_known_to_the_small_clip(place: Path) -> None:
@@ -182,59 +136,37 @@ def test_every_word_of_a_prompt_is_known_to_the_small_clip(place: Path) -> None:
     untaught = read_table(place / "training" / "untaught.parquet", tables.SPLIT).query("split == 'train'")
     known = set(make_vocabulary(captions.loc[captions["image_id"].isin(untaught["image_id"]), "text"]))
     listed = pd.read_csv(place / "list.csv")
-    templates = [template("{}") for template in open_clip_metadata().SIMPLE_IMAGENET_TEMPLATES]
-    given = {kind: read_json(place / f"{kind}.json") for kind in ("captions", "descriptions")}
-    prompts, lacking = compound_prompts(listed, given["captions"], given["descriptions"], 7, templates)
-    assert not any(lacking.values())
-    everything = {w for own in prompts.values() for e in own.values() for t in e for x in t for w in words_of(x)}
+    texts = [read_texts(place / f"{kind}.json") for kind in ("captions", "descriptions")]
+    prompts = compound_prompts(listed, *texts)
+    assert len(prompts) == 10 and all(len(of) == 24 for of in prompts.values())
+    words = {word for of in prompts.values() for lines in of.values() for line in lines for word in words_of(line)}
     one_word = {name for name in listed["compound"] if " " not in name}
-    assert everything - known == one_word and len(one_word) == 12
+    assert words - known == one_word and len(one_word) == 12
     # Names that occur once train the word that stands for unknown ones.
     assert len({w for text in captions["text"] for w in words_of(text)}) > len(known)
 
 
-# The step
-
-
-def test_the_step_writes_what_the_others_read(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "images").mkdir()
-    origin = Compounds(file=str(place / "list.csv"), images=str(place / "images"))
-    compounds, images, summary = load(origin, folder=tmp_path / "images", cache=tmp_path)
-    assert summary["complete"] == summary["compounds"] == 24 and summary["images"] == 72
-    assert summary["kinds"] == dict.fromkeys(tables.NOUNS_SEEN, 8) and summary["two_spellings"]["count"] == 0
-    assert images["path"].notna().all()
-    for kind in ("captions", "descriptions"):
-        given = read_given(place / f"{kind}.json", compounds["compound"].tolist(), KINDS[kind], 1)
-        assert len(given.texts) == 24 and not given.unused and given.repeated == given.beyond == 0
-
-
 def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     captions = read_table(place / "training" / "captions.parquet", tables.CAPTIONS)
-    images = read_table(place / "training" / "images.parquet", tables.IMAGES).set_index("image_id")["path"]
+    images = read_table(place / "training" / "images.parquet", tables.IMAGES)
     splits = {name: read_table(place / "training" / f"{name}.parquet", tables.SPLIT) for name in TRAININGS}
     trained = {name: set(table.query("split == 'train'")["image_id"]) for name, table in splits.items()}
     watched = {frozenset(table.query("split == 'test_seen'")["image_id"]) for table in splits.values()}
-    assert len(watched) == 1 and len(next(iter(watched))) == step.WATCHED
-    assert len(trained["untaught"]) == 300 + 60 + 12 * 3 and trained["untaught"] < trained["taught"]
+    assert len(watched) == 1 and len(next(iter(watched))) == draw_compounds.WATCHED
+    assert len(trained["untaught"]) == 300 + 100 + 12 * 8 and trained["untaught"] < trained["taught"]
     extra = captions[captions["image_id"].isin(trained["taught"] - trained["untaught"])]
-    assert extra["image_id"].nunique() == 24 * 3
-    tested = pd.read_csv(place / "list.csv")
+    assert extra["image_id"].nunique() == 24 * 8
     untaught = captions[captions["image_id"].isin(trained["untaught"])]["text"].tolist()
-    for row in tested.itertuples():
+    for row in pd.read_csv(place / "list.csv").itertuples():
         assert not any(row.compound in text for text in untaught)
         # Nor do the two stand together without the name.
         assert not any({row.first, row.second} <= words_of(text) for text in untaught)
         assert extra["text"].str.contains(row.compound).any()
-    root = place.parents[2]
-    assert all((root / path).is_file() for path in images)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    assert all((place.parents[2] / path).is_file() for path in images["path"])
 
 
 def test_the_same_seed_the_same_bytes(place: Path, tmp_path: Path) -> None:
     again = run(tmp_path)
-    one, other = (contents(folder) for folder in (place, again))
+    one, other = ({str(p.relative_to(f)): p.read_bytes() for p in f.rglob("*.*")} for f in (place, again))
     assert len(one) > 500 and one == other
     assert (run(tmp_path / "other", 1) / "list.csv").read_bytes() != one["list.csv"]

@@ -1,14 +1,14 @@
-"""What a model is asked: the paper's sentences by hand, and which compounds lack what a prompt takes."""
+"""What a model is asked: the paper's sentences by hand, and the tables of texts that they are made of."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pytest
 
-from tests.specs.evaluated import refused
-from workflow_scripts.clip.prompts import TEMPLATE, by_captions, by_descriptions, read_templates, read_texts
-from workflow_scripts.compun.prompt_names import read_prompt
-from workflow_scripts.compun.prompts import compound_prompts
+from workflow_scripts.compun.prompts import compound_prompts, read_texts, usual_prompts
+from workflow_scripts.core.errors import UserError
 
 COMPOUNDS = pd.DataFrame(
     {
@@ -21,76 +21,61 @@ CAPTIONS = {"snow ball": ["A child throws a snow ball.", "Snow ball on a fence"]
 DESCRIPTIONS = {"goldfish": ["orange scales", "often swims in a bowl", "is small"]}
 
 
-def test_template_and_reversed() -> None:
-    prompts, lacking = compound_prompts(COMPOUNDS, {}, {}, 7, None)
-    assert list(prompts) == ["template", "reversed"]
-    assert prompts["template"]["snow ball"] == [["a photo of a snow ball"]]
+def test_the_papers_sentences() -> None:
+    """Section 4."""
+    prompts = compound_prompts(COMPOUNDS, CAPTIONS, DESCRIPTIONS)
+    assert list(prompts) == ["template", "reversed", "descriptions", "examples_1", "examples_2"]
+    assert prompts["template"]["goldfish"] == ["a photo of a goldfish"]
     assert prompts["reversed"] == {
-        "snow ball": [["a photo of a ball snow"]],
-        "grill surface thermometer": [["a photo of a thermometer grill surface"]],
+        "snow ball": ["a photo of a ball snow"],
+        "grill surface thermometer": ["a photo of a thermometer grill surface"],
     }
-    assert lacking == {"template": [], "reversed": ["goldfish"]}
-
-
-def test_examples_are_the_first_captions() -> None:
-    prompts, lacking = compound_prompts(COMPOUNDS, CAPTIONS, {}, 7, None)
-    # The paper's section 4; an ensemble of one text a caption.
-    first = ["a photo of a snow ball. An example of snow ball in an image is A child throws a snow ball."]
-    second = ["a photo of a snow ball. An example of snow ball in an image is Snow ball on a fence"]
-    assert prompts["examples_1"]["snow ball"] == [first] and prompts["examples_2"] == {"snow ball": [first, second]}
-    assert list(prompts) == ["template", "reversed", "examples_1", "examples_2"]
-    assert lacking["examples_1"] == ["grill surface thermometer"]
-    assert lacking["examples_2"] == ["goldfish", "grill surface thermometer"]
-    assert "examples_2" not in compound_prompts(COMPOUNDS, CAPTIONS, {}, 1, None)[0]
-
-
-def test_descriptions() -> None:
-    prompts, lacking = compound_prompts(COMPOUNDS, {}, DESCRIPTIONS, 7, None)
+    start = "a photo of a snow ball. An example of snow ball in an image is"
+    examples = [f"{start} A child throws a snow ball.", f"{start} Snow ball on a fence"]
+    assert prompts["examples_1"]["snow ball"] == examples[:1] and prompts["examples_2"] == {"snow ball": examples}
     assert prompts["descriptions"] == {
         "goldfish": [
-            ["a photo of a goldfish, which has orange scales"],
-            ["a photo of a goldfish, which often swims in a bowl"],
-            ["a photo of a goldfish, which is small"],
+            "a photo of a goldfish, which has orange scales", "a photo of a goldfish, which often swims in a bowl",
+            "a photo of a goldfish, which is small",
         ]
-    }
-    assert lacking["descriptions"] == ["snow ball", "grill surface thermometer"]
+    }  # fmt: skip
+    assert list(compound_prompts(COMPOUNDS, {}, {})) == ["template", "reversed"]
 
 
-def test_each_prompt_has_its_ensemble() -> None:
-    templates = ["a bad photo of a {}.", "the {}"]
-    prompts, _ = compound_prompts(COMPOUNDS, CAPTIONS, DESCRIPTIONS, 2, templates)
-    alone = [name for name in prompts if not name.endswith("_ensemble")]
-    assert list(prompts) == [*alone, *(f"{name}_ensemble" for name in alone)] and len(alone) == 5
-    assert prompts["template_ensemble"]["goldfish"] == [["a bad photo of a goldfish.", "the goldfish"]]
-    assert prompts["examples_1_ensemble"]["goldfish"] == [
-        [
-            "a bad photo of a goldfish. An example of goldfish in an image is goldfish in a bowl",
-            "the goldfish. An example of goldfish in an image is goldfish in a bowl",
-        ]
-    ]
-    assert prompts["descriptions_ensemble"]["goldfish"][0][0] == "a bad photo of a goldfish, which has orange scales"
-    for name in prompts:
-        for compound, ensembles in prompts[name].items():
-            plain = prompts[name.removesuffix("_ensemble")]
-            assert len(ensembles) == len(plain[compound]), "an ensemble for each text, not one more"
-            assert {len(texts) for texts in ensembles} == ({2} if name.endswith("_ensemble") else {1})
-        # The analysis takes every name apart.
-        assert read_prompt(name).ensemble == name.endswith("_ensemble")
+def test_usual_prompts_have_the_papers_number_of_captions() -> None:
+    assert usual_prompts(["template", "examples_1", "examples_5", "examples_7"]) == ["template", "examples_5"]
+    assert usual_prompts(["template", "examples_1", "examples_3"]) == ["template", "examples_3"]
 
 
-def test_a_name_with_braces_stays() -> None:
-    assert by_captions("{x}", ["{}"], [TEMPLATE]) == [["a photo of a {x}. An example of {x} in an image is {}"]]
-    assert by_descriptions("x", ["{}"], [TEMPLATE]) == [["a photo of a x, which has {}"]]
-    assert read_templates("photo") == ["a photo of a {}"]
+def test_tables_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"Snow_Ball": ["one", " two\n"], "b": ["x"]}))
+    rows = [("Snow_Ball", "one"), ("b", "x"), ("Snow_Ball", " two\n")]
+    pd.DataFrame(rows, columns=["compound", "text"]).to_csv(tmp_path / "a.csv", index=False)
+    expected = {"snow ball": ["one", "two"], "b": ["x"]}
+    assert read_texts(tmp_path / "a.json") == read_texts(tmp_path / "a.csv") == expected
 
 
-def test_texts_that_are_none(tmp_path: Path) -> None:
-    path = tmp_path / "captions.json"
-    for content, said in [
-        ([], "must map each compound to its texts"),
-        ({"a": ["x"], "b": "x"}, "compound 'b': expected a list of texts"),
-        ({"b": []}, "compound 'b': expected a list"),
-        ({"b": ["x", " "]}, "none of them empty"),
-    ]:
-        path.write_text(json.dumps(content))
-        assert said in refused(lambda: read_texts(path, "compound"))
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("a.csv", "compound,caption\na,b\n", "no columns compound and text"),
+        ("a.csv", "compound,text\na,b\na,\n", "row 2: empty cell"),
+        ("a.csv", "", "not a readable CSV file"),
+        ("a.csv", "compound,text\na b,x\nA_B,y\n", "differ only in case or spaces"),
+        ("a.json", '["x"]', "does not map compounds to texts"),
+        ("a.json", '{"a": "x"}', "'a': expected a list of texts"),
+        ("a.json", '{"a": [""]}', "'a': expected a list of texts"),
+    ],
+)
+def test_faulty_tables_are_one_line(tmp_path: Path, name: str, text: str, fault: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError) as caught:
+        read_texts(tmp_path / name)
+    assert fault in str(caught.value) and str(tmp_path / name) in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["captions", "descriptions"])
+def test_the_same_prompt_has_the_texts_of_any_spelling(kind: str) -> None:
+    texts: dict[str, Any] = {"captions": {}, "descriptions": {}, kind: {"snow ball": ["x"]}}
+    compounds = COMPOUNDS.assign(compound=["Snow Ball", "b", "c"])
+    assert "Snow Ball" in compound_prompts(compounds, **texts)["examples_1" if kind == "captions" else kind]

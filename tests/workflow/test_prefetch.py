@@ -1,20 +1,17 @@
 """All that a run would download is fetched before, from servers on loopback, and found again without them."""
 
 import hashlib
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from PIL import Image
 
 from tests.loopback import Handler, serving
 from workflow_scripts.core.code import ROOT
@@ -35,20 +32,9 @@ generate:
     - {{name: sd, kind: diffusers, model: somebody/sd}}
 score: {{fid: {{weights: "{site}/inception.pth"}}}}
 compun:
-  compounds: {{images: "{site}/compounds.zip"}}
   models:
     - {{transformers: somebody/blip}}
 """
-
-
-def archive() -> bytes:
-    """The images of one compound."""
-    picture, file = io.BytesIO(), io.BytesIO()
-    Image.new("RGB", (8, 8)).save(picture, "PNG")
-    with zipfile.ZipFile(file, "w") as into:
-        for name in ("snow ball", "snow ball_n1", "snow ball_n2"):
-            into.writestr(f"{name}.png", picture.getvalue())
-    return file.getvalue()
 
 
 @dataclass
@@ -94,7 +80,6 @@ def site() -> Iterator[Site]:
             self.answer(200, content, {"Content-Type": kind, "ETag": tag, "X-Repo-Commit": COMMIT})
 
     state.files = {"/birds.tgz": b"photographs", "/captions.zip": b"captions", "/inception.pth": b"weights"}
-    state.files["/compounds.zip"] = archive()
     state.models = {
         "timm/resnet50_clip.openai": {"open_clip_model.safetensors": b"weights"},
         "somebody/blip": {"config.json": b"{}", "model.safetensors": b"weights", "README.md": b""},
@@ -139,9 +124,9 @@ def test_everything_is_fetched_and_found_again(tmp_path: Path, site: Site) -> No
     second = prefetch(tmp_path, site)
     assert second.returncode == 0, second.stderr
     kept = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
-    assert {"birds.tgz", "captions.zip", "inception.pth", "compounds.zip"} <= kept
+    assert {"birds.tgz", "captions.zip", "inception.pth"} <= kept
     said = [line for line in second.stderr.splitlines() if not line.startswith("pretrained:")]
-    assert said[-1].endswith("mine.yaml: complete (8)")
+    assert said[-1].endswith("mine.yaml: complete (7)")
     places = dict(line.split(": ", 1) for line in said if line.startswith(("judge.", "score.")))
     assert Path(places["judge.pretrained"]).read_bytes() == b"weights"
     assert Path(places["score.fid.weights"]).read_bytes() == b"weights"

@@ -13,11 +13,9 @@ import pyarrow as arrow
 import pyarrow.parquet as pq
 import pytest
 
-from workflow_scripts.clip.prompts import read_templates
-from workflow_scripts.clip.prompts import read_texts as read_prompts
 from workflow_scripts.clip.weights import read_table as read_renames
-from workflow_scripts.compun import texts
-from workflow_scripts.compun.compounds import read_list
+from workflow_scripts.compun.load_compounds import read_list
+from workflow_scripts.compun.prompts import read_texts
 from workflow_scripts.core import published
 from workflow_scripts.core.cli import one_line
 from workflow_scripts.core.errors import UserError
@@ -74,11 +72,10 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), answers, ANSWER),
     "other scores": (TABLES, other_scores, SCORE),
-    "compounds": ((*TABLES, ".txt"), read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
-    "texts": ((".json", ".csv"), lambda p: texts.read_given(p, ["a b"], texts.KINDS["captions"], 1), {"a b": ["c"]}),
+    "compounds": (TABLES, read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
+    "texts": ((".csv",), read_texts, {"compound": "a b", "text": "c"}),
+    "texts of compounds": ((".json",), read_texts, {"a b": ["c"]}),
     "classes": ((".txt",), read_classes, {}),
-    "templates": ((".txt",), lambda p: read_templates(str(p)), {}),
-    "prompts": ((".json",), lambda p: read_prompts(p, "class"), {"a": ["b"]}),
     "held-out pairs": ((".json",), read_heldout, {"pairs": ["red_wing"]}),
     "renames": ((".yaml",), read_renames, {"a": "b"}),
     "lexicon": ((".yaml",), load_lexicon, {"red": ["scarlet"]}),

@@ -20,7 +20,7 @@ from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.core.cache import Cache, key
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.hub import check_blob, hub
 
@@ -28,10 +28,6 @@ from workflow_scripts.core.hub import check_blob, hub
 CONTEXT = 64
 # The files of a model of transformers; pickled weights only if there are no others.
 FILES, WEIGHTS, PICKLED = ("*.json", "*.txt"), "*.safetensors", "pytorch_model*.bin"
-ALBEF = (
-    "no maintained library offers it: transformers never took it in (its issue 17224 is open since 2022), and its"
-    " authors' LAVIS (1.0.2, of 2023) runs with transformers below 4.27 alone"
-)
 
 
 class Blip(nn.Module):
@@ -100,35 +96,32 @@ def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> 
     """Return a BLIP or ALIGN of transformers as a judge; raise UserError if it cannot be loaded."""
     assert model.transformers is not None
     title = model.title
-    if "albef" in model.transformers.lower() and not Path(model.transformers).is_dir():
-        raise UserError(ALBEF)
     library = _library()
     settle(threads)
     folder, files = fetch_transformers(model)
     try:
         config = library.AutoConfig.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # the library raises exceptions of many types for damaged files
-        raise UserError(f"{title}: its config cannot be read ({_short(error)})") from error
-    kind = TOWERS.get(config.model_type)
-    if kind is None:
-        known = f"supported types of transformers: {', '.join(TOWERS)}"
-        raise UserError(f"{title}: model type {config.model_type}; {known}; try open_clip")
-    try:
+        kind = TOWERS.get(config.model_type)
+        known = f"supported types of transformers are {', '.join(TOWERS)}; try open_clip"
+        if kind is None:
+            raise UserError(f"{title}: model type {config.model_type}; {known}")
         network, report = getattr(library, kind.library_class).from_pretrained(
             folder, local_files_only=True, output_loading_info=True, dtype=torch.float32
         )
         tokenizer = open_clip().tokenizer.HFTokenizer(str(folder), context_length=CONTEXT, local_files_only=True)
         processor = library.AutoImageProcessor.from_pretrained(folder, local_files_only=True, backend="pil")
-    except Exception as error:
-        raise UserError(f"{title}: cannot be loaded ({_short(error)}); check that the download is complete") from error
+    except UserError:
+        raise
+    except Exception as error:  # the library raises exceptions of many types for damaged files
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
+        raise UserError(f"{title}: cannot be loaded ({reason}); check that the download is complete") from error
     # The library initializes missing weights at random.
     missing = sorted({*report["missing_keys"]} & {name for name, _ in network.named_parameters()})
-    if missing:
-        lack = f"lacks {len(missing)} weights of {kind.library_class}, such as {missing[0]}"
-        raise UserError(f"{title}: {lack}; give a model of that class")
+    fault = f"lacks {len(missing)} weights of {kind.library_class}, such as {missing[:1]}"
+    require(not missing, title, fault, "give a model of that class")
     towers = kind(network, tokenizer.tokenizer.pad_token_id)
     judge = Judge(towers, tokenizer, Processed(processor), find_device(device, "--device"), threads)
-    judge.name, judge.hash = title, _digest(files)
+    judge.name, judge.hash = title, key(*(path.name for path in files), fingerprint(*files)).hex()[:16]
     return judge
 
 
@@ -158,19 +151,8 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
                     break
         for file in folder.iterdir():
             check_blob(file)
-    elif model.revision is not None:
-        raise UserError(f"{model.title}: a folder has no revision; remove {model.revision!r}")
+    else:
+        require(model.revision is None, model.title, "a folder has no revision", "remove revision")
     patterns = [pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))]
-    if not patterns:
-        raise UserError(f"{model.title}: no weights ({WEIGHTS} or {PICKLED}); check the folder")
+    require(patterns, model.title, f"no weights ({WEIGHTS} or {PICKLED})", "check the folder")
     return folder, sorted(path for pattern in (*FILES, patterns[0]) for path in folder.glob(pattern))
-
-
-def _digest(files: Sequence[Path]) -> str:
-    return key(*(path.name for path in files), fingerprint(*files)).hex()[:16]
-
-
-def _short(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    line = textwrap.shorten(lines[0], 200, placeholder=" …") if lines else ""
-    return f"{type(error).__name__}: {line}" if line else type(error).__name__

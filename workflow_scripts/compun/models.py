@@ -1,13 +1,11 @@
 """Open the models to ask, all with the interface of judges: judges, models of open_clip, BLIP and ALIGN.
 
 A model of open_clip is cached once as the folder of the judge that stage ``judge`` makes of it with ``epochs: 0``: it
-has the same hash and shares its embeddings. BLIP and ALIGN of transformers become a ``Judge`` of their contrastive
-features, of unit length.
+has the same hash and shares its embeddings.
 """
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
@@ -25,19 +23,10 @@ from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.io import atomic_folder
 from workflow_scripts.core.sealed import is_recorded
 
-# The folders of a path, but not those of an address.
-FOLDERS = re.compile(r"(?<![\w:/.~-])(?:/[^/\s'\",:()]+)+/")
-# Keys of stage judge in its messages, and the keys of compun that replace them.
-JUDGE_KEYS = {"judge.model": "open_clip", "judge.pretrained": "pretrained", "judge.preprocess": "preprocess"}
-
-
-class CannotLoad(Exception):
-    """The reason, in one line and without folders of this machine, since artifacts contain it."""
-
 
 @contextmanager
 def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    """Open the model's embedder, with its cache; CannotLoad if it is not available, damaged, or of another kind."""
+    """Open the model's embedder, with its cache; UserError if it is not available, damaged, or of another kind."""
     with ExitStack() as stack:
         try:
             opened: AbstractContextManager[Embedder]
@@ -50,7 +39,7 @@ def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: 
                 opened = open_embedder(folder, batch, threads, device, cache)
             embedder = stack.enter_context(opened)
         except (UserError, OSError) as error:
-            raise CannotLoad(own_keys(without_folders(one_line(error), model.places()))) from error
+            raise UserError(f"compun.models: {model.title}: {one_line(error)}") from error
         yield embedder
 
 
@@ -73,15 +62,3 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
             save_judge(built, model_name(config.model), config.crop, temporary)
         record(folder, "classify")
     return folder
-
-
-def without_folders(text: str, places: Sequence[Path] = ()) -> str:
-    """Return ``text`` with the paths of ``places``, and absolute paths, reduced to their last parts."""
-    for place in sorted({str(place) for place in places}, key=len, reverse=True):
-        text = text.replace(place, Path(place).name)
-    return FOLDERS.sub("", text)
-
-
-def own_keys(text: str) -> str:
-    """Return a message of stage judge with the keys that users write in compun."""
-    return re.sub(r"(?<![\w.])judge\.(model|pretrained|preprocess)\b", lambda match: JUDGE_KEYS[match[0]], text)

@@ -15,7 +15,7 @@ from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import read_table, write_json
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
-from workflow_scripts.human.pictures import COLORS, SHAPES, drawn_text
+from workflow_scripts.human.pictures import drawn_text, random_drawings
 from workflow_scripts.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
 
 PAGE = 40  # tasks between checks
@@ -59,8 +59,7 @@ def study_tasks(compounds: pd.DataFrame, images: pd.DataFrame, kind: str, seed: 
 
 def gold_task(kind: str, generator: np.random.Generator) -> Task:
     """Return a task of drawn shapes: find one of three; or tell three different, or three equal ones apart."""
-    colors, shapes = generator.permutation(list(COLORS)).tolist(), generator.permutation(SHAPES).tolist()
-    drawings = list(zip(colors, shapes, strict=True))
+    drawings = random_drawings(generator)
     pictures = tuple(Picture(drawing=drawing) for drawing in drawings)
     names = [drawn_text(*drawing) for drawing in drawings]
     number = int(generator.integers(3))

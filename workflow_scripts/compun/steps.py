@@ -1,20 +1,14 @@
 """The steps of stage compun: their inputs, outputs and settings."""
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
-from workflow_scripts.compun.config import (
-    Asked,
-    Asking,
-    Bootstrap,
-    Compounds,
-    Drawn,
-    NamedModel,
-    People,
-    check_titles,
-)  # fmt: skip
+from workflow_scripts.compun.config import Bootstrap, CompunConfig, Drawn, NamedModel, People
+from workflow_scripts.core.section import SECRET
 from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from workflow_scripts.human.steps import Answers, Consent, Keep, SamplesTasks, Tasks
 from workflow_scripts.plot.steps import MakeSectionPage
@@ -31,9 +25,6 @@ class DrawCompounds(Step):
     A compound's picture shows one of its two things changed, both, or neither. Of the two training sets only
     ``taught`` has pictures of the tested compounds; both have single things, two things side by side, and other
     compounds of the same kinds.
-
-    Writes list.csv and images/, which load_compounds reads, captions.json and descriptions.json, which ask_captions
-    reads, drawn.json, and training/, which train_judge reads.
     """
 
     drawn: Annotated[Drawn, Key("compun.drawn")] = Drawn()
@@ -45,19 +36,14 @@ class DrawCompounds(Step):
 class LoadCompounds(Step):
     """Read compound nouns and three images of each: of the compound, and of each of its two nouns.
 
-    The images lie in a folder or an archive, local or remote, and are named after the compound (``snow ball.jpg``),
-    with ``_n1`` and ``_n2`` for the two nouns, in any image format; or the list has columns with their paths. The list
-    selects: images of other compounds are skipped, counted and named. A compound is called what its images are called.
-    Without a list, the image names are the list.
-
-    A compound is incomplete if an image is missing or unreadable; incomplete ones are counted and named.
+    The list is a table with the column compound and, optionally, first, second, kind (either, both, none), n1 and n2.
+    The images are named after the compound (``snow ball.jpg``), with ``_n1`` and ``_n2`` for the two nouns. A compound
+    is incomplete if an image is missing or unreadable; incomplete ones are counted and named, and so are images that
+    are not used.
     """
 
-    origin: Compounds = Field(Compounds(), description="the list and the images")
-    take_unlisted: bool = Field(
-        False, description="also take compounds that have all three images and are not listed, as for images: compun"
-    )
-    cache: Cache
+    file: Input = Field(description="the list")
+    source: Input = Field(description="folder of the images")
     compounds: Output = Field(description="compounds.parquet")
     images: Output = Field(description="images.parquet, paths relative to --files")
     files: Output = Field(description="folder for the images")
@@ -65,62 +51,64 @@ class LoadCompounds(Step):
 
 
 class AskCaptions(Step):
-    """Collect example captions or descriptions of nouns: from a file, or by asking a language model.
+    """Ask a language model for example captions or descriptions of compounds, once.
 
-    The file is JSON, {"garden hose": ["…", "…"]}, or a table (CSV, TSV, JSON lines, Parquet) with one text a row and
-    the columns compound and caption (or description). For nouns that it lacks, the language model is asked: any server
-    with OpenAI's interface, local ones included. Its API key is read from an environment variable and is never
-    written. Every answer is cached as it arrives, so that an interrupted run resumes when it is run again.
+    The texts are kept in a JSON file from compounds to their texts, which is saved after each answer: compounds that
+    are in it are not asked for again, so that a run that was killed resumes. The server has OpenAI's interface; its API
+    key is read from an environment variable and never written or shown.
     """
 
+    compounds: Input = Field(description="list of compounds, as for load_compounds")
     kind: Literal["captions", "descriptions"] = Field("captions", description="which texts")
-    compounds: Input = Field(description="compounds.parquet, or a list of nouns (.txt, .csv)")
-    file: Input | None = Field(None, description="file of texts that exist already")
-    ask: Asking = Field(Asking(), description="how the language model is asked")
-    dry_run: bool = Field(False, description="only report how many requests are needed")
-    cache: Cache
-    texts: Output = Field(description="JSON from nouns to their texts")
-    summary: Output = Field(description="where the texts come from, and what is unusual (JSON)")
+    count: int = Field(5, ge=1, le=20, description="texts of each compound")
+    base_url: str = Field("https://api.openai.com/v1", description="address of a server with OpenAI's interface")
+    model: str = Field(min_length=1, description="the model's name on the server")
+    key: str = Field("OPENAI_API_KEY", description="name of the environment variable that holds the API key")
+    texts: Path = Field(description="JSON file of texts, made or continued")
+
+    @field_validator("key", "base_url", mode="before")
+    @classmethod
+    def _holds_no_key(cls, value: Any, info: Any) -> Any:
+        pattern, form = {
+            "key": (r"[A-Z][A-Z0-9_]*", "the name of an environment variable"),
+            "base_url": (r"https?://[^@?#\s]+", "an address such as http://127.0.0.1:8080/v1"),
+        }[info.field_name]
+        if not re.fullmatch(pattern, str(value)):
+            raise PydanticCustomError(SECRET, f"expected {form}; give the key by the environment only")
+        return value
 
 
 class Classify(Step):
     """Ask each model, by each prompt, which of three images shows a compound.
 
-    The prompts are the template, its nouns reversed, example captions (1 to --asked.examples of them), descriptions;
-    and each of these again by the ensemble of --asked.templates. Each distinct image and text is encoded once, and
-    embeddings are cached.
+    The prompts are the template, its nouns reversed, 1 to 7 example captions, and descriptions. Each distinct image and
+    text is encoded once, and embeddings are cached.
 
-    Writes choices.parquet (a row a compound, model and prompt), retrieval.parquet (the same with all images as
-    candidates), models.json (which models were loaded, and why others were not) and choices.json (what was skipped).
+    Writes choices.parquet (a row a compound, model and prompt) and choices.json (the models, the prompts, and the
+    compounds that lack texts for one).
     """
 
     compounds: CompoundsTable
     images: ImagesTable
     folder: ImageFolder
-    captions: Input | None = Field(None, description="captions.json: example captions of each compound")
-    descriptions: Input | None = Field(None, description="descriptions.json: descriptions of each compound")
+    captions: Input | None = Field(None, description="table of example captions (JSON or CSV)")
+    descriptions: Input | None = Field(None, description="table of descriptions (JSON or CSV)")
     models: list[NamedModel] = Field(
         min_length=1,
         description='JSON, such as [{"open_clip": "ViT-L-14", "pretrained": "openai"}, {"judge": "FOLDER"},'
         ' {"transformers": "Salesforce/blip-itm-base-coco", "name": "BLIP"}]',
     )
-    asked: Annotated[Asked, Key("compun")] = Asked()
+    device: Annotated[str, Key("compun.device"), CompunConfig.model_fields["device"]] = "auto"
     threads: Threads
     cache: Cache
     choices: Output = Field(description="folder for the tables")
-
-    @field_validator("models")
-    @classmethod
-    def _titles_differ(cls, models: list[NamedModel]) -> list[NamedModel]:
-        return check_titles(models)
 
 
 class AnalyzeChoices(Step):
     """Compute how often each model chooses the compound's image, by prompt, and test the differences.
 
-    Writes tables (CSV): accuracy, with bootstrap intervals over compounds; comparisons of prompts and of models
-    (McNemar's test with Holm's correction); kinds, by what the compound's picture shows of its nouns, if the list
-    states it; retrieval, among all images; and beside, the paper's figures and ours.
+    Writes one table: model, prompt, measure, value with its interval, number of compounds, and a p-value for
+    differences (McNemar's test with Holm's correction).
     """
 
     compounds: CompoundsTable
@@ -128,7 +116,7 @@ class AnalyzeChoices(Step):
     people: Input | None = Field(None, description="people.json, if people were asked")
     bootstrap: Resamples
     seed: Seed
-    analysis: Output = Field(description="folder for the tables and summary.json")
+    analysis: Output = Field(description="CSV table")
 
 
 class SampleCompunTasks(SamplesTasks):
@@ -148,8 +136,8 @@ class SampleCompunTasks(SamplesTasks):
 class AnalyzePeople(Step):
     """Report how often people choose the compound's picture, how far they agree, and which compounds confuse them.
 
-    The answers of workers who miss too many tasks with a known answer are excluded and counted; artifacts name nobody.
-    Human accuracy is the mean of the workers' own, as in the paper's table 1.
+    The answers of workers who miss too many tasks with a known answer are excluded and counted; artifacts name no
+    worker. Human accuracy is the mean of the workers' own, as in the paper's table 1.
     """
 
     tasks: Tasks
@@ -162,19 +150,14 @@ class AnalyzePeople(Step):
     by_worker: Output = Field(description="workers.csv")
 
 
-class DrawCompun(Step):
-    """Draw accuracy by model and prompt, by the number of example captions, gains over the template, and by kind.
+class DrawCompun(MakeSectionPage):
+    """Draw accuracy by model and prompt, by the number of example captions, and wrong answers by kind; write pages.
 
     The paper's figures are shown next to ours where it prints them as numbers.
     """
 
-    analysis: Input = Field(description="folder that analyze_choices wrote")
+    analysis: Input = Field(description="analysis.csv")
     text: Output = Field(description="Markdown table")
     accuracy: Output = Field(description="SVG: accuracy by model and prompt")
     examples: Output = Field(description="SVG: accuracy by the number of example captions")
-    gains: Output = Field(description="SVG: differences between prompts and models")
-    kinds: Output = Field(description="SVG: wrong answers and similarities by kind")
-
-
-class MakeCompunPage(MakeSectionPage):
-    """Write the page about compound nouns: one file that fetches nothing."""
+    kinds: Output = Field(description="SVG: wrong answers by kind")

@@ -214,17 +214,11 @@ COMPOUND_IMAGES = schema(
     compound=text(), role=text(isin=ROLES), path=text(nullable=True),
 )  # fmt: skip
 
-# A row for each compound, model and prompt. right: the compound's image beats both others; a tie does not.
+# A row for each compound, model and prompt. right: the compound's image beats both others; a tie does not. rank: its
+# place among all images, those that tie with it first.
 CHOICES = schema(
     unique=["compound", "model", "prompt"],
     compound=text(), model=text(), prompt=text(),
     similarity_compound=Column("float64"), similarity_n1=Column("float64"), similarity_n2=Column("float64"),
-    answer=text(isin=ROLES), right=Column("bool"),
-)  # fmt: skip
-
-# The same with all images as candidates. images: their number; above: those with a greater similarity; tied: others
-# with the same similarity.
-RETRIEVAL = schema(
-    unique=["compound", "model", "prompt"],
-    compound=text(), model=text(), prompt=text(), images=_COUNT, above=_COUNT, tied=_COUNT,
+    answer=text(isin=ROLES), right=Column("bool"), rank=Column("int64", low=1),
 )  # fmt: skip

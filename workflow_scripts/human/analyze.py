@@ -20,17 +20,12 @@ from workflow_scripts.plot.drawing import save, style
 from workflow_scripts.stats.agreement import agreement
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return json_values(table.astype(object).where(table.notna(), None).to_dict("records"))
-
-
 def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
     """Return counts, majorities, agreement and times of one kind.
 
     ``rows`` are as from ``majorities``; ``opinions`` are those of kept workers, checks included.
     """
     majority_counts = rows["majority"].value_counts()
-    seconds = opinions["seconds"]
     ones = np.round(rows["share"].fillna(0) * rows["answers"]).to_numpy(int)
     answers = np.stack([ones, rows["answers"].to_numpy(int) - ones], axis=1)
     return {
@@ -39,11 +34,9 @@ def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resample
         "answers": int(rows["answers"].sum()),
         "majorities": {str(name): int(n) for name, n in sorted(majority_counts.items()) if name != TIE},
         "ties": int(majority_counts.get(TIE, 0)),
-        "agreement": agreement(
-            answers, rows["image_id"].to_numpy(), resamples, rng(seed, "analyze", "agreement", kind)
-        ),
-        "seconds_mean": seconds.mean(),
-        "seconds_median": seconds.median(),
+        "agreement": agreement(answers, rows["image_id"].to_numpy(), resamples, rng(seed, "agreement", kind)),
+        "seconds_mean": opinions["seconds"].mean(),
+        "seconds_median": opinions["seconds"].median(),
     }
 
 
@@ -66,13 +59,11 @@ def main(step: Analyze) -> None:
         "seed": step.seed, "records": dict(sorted(screened.records.items())), "answers": len(screened.opinions),
         "workers": {**workers, "rule": screened.rule, "answers_excluded": len(screened.opinions) - len(kept)},
         "kinds": kinds,
-        "preferences": records(preferred),
-        "correlations": records(correlated),
+        "preferences": preferred.to_dict("records"),
+        "correlations": correlated.to_dict("records"),
     }  # fmt: skip
-    about = (
-        f"n = {(kept['check'] == 'none').sum():,} answers of {people} people;"
-        f" lines: 95 % intervals over images; seed {step.seed}"
-    )
+    count = (kept["check"] == "none").sum()
+    about = f"n = {count:,} answers of {people} people; lines: 95 % intervals over images; seed {step.seed}"
     tables = {
         "tasks": tasks[["task_id", "kind", *PROMPT, "a", "b", "answers", "share", "majority"]],
         "workers": screened.numbered_workers(),

@@ -108,8 +108,8 @@ def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
         log.warning("warning: %s", problem)
     for problem in problems[MAX_WARNINGS:]:
         log.debug("skipped: %s", problem)
-    if len(problems) > MAX_WARNINGS:
-        log.warning("warning: %d more records skipped; the log lists them", len(problems) - MAX_WARNINGS)
+    if problems:
+        log.warning("warning: %d faulty records skipped; the log lists them", len(problems))
     require(len(answers), files[0], f"no answer to the tasks of {tasks_file}", "give the answers to these tasks")
     if contradictions := records["contradicts another"]:
         log.warning("warning: %d answers contradict another answer of the same worker; skipped", contradictions)

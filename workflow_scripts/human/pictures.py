@@ -15,7 +15,7 @@ DRAWN_SIDE = 256
 TILES = 8  # on each side of a broken picture
 # Distinguishable with any color vision.
 COLORS = {"black": (20, 20, 20), "yellow": (240, 205, 30), "blue": (30, 80, 200)}
-SHAPES = ("circle", "square", "triangle")
+SHAPES = {"circle": 90, "square": 4, "triangle": 3}  # sides
 
 
 def read_picture(path: Path) -> Image.Image:
@@ -50,16 +50,16 @@ def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
 
 def drawn(color: str, shape: str) -> Image.Image:
     image = Image.new("RGB", (DRAWN_SIDE, DRAWN_SIDE), "white")
-    pen = ImageDraw.Draw(image)
-    near, far = DRAWN_SIDE // 4, DRAWN_SIDE * 3 // 4
-    if shape == "circle":
-        pen.ellipse((near, near, far, far), fill=COLORS[color])
-    elif shape == "square":
-        pen.rectangle((near, near, far, far), fill=COLORS[color])
-    else:
-        pen.polygon([(DRAWN_SIDE // 2, near), (near, far), (far, far)], fill=COLORS[color])
+    circle = (DRAWN_SIDE // 2, DRAWN_SIDE // 2, DRAWN_SIDE // 3)
+    ImageDraw.Draw(image).regular_polygon(circle, SHAPES[shape], fill=COLORS[color])
     return image
 
 
 def drawn_text(color: str, shape: str) -> str:
     return f"a {color} {shape}"
+
+
+def random_drawings(generator: np.random.Generator) -> list[tuple[str, str]]:
+    """Return three drawings that differ in color and shape."""
+    colors, shapes = (generator.permutation(list(names)).tolist() for names in (COLORS, SHAPES))
+    return list(zip(colors, shapes, strict=True))

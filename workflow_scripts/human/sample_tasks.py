@@ -19,7 +19,7 @@ from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import IMAGES
 from workflow_scripts.human.config import Sampling
 from workflow_scripts.human.entries import read_entries
-from workflow_scripts.human.pictures import COLORS, SHAPES, drawn_text
+from workflow_scripts.human.pictures import drawn_text, random_drawings
 from workflow_scripts.human.steps import SampleTasks
 from workflow_scripts.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
 from workflow_scripts.human.tasks import KINDS, PROMPT
@@ -126,32 +126,25 @@ def gold_task(kind: str, source: str | None, generator: np.random.Generator, str
     if kind == "perceptual":
         whole, mixed = Picture(source), Picture(source, broken_by=stream)
         return Task(kind, (whole, mixed) if first else (mixed, whole), check="gold", right=right)
-    colors, shapes = generator.permutation(list(COLORS)).tolist(), generator.permutation(SHAPES).tolist()
-    true, false = drawn_text(colors[0], shapes[0]), drawn_text(colors[1], shapes[1])
-    picture = (Picture(drawing=(colors[0], shapes[0])),)
+    drawings = random_drawings(generator)
+    true, false = (drawn_text(*drawing) for drawing in drawings[:2])
+    picture = (Picture(drawing=drawings[0]),)
     if kind == "match":
         return Task(kind, picture, (true if first else false,), check="gold", right="yes" if first else "no")
     return Task(kind, picture, (true, false) if first else (false, true), check="gold", right=right)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The pages of each kind; how many tasks each cell gave, of how many; and why images were skipped."""
-
-    pages: dict[str, list[Page]]
-    cells: list[dict[str, Any]]
-    skipped: Counter[str]
-
-
 def plan(
     entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], str], sampling: Sampling, seed: int
-) -> Plan:
+) -> tuple[dict[str, list[Page]], list[dict[str, Any]], Counter[str]]:
     """Sample the tasks of each kind and deal them to pages.
+
+    Returns the pages of each kind; how many tasks each cell gave, of how many; and why images were skipped.
 
     ``entries`` as from ``entries_of``; ``real`` has each image_id's real image, for gold tasks; ``content`` hashes a
     file's bytes.
     """
-    planned = Plan({}, [], Counter())
+    pages_of, given, all_skipped = dict[str, list[Page]](), list[dict[str, Any]](), Counter[str]()
     for kind in KINDS:
         wanted = getattr(sampling, kind)
         if not wanted:
@@ -160,13 +153,13 @@ def plan(
             cells, skipped = perceptual_cells(entries, wanted, content, seed)
         else:
             cells, skipped = correctness_cells(kind, entries, seed)
-        planned.skipped.update(skipped)
+        all_skipped.update(skipped)
         generator = rng(seed, "sample_tasks", kind)
         chosen = choose(cells, wanted, generator)
         for cell, tasks in zip(cells, chosen, strict=True):
             about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
-            planned.cells.append({**about, "tasks": len(tasks), "of": len(cell.tasks)})
-        planned.pages[kind] = []
+            given.append({**about, "tasks": len(tasks), "of": len(cell.tasks)})
+        pages_of[kind] = []
         # As few pages as possible, with each cell spread over all of them.
         turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
         order = [turns[i] for i in generator.permutation(len(turns))]
@@ -178,8 +171,8 @@ def plan(
                 gold_task(kind, sources[int(generator.integers(len(sources)))], generator, f"{kind} {batch} {n}")
                 for n in range(GOLD)
             ]
-            planned.pages[kind].append(with_checks(page, gold, generator))
-    return planned
+            pages_of[kind].append(with_checks(page, gold, generator))
+    return pages_of, given, all_skipped
 
 
 def main(step: SampleTasks) -> None:
@@ -191,15 +184,16 @@ def main(step: SampleTasks) -> None:
     def content(path: str) -> str:
         return sha256(step.results / path)
 
-    planned = plan(entries, images.set_index("image_id")["path"].to_dict(), content, step.sampling, step.seed)
-    skipped.update(planned.skipped)
-    kinds = {kind: check_counts(pages) for kind, pages in planned.pages.items()}
+    real = images.set_index("image_id")["path"].to_dict()
+    pages, cells, unused = plan(entries, real, content, step.sampling, step.seed)
+    skipped.update(unused)
+    kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
     remedy = "see human.generators, human.splits and each kind's number of tasks"
-    require(any(map(any, planned.pages.values())), step.where, f"no tasks ({dict(skipped)})", remedy)
-    write_study(step, planned.pages, (step.seed, step.dataset, step.composition), step.results)
+    require(any(map(any, pages.values())), step.where, f"no tasks ({dict(skipped)})", remedy)
+    write_study(step, pages, (step.seed, step.dataset, step.composition), step.results)
     summary = {
         "dataset": step.dataset, "composition": step.composition, "seed": step.seed, "generators": step.generators,
-        "kinds": kinds, "cells": planned.cells,
+        "kinds": kinds, "cells": cells,
         "skipped": {reason: n for reason, n in sorted(skipped.items()) if n},
     }  # fmt: skip
     write_json(summary, step.summary)

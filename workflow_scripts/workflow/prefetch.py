@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from workflow_scripts.compun.load_compounds import open_images
 from workflow_scripts.core import cli, hub, plugins
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import ROOT
@@ -102,12 +101,9 @@ def of_judge(key: str, config: Training) -> Iterator[Need]:
 
 
 def of_compun(config: Config, cache: Path) -> Iterator[Need]:
-    """Yield the compounds' images and the models."""
+    """Yield the models that compounds are asked of."""
     if config.compun is None:
         return
-    wanted = config.compun.compounds
-    if wanted:
-        yield "compun.compounds.images", lambda: open_images(wanted.images, wanted.sha256, cache)[0]
     for model in config.compun.models:
         if model.open_clip:
             yield from of_judge(f"compun.models: {model.title}", model.judge_config())
@@ -119,10 +115,6 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
                 return fetch_transformers(model)[0]
 
             yield f"compun.models: {model.title}", folder
-    for kind in ("captions", "descriptions"):
-        texts = getattr(config.compun, kind)
-        if texts and texts.address:
-            log.warning("compun.%s: %s is asked during the run, which must be able to reach it", kind, texts.address)
 
 
 def main(step: Prefetch) -> None:

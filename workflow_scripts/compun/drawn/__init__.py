@@ -1,1 +1,0 @@
-"""Drawn compounds: things, compounds of their names, pictures of them, and true captions."""
