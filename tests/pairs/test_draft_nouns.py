@@ -1,9 +1,6 @@
 """A drafted lexicon loads, and folds what it was drafted from."""
 
-import sys
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -12,7 +9,7 @@ import yaml
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.pairs.draft_nouns import DraftNouns, draft, main, synonyms
+from workflow_scripts.pairs.draft_nouns import DraftNouns, draft, main
 from workflow_scripts.text.lexicon import load_lexicon
 
 
@@ -65,23 +62,6 @@ def test_compounds_plurals_and_people() -> None:
     }
     assert draft(captions, pairs, most=9) == drafted
     assert set(draft(captions, pairs, most=9, people=True)) == {*drafted, "man"}
-
-
-def test_synonyms_are_grouped_where_wordnet_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    senses = {  # of WordNet 3.1
-        "couch": ["sofa.n.01", "couch.n.02"], "sofa": ["sofa.n.01"], "motorcycle": ["motorcycle.n.01"],
-        "bike": ["motorcycle.n.01", "bicycle.n.01"], "bicycle": ["bicycle.n.01"],
-    }  # fmt: skip
-    wordnet = SimpleNamespace(
-        ensure_loaded=lambda: None,
-        synsets=lambda noun, pos: [SimpleNamespace(name=partial(str, name)) for name in senses.get(noun, [])],
-    )
-    monkeypatch.setitem(sys.modules, "nltk", SimpleNamespace(corpus=SimpleNamespace(wordnet=wordnet)))
-    monkeypatch.setitem(sys.modules, "nltk.corpus", SimpleNamespace(wordnet=wordnet))
-    rows = [*[("a red couch", "red", "couch", "couch")] * 2, ("a red sofa", "red", "sofa", "sofa")]
-    assert draft(*tables(rows), most=5) == {"couch": ["couches", "sofa"]}
-    apart = {noun: noun for noun in ("bike", "motorcycle", "bicycle")}
-    assert synonyms(apart) == apart and synonyms(["bike", "motorcycle"]) == {"bike": "bike", "motorcycle": "bike"}
 
 
 def test_disputed_pairs_draft_nothing() -> None:

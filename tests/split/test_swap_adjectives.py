@@ -13,7 +13,6 @@ from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, ment
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.split.reading import Item, Reader
 from workflow_scripts.split.swap_adjectives import apply, candidates_of, choose, nouns_of, swap_adjectives
 from workflow_scripts.split.wording import Mention, article, cased, contradicts
 
@@ -298,32 +297,19 @@ def test_dominant_pairs_are_avoided_where_there_is_another() -> None:
     assert set(chosen_pairs([["a_x"]] * 5 + [["b_y", "c_z"]])[5]) == {"b_y", "c_z"}
 
 
-@given(st.lists(st.sets(st.integers(0, 5), min_size=1), max_size=40), st.integers(0, 99))
-def test_nobody_gains_by_moving_to_a_rarer_pair(rows: list[set[int]], seed: int) -> None:
-    offered = [[f"a{i}_n{i}" for i in sorted(row)] for row in rows]
-    chosen = chosen_pairs(offered, seed)
-    first = Counter(pairs[0] for pairs in chosen)
-    for row, pairs in zip(offered, chosen, strict=True):
-        assert min(first[pair] for pair in row) + 1 >= first[pairs[0]]
-        assert len(set(pairs)) == len(pairs)
-    total = Counter(pair for pairs in chosen for pair in pairs)
-    assert max(total.values(), default=0) == max(first.values(), default=0)
-
-
-def test_an_original_is_read_once_for_all_its_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, texts, read = "a red wing and a gray bill", list[str](), Reader.read
-
-    def count(reader: Reader, text: str) -> list[Item]:
-        texts.append(text)
-        return read(reader, text)
-
-    monkeypatch.setattr(Reader, "read", count)
-    red, gray = ("red", "wing", 2, 5, 6, 10, "adjacent"), ("gray", "bill", 17, 21, 22, 26, "adjacent")
-    heldout = ["blue_wing", "black_wing", "orange_bill"]
-    pairs = pairs_table([("i", 0, *red), ("i", 0, *gray)])
-    words = heldout, COLORS, NOUNS, 0, "d", "color", Reader(COLORS, NOUNS)
-    swap_adjectives(captions_table([("i", 0, text)]), pairs, *words)
-    assert len(texts) == len(set(texts)) == 1 + len(heldout)
+def test_no_caption_gains_by_moving_to_a_rarer_pair() -> None:
+    """In about every sixth of these, the first choice of some caption must be changed again."""
+    generator = np.random.default_rng(0)
+    for seed in range(100):
+        rows = [generator.choice(6, generator.integers(1, 5), replace=False) for _ in range(12)]
+        offered = [[f"a{i}_n{i}" for i in row] for row in rows]
+        chosen = chosen_pairs(offered, seed)
+        first = Counter(pairs[0] for pairs in chosen)
+        for row, pairs in zip(offered, chosen, strict=True):
+            assert min(first[pair] for pair in row) + 1 >= first[pairs[0]]
+            assert len(set(pairs)) == len(pairs)
+        total = Counter(pair for pairs in chosen for pair in pairs)
+        assert max(total.values()) == max(first.values())
 
 
 def test_nothing_to_swap() -> None:

@@ -19,7 +19,7 @@ MODEL = "3.8.0"
 # Imported under another name than their package has.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 # Imported for object storage alone, or if the user has it.
-BEYOND_RUNS = {"boto3", "botocore", "nltk"}
+BEYOND_RUNS = {"boto3", "botocore"}
 # What brings a package along that is imported too.
 BRINGS = {
     "diffusers": {"huggingface_hub"},

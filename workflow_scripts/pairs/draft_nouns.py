@@ -1,8 +1,7 @@
 """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
 
 import pandas as pd
 import yaml
@@ -10,7 +9,7 @@ from pydantic import Field
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import read_table, write_text
 from workflow_scripts.core.step import Input, Output, Step
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
@@ -27,8 +26,7 @@ class DraftNouns(Step):
     """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms.
 
     Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing. A form that
-    two nouns share goes to the noun that has it more often. Synonyms are grouped by WordNet if nltk and its corpus
-    ``wordnet`` are installed.
+    two nouns share goes to the noun that has it more often.
     """
 
     captions: Input = Field(description="captions.parquet")
@@ -57,28 +55,6 @@ def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(noun=rows["noun"].where(~is_frequent, compound), noun_start=start)
 
 
-def synonyms(nouns: Iterable[str]) -> dict[str, str]:
-    """Return each noun to the first one with the same most frequent sense in WordNet; none without WordNet.
-
-    A noun that may mean two of the others (`bike`: a bicycle, a motorcycle) stays apart.
-    """
-    try:
-        from nltk.corpus import wordnet
-
-        wordnet.ensure_loaded()
-    except (ImportError, LookupError, OSError):  # OSError: parts of the corpus are missing
-        log.info("synonyms are not grouped: install nltk and download its corpus wordnet")
-        return {}
-    senses = {noun: [s.name() for s in wordnet.synsets(noun.replace(" ", "_"), pos="n")] for noun in nouns}
-    main = Counter(own[0] for own in senses.values() if own)
-    first: dict[str, str] = {}
-    result = {}
-    for noun, own in senses.items():
-        of_others = [sense for sense in own if main[sense] > (sense == own[0])]
-        result[noun] = first.setdefault(own[0], noun) if len(of_others) == 1 else noun
-    return result
-
-
 def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool = False) -> dict[str, list[str]]:
     """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
     undisputed = pairs[pairs["relation"] != "disputed"]
@@ -92,34 +68,24 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
     frequency: Counter[str] = Counter()
     for (noun, _), n in counts.items():
         frequency[noun] += n
-    ordered = sorted((noun for noun in frequency if len(noun) > 1), key=lambda noun: (-frequency[noun], noun))
-    same = synonyms(ordered)
-    drafted = [noun for noun in ordered if same.get(noun, noun) == noun][:most]
+    drafted = sorted((noun for noun in frequency if len(noun) > 1), key=lambda noun: (-frequency[noun], noun))[:most]
     owner = {noun: noun for noun in drafted}
     for (noun, form), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        if (word := same.get(noun, noun)) in drafted:
-            owner.setdefault(form, word)
+        if noun in drafted:
+            owner.setdefault(form, noun)
     for noun in drafted:
         # A form in -s is a plural already; so is `shorts`, unlike `bus`, `glass` and `iris`.
-        is_plural = re.search("[^aisu]s$", noun)
-        if not is_plural and not any(
-            form != noun and form.endswith("s") for form, word in owner.items() if word == noun
-        ):
+        has_plural = any(form != noun and form.endswith("s") for form, word in owner.items() if word == noun)
+        if not has_plural and not re.search("[^aisu]s$", noun):
             owner.setdefault(plural(noun), noun)
-    forms: dict[str, list[str]] = defaultdict(list)
-    for form, noun in sorted(owner.items()):
-        if form != noun:
-            forms[noun].append(form)
-    return {noun: forms[noun] for noun in drafted}
+    return {noun: sorted(form for form, word in owner.items() if word == noun != form) for noun in drafted}
 
 
 def main(step: DraftNouns) -> None:
-    if step.output.exists():
-        raise UserError(f"{step.output}: output file already exists; choose another path")
+    require(not step.output.exists(), step.output, "output file already exists", "choose another path")
     captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
     lexicon = draft(captions, read_table(step.pairs, PAIRS), step.most, step.people)
-    if not lexicon:
-        raise UserError(f"{step.pairs}: no pairs, so no nouns to draft; set pairs.nouns to null and run pairs again")
+    require(lexicon, step.pairs, "no pairs, so no nouns to draft", "set pairs.nouns to null and run pairs again")
     body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
     write_text(HEAD + body, step.output)
     log.info("%s: %d nouns to edit", step.output, len(lexicon))

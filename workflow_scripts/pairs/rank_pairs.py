@@ -4,7 +4,7 @@ import pandas as pd
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import read_table, write_table
 from workflow_scripts.core.tables import PAIRS, RANKING
 from workflow_scripts.pairs.config import Selection
@@ -29,23 +29,17 @@ def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, select
     pairs = sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
     frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)
     chosen = sorted(set(frequent) & set(adjectives.words))
-    if not chosen:
-        raise UserError(
-            f"pairs: none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name};"
-            " raise pairs.selection.adjectives or choose another composition"
-        )
+    fault = f"none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name}"
+    require(chosen, "pairs", fault, "raise pairs.selection.adjectives or choose another composition")
     pairs = pairs[pairs["adjective"].isin(chosen)]
     if nouns is not None:
         pairs = pairs[pairs["noun"].isin(nouns.words)]
     ranking = _ranked(pairs, NAMED)
     ranking = ranking[ranking["noun"].isin(ranking["noun"].head(selection.pairs))]
     ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
-    if ranking.empty:
-        where = f" with a noun of lexicon {nouns.name}" if nouns else ""
-        raise UserError(
-            f"pairs: no pair of an adjective of lexicon {adjectives.name}{where} occurs {selection.min_count} times;"
-            " lower pairs.selection.min_count or choose other lexicons"
-        )
+    where = f" with a noun of lexicon {nouns.name}" if nouns else ""
+    fault = f"no pair of an adjective of lexicon {adjectives.name}{where} occurs {selection.min_count} times"
+    require(len(ranking), "pairs", fault, "lower pairs.selection.min_count or choose other lexicons")
     ranking["rank"] = range(1, len(ranking) + 1)
     ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
     return ranking

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_scripts.core.documents import decode, parse_yaml
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.layout import SHARED
 
 # Compound nouns that are read as one noun whatever noun lexicon is used.
@@ -32,24 +32,22 @@ class Lexicon:
 def load_lexicon(path: str | Path) -> Lexicon:
     """Read a YAML file ``canonical: [other forms]``; raises UserError if it is another, or lists a form twice."""
     path = Path(path)
+    known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+    require(path.is_file(), path, "no such lexicon", f"choose one of: {known}")
     try:
         content = parse_yaml(decode(path))
-    except FileNotFoundError as error:
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
-        raise UserError(f"{path}: no such lexicon; choose one of: {known}") from error
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML; fix it ({error})") from error
-    if not isinstance(content, dict) or not content:
-        raise UserError(f"{path}: expected a mapping; map each word to a list of its other forms")
+    require(isinstance(content, dict) and content, path, "expected a mapping", "map each word to a list of other forms")
     forms: dict[str, str] = {}
     for word, others in content.items():
-        if not isinstance(word, str) or not (others is None or isinstance(others, list)):
-            raise UserError(f"{path}: {word!r}: expected a list of other forms; write word: [form, form]")
+        is_entry = isinstance(word, str) and (others is None or isinstance(others, list))
+        require(is_entry, f"{path}: {word!r}", "expected a list of other forms", "write word: [form, form]")
         for form in [word, *(others or [])]:
-            if not isinstance(form, str) or not form.strip() or form != form.lower():
-                raise UserError(f"{path}: {word}: {form!r}: expected a lower-case word; quote yes, no, on and off")
-            if form in forms:
-                raise UserError(f"{path}: duplicate entry {form!r} under {forms[form]!r} and {word!r}; remove one")
+            is_word = isinstance(form, str) and form.strip() and form == form.lower()
+            require(is_word, f"{path}: {word}: {form!r}", "expected a lower-case word", "quote yes, no, on and off")
+            fault = f"duplicate entry {form!r} under {forms.get(form)!r} and {word!r}"
+            require(form not in forms, path, fault, "remove one")
             forms[form] = word
     return Lexicon(path.stem, forms)
 
@@ -91,8 +89,8 @@ def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
     lexicons = list(lexicons)
     for lexicon in lexicons:
         for form, word in lexicon.forms.items():
-            if form in forms:
-                raise UserError(f"lexicons {owner[form]} and {lexicon.name}: duplicate entry {form!r}; remove one")
+            where = f"lexicons {owner.get(form)} and {lexicon.name}"
+            require(form not in forms, where, f"duplicate entry {form!r}", "remove one")
             forms[form], owner[form] = word, lexicon.name
     return Lexicon("+".join(lexicon.name for lexicon in lexicons), forms)
 
