@@ -40,8 +40,7 @@ rule draw_divergence:
         summary="<dataset>/{composition}/divergence.json",
         division=branch(by_divergence(), then="<dataset>/{composition}/division.json"),
     output:
-        parts=divergence_figures(),
-        path=division_figures(),
+        divergence_figures(),
     log:
         "<logs>/divergence/{composition}/draw_divergence.log",
     benchmark:
@@ -49,6 +48,6 @@ rule draw_divergence:
     conda:
         "../envs/base.yaml"
     params:
-        **step("divergence.draw_divergence", definitions=measured_definitions()),
+        **step("divergence.draw_divergence"),
     shell:
         "python -m {params.step} --log {log:q}"

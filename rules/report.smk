@@ -83,7 +83,7 @@ rule draw_examples:
 
 
 rule make_page:
-    """Write the page that shows everything, with examples, and the page of atoms and compounds."""
+    """Write the page that shows everything, with examples."""
     input:
         table=page_tables("table"),
         comparisons=page_tables("comparisons"),
@@ -92,7 +92,6 @@ rule make_page:
         templates=page_templates("report", "divergence", "score", "split", *SECTIONS),
     output:
         page=score_table("report", "html", "the page to read", caption="page"),
-        parts=score_table("divergence", "html", "atoms and compounds in train and in test", caption="parts_page"),
     log:
         "<logs>/report/make_page.log",
     benchmark:

@@ -13,11 +13,12 @@ import numpy as np
 
 from benchmarks.plain_divergence import plain_greedy
 from benchmarks.speed.score import seconds
-from tests.divergence.random_samples import adjective_noun_bags, from_bags
+from tests.divergence.random_samples import adjective_noun_bags
 from workflow_scripts.core.seeds import rng
+from workflow_scripts.divergence.divide import RESTARTS, divide
 from workflow_scripts.divergence.greedy import Division, greedy
-from workflow_scripts.divergence.samples import Samples
-from workflow_scripts.divergence.split import RESTARTS, divide
+from workflow_scripts.divergence.kernels import Goal
+from workflow_scripts.divergence.samples import Samples, from_bags
 
 ATOM, COMPOUND, SEED = 0.02, 1.0, 0
 PLAIN = (200, 800, 3000)
@@ -35,7 +36,7 @@ def first_sample(n: int) -> int:
 
 
 def own(samples: Samples) -> Division:
-    return greedy(samples, *sizes(len(samples)), ATOM, COMPOUND, first_sample(len(samples)))
+    return greedy(samples, *sizes(len(samples)), Goal(ATOM, COMPOUND, False), first_sample(len(samples)))
 
 
 def check_equal(division: Division, train: list[int], test: list[int], path: list[tuple[float, float]]) -> None:
@@ -74,7 +75,7 @@ def measure(
         "own_seconds": {str(size): round(took, 4) for size, took in own_seconds.items()},
         "greedy_atom": round(float(greedy_end.atom[-1]), 4),
         "greedy_compound": round(float(greedy_end.compound[-1]), 4),
-        "restarts_atom": round(split.kept.atom, 4),
-        "restarts_compound": round(split.kept.compound, 4),
+        "restarts_atom": round(split.atom, 4),
+        "restarts_compound": round(split.compound, 4),
         "restarts_seconds": round(with_restarts, 1),
     }

@@ -131,7 +131,7 @@ def of_all_compositions(drawn):
 
 def captions_figures():
     """Return the figures that need no images."""
-    return of_all_compositions([*split_figures().values(), *divergence_figures(), *division_figures()])
+    return of_all_compositions([*split_figures().values(), *divergence_figures()])
 
 
 def shown_figures(wildcards):

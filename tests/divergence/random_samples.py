@@ -1,20 +1,10 @@
 """Samples made at random, as bags: adjectives and nouns are atoms, their pairs compounds."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
-
-from workflow_scripts.divergence.samples import Samples
-
-
-def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
-    """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
-    kinds = [pd.DataFrame(list(bags), dtype=float).fillna(0).sort_index(axis=1) for bags in (atoms, compounds)]
-    return Samples(*(sparse.csr_array(table.to_numpy()) for table in kinds), *(list(table) for table in kinds))
 
 
 def all_divisions(n: int, n_train: int, n_test: int) -> Iterator[tuple[list[int], list[int]]]:

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.divergence.weighing import samples_of
-from workflow_scripts.divergence import scratch, subgraphs
-from workflow_scripts.divergence.samples import Samples, read_samples
-from workflow_scripts.divergence.subgraphs import find_subgraphs
-from workflow_scripts.divergence.trees import plant
+from workflow_scripts.divergence import subgraphs
+from workflow_scripts.divergence.samples import Samples, collect, from_bags, read_samples
+from workflow_scripts.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
 from workflow_scripts.pairs.tree import Tree
 
 ALL = 10**9
@@ -111,6 +109,16 @@ def weights(samples: list[list[Tree]], nodes: int, branching: int) -> list[dict[
     return result
 
 
+def samples_of(found: Subgraphs, texts: list[list[int]], keep: int = 100_000) -> Samples:
+    """Counts of words, and W(G,R) of the ``keep`` heaviest, of samples of texts; without columns of zeros."""
+    weighing = found.weigh(collect(texts), keep)
+    bags = []
+    for totals in (weighing.totals(collect([sample])) for sample in texts):
+        kinds = zip((weighing.atom_names, weighing.compound_names), totals, strict=True)
+        bags.append([{name: value for name, value in zip(*kind, strict=True) if value} for kind in kinds])
+    return from_bags([atoms for atoms, _ in bags], [compounds for _, compounds in bags])
+
+
 def split(trees: list[Tree], sizes: list[int]) -> list[list[int]]:
     """Positions of the trees in samples of these sizes, the last one taking the rest."""
     ends = np.cumsum([0, *sizes]).clip(max=len(trees))
@@ -128,7 +136,7 @@ def bags(samples: Samples) -> list[dict[str, float]]:
 @given(st.lists(trees(), max_size=6), st.lists(st.integers(0, 2), max_size=4), st.integers(2, 5), st.integers(1, 3))
 def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int, branching: int) -> None:
     texts = split(forest, sizes)
-    got = samples_of(find_subgraphs(plant(forest), nodes, branching), texts, ALL)
+    got = samples_of(find_subgraphs(Forest(forest), nodes, branching), texts, ALL)
     expected = weights([[forest[t] for t in part] for part in texts], nodes, branching)
     assert got.compound_names == sorted({name for bag in expected for name in bag})
     for bag, wanted in zip(bags(got), expected, strict=True):
@@ -139,7 +147,7 @@ def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int,
 @given(st.lists(trees(24, least=12), min_size=3, max_size=4), st.integers(2, 5))
 def test_equals_the_definition_in_large_trees(forest: list[Tree], nodes: int) -> None:
     texts = split(forest, [2])
-    got = samples_of(find_subgraphs(plant(forest), nodes), texts, ALL)
+    got = samples_of(find_subgraphs(Forest(forest), nodes), texts, ALL)
     expected = weights([[forest[t] for t in part] for part in texts], nodes, 2)
     for bag, wanted in zip(bags(got), expected, strict=True):
         assert bag == pytest.approx(wanted)
@@ -162,10 +170,8 @@ def test_equals_the_general_weights(tmp_path_factory, forest: list[Tree], sizes:
                     edges = [[begin + tree.heads[v], begin + v, tree.relations[v]] for v in inside]
                     compounds.append({"name": name, "atoms": [begin + v for v in members], "edges": edges})
             file.write(json.dumps({"atoms": atoms, "compounds": compounds}) + "\n")
-    got = samples_of(find_subgraphs(plant(forest)), texts, ALL)
-    if not got.compound_names:
-        return
-    (wanted,) = read_samples(path, keep=ALL)
+    got = samples_of(find_subgraphs(Forest(forest)), texts, ALL)
+    wanted, _ = read_samples(path, keep=ALL)
     assert (got.atom_names, got.compound_names) == (wanted.atom_names, wanted.compound_names)
     np.testing.assert_array_equal(got.atoms.toarray(), wanted.atoms.toarray())
     np.testing.assert_allclose(got.compounds.toarray(), wanted.compounds.toarray(), atol=1e-12)
@@ -173,7 +179,7 @@ def test_equals_the_general_weights(tmp_path_factory, forest: list[Tree], sizes:
 
 def test_the_toy_case() -> None:
     """What only ever occurs inside one larger compound weighs nothing; what stands in three places weighs."""
-    found = samples_of(find_subgraphs(plant(TOY)), [[0], [1], [2]])
+    found = samples_of(find_subgraphs(Forest(TOY)), [[0], [1], [2]])
     assert not {"c(r:a)", "c(r:b)", "x(r:c(r:a))"} & {*found.compound_names}
     columns = dict(zip(found.compound_names, found.compounds.toarray().T.tolist(), strict=True))
     assert columns["c(r:a r:b)"] == pytest.approx([2 / 3] * 3)  # each head around it in one sample of three
@@ -184,26 +190,26 @@ def test_the_best_occurrence_of_all_captions_counts() -> None:
     """`c(r:a)` stands free in the third caption, inside `x` in the others."""
     inside = Tree(["x", "c", "a"], [-1, 0, 1], ["ROOT", "r", "r"])
     free = Tree(["c", "a"], [-1, 0], ["ROOT", "r"])
-    found = find_subgraphs(plant([inside, free]))
+    found = find_subgraphs(Forest([inside, free]))
     both = samples_of(found, [[0], [0, 1]])
     assert both.compounds.toarray()[:, both.compound_names.index("c(r:a)")].tolist() == [0, 1]
     assert "c(r:a)" not in samples_of(found, [[0], [0]]).compound_names
 
 
 def test_words_are_counted_with_repeats() -> None:
-    found = samples_of(find_subgraphs(plant([TOY[0], EMPTY, TOY[1]])), [[0, 0, 1], [], [2]])
+    found = samples_of(find_subgraphs(Forest([TOY[0], EMPTY, TOY[1]])), [[0, 0, 1], [], [2]])
     assert found.atom_names == ["a", "b", "c", "x", "y"]
     assert found.atoms.toarray().tolist() == [[2, 2, 2, 2, 0], [0] * 5, [1, 1, 1, 0, 1]]
 
 
 def test_paths_of_any_length_and_sets_of_five() -> None:
     chain_of_8 = Tree(list("abcdefgh"), [-1, *range(7)], ["r"] * 8)
-    found = find_subgraphs(plant([chain_of_8]))
+    found = find_subgraphs(Forest([chain_of_8]))
     sizes = [name.count(":") + 1 for name in found.names(np.arange(len(found.first)))]
     assert sorted(sizes) == sorted(size for size in range(2, 9) for _ in range(9 - size))
     assert samples_of(found, [[0]]).compound_names == ["a(r:b(r:c(r:d(r:e(r:f(r:g(r:h)))))))"]
     fan = Tree(list("abcdefg"), [-1, 0, 0, 0, 1, 1, 2], ["r"] * 7)
-    names = samples_of(find_subgraphs(plant([fan])), [[0]]).compound_names
+    names = samples_of(find_subgraphs(Forest([fan])), [[0]]).compound_names
     assert names == [
         "a(r:b(r:e r:f) r:c)", "a(r:b(r:e r:f) r:d)", "a(r:b(r:e) r:c(r:g))", "a(r:b(r:f) r:c(r:g))", "a(r:c(r:g) r:d)",
     ]  # fmt: skip
@@ -212,14 +218,14 @@ def test_paths_of_any_length_and_sets_of_five() -> None:
 def test_names_are_unique_whatever_the_words_are() -> None:
     odd = ["a", "a(r:b)", "b", "a b", "a:b", 'a"b', '"a b"', "a\\", "ä", "a)"]
     forest = [Tree([one, other], [-1, 0], ["ROOT", rel]) for one in odd for other in odd for rel in ("r", "r:a")]
-    found = find_subgraphs(plant(forest))
+    found = find_subgraphs(Forest(forest))
     assert len(set(found.names(np.arange(len(found.first))))) == len(found.first) == len(forest)
 
 
 @settings(max_examples=40)
 @given(st.lists(trees(), min_size=1, max_size=4), st.integers(1, 12))
 def test_the_heaviest_are_kept_ties_by_name(forest: list[Tree], keep: int) -> None:
-    found = find_subgraphs(plant(forest))
+    found = find_subgraphs(Forest(forest))
     texts = [[t] for t in range(len(forest))]
     every = samples_of(found, texts, ALL)
     heaviest = sorted(zip(-np.round(every.compounds.sum(axis=0), 9), every.compound_names, strict=True))
@@ -231,78 +237,35 @@ def test_the_heaviest_are_kept_ties_by_name(forest: list[Tree], keep: int) -> No
 
 @settings(max_examples=40)
 @given(st.lists(trees(), min_size=1, max_size=3), st.integers(0, 40))
-def test_a_text_with_too_many_loses_its_largest(forest: list[Tree], limit: int) -> None:
+def test_a_text_with_too_many_is_skipped(forest: list[Tree], limit: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subgraphs, "LIMIT", limit)
-        found = find_subgraphs(plant(forest))
-    names = found.names(found.occurrences.compounds)
-    lost, texts = 0, 0
+        found = find_subgraphs(Forest(forest))
+        names = found.names(found.compounds)
+    skipped = 0
     for t, tree in enumerate(forest):
-        every = sorted(len(members) for members, _ in listed(tree, 5, 2))
-        largest = max(size for size in range(1, 9) if sum(s <= size for s in every) <= limit)
-        mine = names[found.occurrences.begins[t] : found.occurrences.begins[t + 1]]
-        assert sorted(mine) == sorted(name for members, name in listed(tree, 5, 2) if len(members) <= largest)
-        lost += len(every) - len(mine)
-        texts += len(mine) < len(every)
-    assert (found.cut, found.cut_texts) == (lost, texts)
+        every = sorted(name for _, name in listed(tree, 5, 2))
+        mine = sorted(names[found.begins[t] : found.begins[t + 1]])
+        assert mine == (every if len(every) <= limit else [])
+        skipped += len(every) > limit
+    assert found.skipped == skipped
 
 
 def test_explosive_trees_end_and_are_counted() -> None:
     n = 5000
     star = Tree(["a", *(f"b{v}" for v in range(n))], [-1] + [0] * n, ["r"] * (n + 1))
     long = Tree([f"c{v}" for v in range(n)], [-1, *range(n - 1)], ["r"] * n)
-    found = find_subgraphs(plant([star, long, TOY[0]]))
-    assert found.cut_texts == 2
-    assert np.diff(found.occurrences.begins).tolist() == [n, 64_909, 7]  # all pairs; paths of 2 to 14 nodes
-    assert found.cut == n * (n - 1) // 2 + n * (n - 1) // 2 - 64_909
-    assert len(samples_of(found, [[0], [1], [2]], ALL)) == 3
-
-
-@settings(max_examples=25)
-@given(st.lists(trees(), min_size=1, max_size=6), st.integers(1, 30), st.integers(0, 20))
-def test_files_and_blocks_change_nothing(tmp_path_factory, forest: list[Tree], keep: int, numbered: int) -> None:
-    """What fits in memory equals what goes to files, in small blocks, with compounds numbered in several parts."""
-    texts = split(forest, [1, 2])
-    expected = samples_of(find_subgraphs(plant(forest)), texts, keep)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scratch, "SMALL", 1)
-        for name, value in (("BLOCK", 3), ("TEXTS", 1), ("NUMBERED", numbered + 1)):
-            patch.setattr(subgraphs, name, value)
-        folder = tmp_path_factory.mktemp("scratch")
-        got = samples_of(find_subgraphs(plant(forest, folder)), texts, keep)
-        assert not any(folder.iterdir())
-    assert (got.atom_names, got.compound_names) == (expected.atom_names, expected.compound_names)
-    assert got.compounds.toarray().tobytes() == expected.compounds.toarray().tobytes()
-    assert got.atoms.toarray().tobytes() == expected.atoms.toarray().tobytes()
-
-
-def test_pages_are_released_after_each_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbering and choosing map a block of the files at a time, so that memory does not grow with the occurrences."""
-    monkeypatch.setattr(subgraphs, "BLOCK", 4)
-    events: list[str] = []
-    for name in ("_number", "_choose"):
-        kernel = getattr(subgraphs, name)
-        monkeypatch.setattr(subgraphs, name, lambda *a, kernel=kernel, name=name: events.append(name) or kernel(*a))
-    monkeypatch.setattr(scratch.Scratch, "release", lambda _: events.append("release"))
-    found = find_subgraphs(plant(TOY * 3))
-    samples_of(found, [[text] for text in range(9)])
-    for name in ("_number", "_choose"):
-        places = [i for i, event in enumerate(events) if event == name]
-        assert len(places) > 1 and all(events[i + 1] == "release" for i in places)
+    found = find_subgraphs(Forest([star, long, TOY[0]]))
+    assert found.skipped == 2 and np.diff(found.begins).tolist() == [0, 0, 7]
+    assert samples_of(found, [[0], [1], [2]], ALL).atoms.sum(axis=1).tolist() == [n + 1, n, 4]
 
 
 def test_empty_forests_and_pools() -> None:
-    found = find_subgraphs(plant([]))
+    found = find_subgraphs(Forest([]))
     for samples in (
         samples_of(found, []),
         samples_of(found, [[], []]),
-        samples_of(find_subgraphs(plant([EMPTY])), [[0], []]),
+        samples_of(find_subgraphs(Forest([EMPTY])), [[0], []]),
     ):
         assert samples.atoms.shape[1] == samples.compounds.shape[1] == 0
         assert len(samples) in (0, 2)
-
-
-def test_bad_calls() -> None:
-    for position in (-1, 3):
-        with pytest.raises(IndexError, match="expected texts from 0 to 2"):
-            samples_of(find_subgraphs(plant(TOY)), [[0, position]])

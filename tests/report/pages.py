@@ -6,8 +6,9 @@ from pathlib import Path
 
 from tests.made_up import COMPOSITION, DATASET, GENERATORS
 from workflow_scripts.core.layout import Layout
+from workflow_scripts.divergence.results import FIGURES
 from workflow_scripts.plot.drawing import empty, save, style
-from workflow_scripts.plot.labels import PART_NAMES, SPLIT_NAMES, WORD_KINDS
+from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS
 from workflow_scripts.report import make_page
 from workflow_scripts.report.steps import MakePage
 
@@ -60,12 +61,11 @@ def draw_figures(results: Path) -> None:
         for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "health", "loss", "swapped_pairs")
     }
     titles["division"] = "Divergence while the division grew"
+    titles |= {name: f"Parts of {name}" for name in FIGURES}
     for split, name in SPLIT_NAMES.items():
         for words in WORD_KINDS.values():
             titles[words] = f"{words.capitalize()} in each split"
             titles[f"{split}_{words}"] = f"{words.capitalize()} in {name}"
-        for definition, kind in PART_NAMES:
-            titles[f"{split}_{definition}_{kind}"] = f"{kind.capitalize()} of train and {name}"
     layout = Layout(results, DATASET, COMPOSITION)
     with style():
         for name, title in titles.items():
@@ -83,7 +83,7 @@ def write_page(
     compositions: Sequence[str] = (COMPOSITION,),
 ) -> str:
     """Write the page of made-up results and return it."""
-    if not (results / "figures" / "tiny_color_test_swapped_subgraphs_atoms.svg").is_file():
+    if not (results / "figures" / "tiny_color_division.svg").is_file():
         draw_figures(results)
     page = results / "report.html"
     step = MakePage(
@@ -91,7 +91,7 @@ def write_page(
         oracle=["faithful"], fid=list(fid), judges=["0"] if generators else [], reference="faithful",
         sections=list(sections), examples=examples, seed=0, split={"method": method},
         judge={"train_on": "half", "model": "</pre><script>"}, page=page,
-        parts=results / "divergence.html", about={"faithful": "draws what <b>"},
+        about={"faithful": "draws what <b>"},
         generate={"generators": [{"name": name, "kind": name} for name in configured]},
     )  # fmt: skip
     make_page.main(step)

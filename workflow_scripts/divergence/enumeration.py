@@ -1,4 +1,4 @@
-"""List the connected parts of trees: sets of few nodes and children, and downward paths of any length.
+"""List the connected parts of a tree: sets of few nodes and children, and downward paths of any length.
 
 Compiled, over flat arrays. Functions that call each other are in one file, because numba's cache of a function does not
 notice changes in other files.
@@ -10,70 +10,35 @@ import numpy as np
 from numba import njit, uint64
 
 
-class Trees(NamedTuple):
-    """The trees of all texts, one after the other."""
+class Parts(NamedTuple):
+    """The compounds of a tree: first the sets, then longer paths."""
 
-    heads: np.ndarray  # of each node, a position in its own tree; -1 at roots
-    labels: np.ndarray  # of each node, a position in ``label_hashes``
-    relations: np.ndarray  # likewise
-    label_hashes: np.ndarray  # of 64 bits
-    relation_hashes: np.ndarray
-    offsets: np.ndarray  # where each tree begins, and the end
-    largest: np.ndarray  # the size up to which each tree is searched
-
-
-class Found(NamedTuple):
-    """The occurrences of compounds in a block of texts: in each the sets first, then longer paths by their lower ends.
-
-    Room for more than a block's; ``search`` returns how much it filled.
-    """
-
-    codes: np.ndarray  # of each occurrence, a 64-bit hash of its words and relations
-    inner: np.ndarray  # of each, the occurrences inside it that are one node smaller, as positions in its text
-    inner_counts: np.ndarray  # how many these are
-    inner_ends: np.ndarray  # of each text, where its last ones end in ``inner``
-
-
-class Tree(NamedTuple):
-    """A tree in preorder; ``depths`` count from 1."""
-
+    order: np.ndarray  # the tree's nodes in preorder; what follows counts nodes in this order
     parents: np.ndarray
-    sizes: np.ndarray
-    depths: np.ndarray
-    labels: np.ndarray
-    relations: np.ndarray
-    keys: np.ndarray  # of nodes; a set's key is the XOR of its members'
+    sets: np.ndarray  # (s, nodes), ascending rows that end with -1
+    paths: np.ndarray  # (p, 2): lower end and number of nodes
+    codes: np.ndarray  # (s + p,), a 64-bit hash of words and relations
+    inner: np.ndarray  # of each, the compounds inside it that are one node smaller
+    inner_counts: np.ndarray  # (s + p,), how many these are
 
 
 @njit(cache=True)
 def _preorder(heads):
-    """Renumber nodes so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees, depths."""
+    """Renumber nodes so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees, depths from 1."""
     n = len(heads)
-    child, sibling, top = np.full(n, -1, np.int64), np.full(n, -1, np.int64), -1
-    for v in range(n - 1, -1, -1):
-        if heads[v] < 0:
-            sibling[v], top = top, v
-        else:
-            sibling[v], child[heads[v]] = child[heads[v]], v
-    order, place, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    stack[0] = top
-    filled, at = int(top >= 0), 0
-    while filled:
+    order, place, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    parents, depths, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.ones(n, np.int64)
+    v, filled = -1, 0
+    for i in range(n):
+        for child in range(n - 1, -1, -1):
+            if heads[child] == v:
+                stack[filled] = child
+                filled += 1
         filled -= 1
         v = stack[filled]
-        order[at], place[v] = v, at
-        at += 1
-        if sibling[v] >= 0:
-            stack[filled] = sibling[v]
-            filled += 1
-        if child[v] >= 0:
-            stack[filled] = child[v]
-            filled += 1
-    parents, depths, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.ones(n, np.int64)
-    for i in range(n):
-        head = heads[order[i]]
-        parents[i] = place[head] if head >= 0 else -1
-        depths[i] = depths[parents[i]] + 1 if head >= 0 else 1
+        order[i], place[v] = v, i
+        parents[i] = place[heads[v]] if heads[v] >= 0 else -1
+        depths[i] = depths[parents[i]] + 1 if heads[v] >= 0 else 1
     for i in range(n - 1, -1, -1):
         if parents[i] >= 0:
             sizes[parents[i]] += sizes[i]
@@ -81,61 +46,18 @@ def _preorder(heads):
 
 
 @njit(cache=True)
-def _count(parents, depths, nodes, branching):
-    """Count the compounds of each size in a tree, in closed form: there may be too many to list."""
-    n = len(parents)
-    longest = depths.max() if n else 0
-    counts = np.zeros(max(nodes, longest) + 1)
-    # ways[v, c, k]: ways to choose c children of v, with k nodes in total at and below them.
-    ways = np.zeros((n, branching + 1, nodes))
-    ways[:, 0, 0] = 1
-    own = np.empty(nodes + 1)
-    for v in range(n - 1, -1, -1):
-        own[0] = 0
-        for k in range(nodes):
-            own[k + 1] = ways[v, :, k].sum()
-        for k in range(2, nodes + 1):
-            counts[k] += own[k]
-        for size in range(nodes + 1, depths[v] + 1):
-            counts[size] += 1
-        if parents[v] >= 0:
-            above = ways[parents[v]]
-            for c in range(branching - 1, -1, -1):
-                for k in range(nodes - 1):
-                    for more in range(1, nodes - k):
-                        above[c + 1, k + more] += above[c, k] * own[more]
-    return counts
-
-
-@njit(cache=True)
-def plan(heads, offsets, nodes, branching, limit):
-    """Return for each tree the largest size with at most ``limit`` compounds up to it, their number, and the rest's."""
-    trees = len(offsets) - 1
-    largest, found, cut = np.empty(trees, np.int64), np.empty(trees, np.int64), np.empty(trees)
-    for t in range(trees):
-        _, parents, _, depths = _preorder(heads[offsets[t] : offsets[t + 1]])
-        counts = _count(parents, depths, nodes, branching)
-        size, total = 1, 0.0
-        while size + 1 < len(counts) and total + counts[size + 1] <= limit:
-            size += 1
-            total += counts[size]
-        largest[t], found[t], cut[t] = size, total, counts.sum() - total
-    return largest, found, cut
-
-
-@njit(cache=True)
-def _sets(parents, sizes, nodes, branching, sets):
-    """Fill ``sets`` with all connected sets of 2 to ``nodes`` nodes, as ascending rows that end with -1.
+def _list_sets(parents, sizes, branching, sets):
+    """Fill ``sets`` with the connected sets of at least 2 nodes until there are no more, or no more room.
 
     A set grows by nodes after its last one: the first that may follow is v + 1 if v is taken, v + sizes[v] if not.
     Returns the number of sets.
     """
-    found, chosen = 0, np.empty(nodes, np.int64)
-    below = np.zeros(len(parents), np.int64)  # children chosen
+    filled, nodes = 0, sets.shape[1]
+    chosen, below = np.empty(nodes, np.int64), np.zeros(len(parents), np.int64)  # below: children chosen
     for root in range(len(parents)):
         end = root + sizes[root]
         chosen[0], k, v = root, 1, root + 1
-        while True:
+        while filled < len(sets):
             if k < nodes and v < end:
                 if below[parents[v]] == branching:
                     v += sizes[v]
@@ -143,9 +65,9 @@ def _sets(parents, sizes, nodes, branching, sets):
                 chosen[k] = v
                 below[parents[v]] += 1
                 k += 1
-                sets[found, :k] = chosen[:k]
-                sets[found, k:] = -1
-                found += 1
+                sets[filled, :k] = chosen[:k]
+                sets[filled, k:] = -1
+                filled += 1
                 v += 1
             elif k > 1:
                 k -= 1
@@ -154,7 +76,7 @@ def _sets(parents, sizes, nodes, branching, sets):
                 v += sizes[v]
             else:
                 break
-    return found
+    return filled
 
 
 @njit(cache=True)
@@ -181,122 +103,87 @@ def _slot(table, keys, key):
 
 
 @njit(cache=True)
-def _encode_sets(tree, sets, codes):
-    """Fill the ``codes`` of the sets; return their sizes, their keys, and bit i for each member that may go.
+def _encode_set(members, parents, labels, relations, position, above, children, sums):
+    """Return the code of a set, its size, and bit i for each member without which the rest is connected.
 
-    A member may go if the rest is connected: a leaf, or a root with one child.
+    These are leaves, and a root with one child. The last four arguments are room.
     """
-    nodes = sets.shape[1]
-    sizes, keys = np.empty(len(sets), np.int64), np.empty(len(sets), np.uint64)
-    removable = np.empty(len(sets), np.int64)
-    position, above = np.empty(len(tree.parents), np.int64), np.empty(nodes, np.int64)
-    children, sums = np.empty(nodes, np.int64), np.empty(nodes, np.uint64)
-    for o in range(len(sets)):
-        members, k, key = sets[o], 0, uint64(0)
-        while k < nodes and members[k] >= 0:
-            v = members[k]
-            key ^= tree.keys[v]
-            position[v], children[k], sums[k] = k, 0, tree.labels[v]
-            if k:
-                above[k] = position[tree.parents[v]]
-                children[above[k]] += 1
-            k += 1
-        mask = int(children[0] == 1)
-        for i in range(k - 1, 0, -1):
-            mask |= int(children[i] == 0) << i
-            sums[above[i]] += _edge(tree.relations[members[i]], _mix(sums[i]))
-        codes[o], sizes[o], keys[o], removable[o] = _mix(sums[0]), k, key, mask
-    return sizes, keys, removable
+    k = 0
+    while k < len(members) and members[k] >= 0:
+        v = members[k]
+        position[v], children[k], sums[k] = k, 0, labels[v]
+        if k:
+            above[k] = position[parents[v]]
+            children[above[k]] += 1
+        k += 1
+    removable = int(children[0] == 1)
+    for i in range(k - 1, 0, -1):
+        removable |= int(children[i] == 0) << i
+        sums[above[i]] += _edge(relations[members[i]], _mix(sums[i]))
+    return _mix(sums[0]), k, removable
 
 
 @njit(cache=True)
-def _link_sets(tree, sets, sizes, keys, removable, inner, inner_counts):
-    """Find for each set the sets inside it that lack one node; return how much of ``inner`` is filled."""
+def list_parts(heads, labels, relations, branching, room):
+    """Return the ``Parts`` of a tree, or none and that there are more than ``room`` (limit, nodes) has rows.
+
+    Args:
+        heads: (n,) of each node, its head's number; -1 at roots.
+        labels: (n,) 64-bit hashes.
+        relations: likewise.
+    """
+    order, parents, sizes, depths = _preorder(heads)
+    n, nodes = len(order), room.shape[1]
+    labels, relations = labels[order], relations[order]
+    n_sets = _list_sets(parents, sizes, branching, room)
+    sets, total = room[:n_sets], n_sets + np.maximum(depths - nodes, 0).sum()
+    too_many = total >= len(room)
+    if too_many:
+        sets, n_sets, total, n = sets[:0], 0, 0, 0
+    codes, keys, counts = np.empty(total, np.uint64), np.empty(total, np.uint64), np.zeros(total, np.uint8)
+    paths, inner = np.empty((total - n_sets, 2), np.int64), np.empty(total * nodes, np.int32)
+    # The key of a set of nodes is the XOR of its members'.
+    key_of = np.empty(n, np.uint64)
+    for v in range(n):
+        key_of[v] = _mix(uint64(v + 1))
+    removable = np.empty(n_sets, np.int64)
+    position, above, children = np.empty(n, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    sums = np.empty(nodes, np.uint64)
+    for o in range(n_sets):
+        codes[o], size, mask = _encode_set(sets[o], parents, labels, relations, position, above, children, sums)
+        removable[o] = mask if size > 2 else 0
+        keys[o] = 0
+        for i in range(size):
+            keys[o] ^= key_of[sets[o, i]]
+    at = n_sets
+    tops = np.empty(total - n_sets, np.int64)
+    for v in range(n):
+        code, key, top = _mix(labels[v]), key_of[v], v
+        for size in range(2, depths[v] + 1):
+            code = _mix(labels[parents[top]] + _edge(relations[top], code))
+            top = parents[top]
+            key ^= key_of[top]
+            if size > nodes:
+                codes[at], keys[at], tops[at - n_sets] = code, key, top
+                paths[at - n_sets, 0], paths[at - n_sets, 1] = v, size
+                at += 1
     length = 2
-    while length < 2 * len(sets):
+    while length < 2 * total:
         length *= 2
     table = np.full(length, -1, np.int32)
-    for o in range(len(sets)):
+    for o in range(total):
         table[_slot(table, keys, keys[o])] = o
     filled = 0
-    for o in range(len(sets)):
+    for o in range(total):
         begun = filled
-        if sizes[o] > 2:
-            for i in range(sizes[o]):
+        if o >= n_sets:
+            for end in (paths[o - n_sets, 0], tops[o - n_sets]):
+                inner[filled] = table[_slot(table, keys, keys[o] ^ key_of[end])]
+                filled += 1
+        else:
+            for i in range(nodes):
                 if removable[o] >> i & 1:
-                    inner[filled] = table[_slot(table, keys, keys[o] ^ tree.keys[sets[o, i]])]
+                    inner[filled] = table[_slot(table, keys, keys[o] ^ key_of[sets[o, i]])]
                     filled += 1
-        inner_counts[o] = filled - begun
-    return filled
-
-
-@njit(cache=True)
-def _extend_paths(tree, sets, sizes, nodes, largest, codes, inner, inner_counts, filled):
-    """Add the downward paths of more than ``nodes`` nodes; return how much of ``inner`` is filled."""
-    n = len(tree.parents)
-    paths = np.full(n, -1, np.int64)  # sets that are paths of ``nodes`` nodes, by their lower ends
-    for o in range(len(sets)):
-        if sizes[o] == nodes:
-            members = sets[o]
-            straight = True
-            for k in range(1, nodes):
-                if tree.parents[members[k]] != members[k - 1]:
-                    straight = False
-            if straight:
-                paths[members[nodes - 1]] = o
-    begins = np.empty(n, np.int64)  # of the longer paths, by their lower ends
-    at = len(sets)
-    for v in range(n):
-        begins[v] = at
-        longest = min(tree.depths[v], largest)
-        at += max(0, longest - nodes)
-        code, top = _mix(tree.labels[v]), v
-        for size in range(2, longest + 1):
-            code = _mix(tree.labels[tree.parents[top]] + _edge(tree.relations[top], code))
-            top = tree.parents[top]
-            if size > nodes:
-                o = begins[v] + size - nodes - 1
-                codes[o] = code
-                inner_counts[o] = 2
-                for lower in (v, tree.parents[v]):
-                    inner[filled] = paths[lower] if size == nodes + 1 else begins[lower] + size - nodes - 2
-                    filled += 1
-    return filled
-
-
-@njit(cache=True)
-def search(trees, begins, nodes, branching, first, last, found):
-    """List the compounds of the trees from ``first`` to ``last``, and what is inside each, into ``found``.
-
-    ``begins`` tells how many there are in each text. Returns how much of ``found.inner`` is filled.
-    """
-    room = np.empty((max(1, (begins[first + 1 : last + 1] - begins[first:last]).max()), nodes), np.int64)
-    filled = 0
-    for t in range(first, last):
-        nodes_of = slice(trees.offsets[t], trees.offsets[t + 1])
-        order, parents, sizes, depths = _preorder(trees.heads[nodes_of])
-        keys = np.empty(len(order), np.uint64)
-        for v in range(len(keys)):
-            keys[v] = _mix(uint64(v + 1))
-        labels = trees.label_hashes[trees.labels[nodes_of][order]]
-        relations = trees.relation_hashes[trees.relations[nodes_of][order]]
-        tree = Tree(parents, sizes, depths, labels, relations, keys)
-        largest = trees.largest[t]
-        sets = room[: _sets(parents, sizes, min(nodes, largest), branching, room)]
-        own = slice(begins[t] - begins[first], begins[t + 1] - begins[first])
-        codes, counts, inner = found.codes[own], found.inner_counts[own], found.inner[filled:]
-        set_sizes, set_keys, removable = _encode_sets(tree, sets, codes)
-        added = _link_sets(tree, sets, set_sizes, set_keys, removable, inner, counts)
-        if largest > nodes:
-            added = _extend_paths(tree, sets, set_sizes, nodes, largest, codes, inner, counts, added)
-        filled += added
-        found.inner_ends[t - first] = filled
-    return filled
-
-
-@njit(cache=True)
-def listed(heads, largest, nodes, branching, found):
-    """Return order, parents, depths and sets of one tree, in the order of ``search``."""
-    order, parents, sizes, depths = _preorder(heads)
-    sets = np.empty((found, nodes), np.int64)
-    return order, parents, depths, sets[: _sets(parents, sizes, min(nodes, largest), branching, sets)]
+        counts[o] = filled - begun
+    return Parts(order, parents, sets, paths, codes, inner[:filled], counts), too_many

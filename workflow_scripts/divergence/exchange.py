@@ -1,10 +1,9 @@
 """Exchanges of samples after the greedy division; Keysers et al. 2020 mention them without details.
 
 In an exchange, a placed sample changes places with one of the other side or of the pool, so both sizes stay the same.
-Simulated annealing comes first: exchanges are drawn at random, one that worsens the score by x is made with probability
-exp(−x / temperature), and the temperature falls. A compound that should be in test only gains little until the last of
-its samples has left train. Therefore hops follow: a compound is cleared from train at once, a short annealing follows,
-and an improvement is kept. On some samples either method alone is worse, and so is plain descent.
+Exchanges are drawn at random and made if the score falls. A compound that should be in test only gains little until the
+last of its samples has left train. Therefore hops follow: a compound is cleared from train at once, exchanges follow,
+and an improvement is kept.
 
 An exchange changes the overlap Σ train^alpha test^(1 − alpha) only in the items of its two samples.
 """
@@ -16,21 +15,15 @@ import numpy as np
 from scipy import sparse
 
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
-from workflow_scripts.divergence.kernels import TRAIN, Goal, Kind, Sides, anneal, as_items, clear, empty_sides, score
+from workflow_scripts.divergence.kernels import TRAIN, Goal, Kind, Sides, as_kind, clear, descend
 from workflow_scripts.divergence.samples import Samples
 
-# Steps in which the temperature falls; at each, the overlap is summed anew.
-STEPS, HOP_STEPS = 200, 5
-# Number of hops, and the exchanges of each as a fraction of the annealing's.
+# Number of hops, and the exchanges that each tries as a fraction of those tried before the hops.
 HOPS, HOP_FRACTION = 400, 0.02
-# Temperatures, in mean changes of the score by an exchange in a random division: the first of the annealing, the first
-# of a hop, and the last of both.
-HOT, WARM, COLD = 10.0, 0.3, 0.04
-# Penalty for D_A above its limit, and the fraction of the steps with the soft one: better divisions are reached through
-# some above the limit, but the last must be within.
-SOFT, HARD, SOFT_FRACTION = 3.0, 1e12, 0.9
+# Exchanges drawn at once; after each such block the overlap is summed anew.
+BLOCK = 100_000
 # Exchanges tried for each sample that is cleared; the best is made.
-TRIES = 4
+CLEARING = 4
 # Weights are rounded to multiples of this, so that their sums are exact: what has left a side weighs 0 there, and not
 # 1e-17, whose tenth root is 0.02.
 GRID = 2.0**-24
@@ -51,26 +44,25 @@ def exchange(
     generator: np.random.Generator,
     advance: Callable[[int], object] = lambda moves: None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of train and test after exchanges, ``moves`` in the annealing; they may score worse, so compare."""
-    # Sums in another order may differ by this.
-    goal = goal._replace(limit=goal.limit - 1e-12)
+    """Return rows of train and test after exchanges; ``moves`` are tried before the hops."""
+    if goal.bound:
+        # Sums in another order may differ by this.
+        goal = goal._replace(atom=goal.atom - 1e-12)
     pool = np.setdiff1d(np.arange(len(samples)), np.concatenate([train, test]))
-    order, sizes = np.concatenate([train, test, pool]), np.array([len(train), len(test)])
-    mixed = fill(samples, generator.permutation(order), sizes)
-    # Equal samples would give 0.
-    unit = max(1e-12, mixed.step(goal, SOFT, np.inf, generator.random((-(-moves // STEPS), 3))))
-    best = fill(samples, order, sizes)
-    best.cool(goal, moves, STEPS, HOT * unit, COLD * unit, generator, advance)
-    compounds = best.compounds.items.items
+    sizes = np.array([len(train), len(test)])
+    best = fill(samples, np.concatenate([train, test, pool]), sizes)
+    lowest = best.descend(goal, moves, generator)
+    advance(moves)
+    compounds, of_hop = best.compounds.items.items, int(moves * HOP_FRACTION)
     for _ in range(HOPS):
-        if best.score(goal) < REACHED:
+        if lowest < REACHED:
             break
         hop = best.copy()
         if hop.clear(goal, compounds[generator.integers(len(compounds))], generator):
-            hop.cool(goal, int(moves * HOP_FRACTION), HOP_STEPS, WARM * unit, COLD * unit, generator)
-            if hop.score(goal) < best.score(goal):
-                best = hop
-        advance(int(moves * HOP_FRACTION))
+            score = hop.descend(goal, of_hop, generator)
+            if score < lowest:
+                best, lowest = hop, score
+        advance(of_hop)
     train, test, _ = np.split(best.order, np.cumsum(sizes))
     return train, test
 
@@ -82,47 +74,23 @@ class State(NamedTuple):
     sizes: np.ndarray
     atoms: Kind
     compounds: Kind
-    reached: np.ndarray  # D_A and D_C after the last step
 
     def copy(self) -> "State":
-        atoms, compounds = (
-            kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds)
-        )
-        return State(self.order.copy(), self.sizes, atoms, compounds, self.reached.copy())
+        kinds = (kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds))
+        return State(self.order.copy(), self.sizes, *kinds)
 
-    def score(self, goal: Goal) -> float:
-        atom, compound = self.reached
-        return score(goal, atom, compound, HARD)
-
-    def step(self, goal: Goal, penalty: float, temperature: float, draws: np.ndarray) -> float:
-        """Try an exchange for each row of ``draws`` (n, 3); return the mean absolute change of the score."""
-        return anneal(
-            self.atoms, self.compounds, goal, penalty, temperature, draws, self.order, self.sizes, self.reached
-        )
-
-    def cool(
-        self,
-        goal: Goal,
-        moves: int,
-        steps: int,
-        hot: float,
-        cold: float,
-        generator: np.random.Generator,
-        advance: Callable[[int], object] = lambda moves: None,
-    ) -> None:
-        """Try ``moves`` exchanges while the temperature falls from ``hot`` to ``cold``."""
-        size = -(-moves // steps)
-        for step, temperature in enumerate(np.geomspace(hot, cold, steps)):
-            penalty = SOFT if step + 1 < SOFT_FRACTION * steps else HARD
-            self.step(goal, penalty, temperature, generator.random((size, 3)))
-            advance(size)
-            if self.score(goal) < REACHED:
-                break
+    def descend(self, goal: Goal, moves: int, generator: np.random.Generator) -> float:
+        """Try ``moves`` exchanges, make those that lower the score, and return it."""
+        score = np.inf
+        for begin in range(0, max(1, moves), BLOCK):
+            draws = generator.random((max(0, min(BLOCK, moves - begin)), 2))
+            score = descend(self.atoms, self.compounds, goal, draws, self.order, self.sizes)
+        return score
 
     def clear(self, goal: Goal, compound: int, generator: np.random.Generator) -> bool:
         """Move all samples with ``compound`` out of train; return whether there was room for them elsewhere."""
-        luck = generator.random((self.sizes[TRAIN], TRIES))
-        return clear(self.atoms, self.compounds, goal, SOFT, compound, luck, self.order, self.sizes)
+        luck = generator.random((self.sizes[TRAIN], CLEARING))
+        return clear(self.atoms, self.compounds, goal, compound, luck, self.order, self.sizes)
 
 
 def fill(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
@@ -130,12 +98,10 @@ def fill(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
     kinds = []
     for matrix, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
         matrix = sparse.csr_array((np.rint(matrix.data / GRID) * GRID, matrix.indices, matrix.indptr), matrix.shape)
-        items = as_items(matrix, alpha)
-        sides = empty_sides(items)
+        kind = as_kind(matrix, alpha)
         for side, rows in enumerate(np.split(order, np.cumsum(sizes))[:2]):
-            sides.weights[side] = matrix[rows].sum(axis=0)
-            sides.powers[side] = sides.weights[side] ** items.exponents[side]
-        sides.totals[:] = sides.weights.sum(axis=1)
-        longest = int(np.diff(matrix.indptr).max())
-        kinds.append(Kind(items, sides, np.zeros(matrix.shape[1]), np.zeros(2 * longest, np.int64)))
-    return State(order, sizes, kinds[0], kinds[1], np.full(2, np.nan))
+            kind.sides.weights[side] = matrix[rows].sum(axis=0)
+            kind.sides.powers[side] = kind.sides.weights[side] ** kind.items.exponents[side]
+        kind.sides.totals[:] = kind.sides.weights.sum(axis=1)
+        kinds.append(kind)
+    return State(order, sizes, *kinds)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
-from workflow_scripts.divergence.kernels import TRAIN, as_items, empty_sides, place, renew, take
+from workflow_scripts.divergence.kernels import TRAIN, Goal, as_kind, place, renew, take
 from workflow_scripts.divergence.samples import Samples
 
 # Steps after which gains are computed anew, because sums of differences drift.
@@ -36,26 +36,24 @@ def greedy(
     samples: Samples,
     n_train: int,
     n_test: int,
-    atom: float,
-    compound: float,
+    goal: Goal,
     first: int,
     advance: Callable[[int], object] = lambda steps: None,
 ) -> Division:
-    """Divide ``samples`` for the wanted D_A and D_C, starting with sample ``first`` in train."""
-    kinds = as_items(samples.atoms, ATOMS_ALPHA), as_items(samples.compounds, COMPOUNDS_ALPHA)
-    sides = empty_sides(kinds[0]), empty_sides(kinds[1])
+    """Divide ``samples`` for the wanted D_A and D_C of ``goal``, starting with sample ``first`` in train."""
+    atoms, compounds = as_kind(samples.atoms, ATOMS_ALPHA), as_kind(samples.compounds, COMPOUNDS_ALPHA)
     side_of = np.full(len(samples), -1, np.int8)
     steps = n_train + n_test
     taken, reached = np.zeros(steps, np.int64), np.full((2, steps), np.nan)
     taken[0], side_of[first] = first, TRAIN
-    for one in (0, 1):
-        place(kinds[one], sides[one], first, TRAIN)
-    targets, sizes = np.array([atom, compound]), np.array([n_train, n_test])
+    for kind in (atoms, compounds):
+        place(kind, first, TRAIN)
+    sizes = np.array([n_train, n_test])
     for begin in range(1, steps, RENEW):
-        for one in (0, 1):
-            renew(kinds[one], sides[one])
+        for kind in (atoms, compounds):
+            renew(kind)
         end = min(begin + RENEW, steps)
-        take(kinds[0], kinds[1], sides[0], sides[1], targets, sizes, side_of, taken, reached, begin, end)
+        take(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end)
         advance(end - begin)
     on_train = side_of[taken] == TRAIN
     return Division(taken[on_train], taken[~on_train], *reached)

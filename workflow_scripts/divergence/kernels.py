@@ -13,6 +13,8 @@ from scipy import sparse
 TRAIN, TEST = 0, 1
 # Scores of the greedy algorithm are compared to ten decimals.
 DECIMALS = 1e10
+# How much more a D_A above its upper bound counts than a deviation of D_C.
+PENALTY = 1e12
 
 
 class Items(NamedTuple):
@@ -39,30 +41,12 @@ class Sides(NamedTuple):
     gains: np.ndarray  # 2 × samples
 
 
-def as_items(matrix: sparse.csr_array, alpha: float) -> Items:
-    """Return a matrix of samples × items in the form that the kernels take."""
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    order = np.lexsort((rows, matrix.data, matrix.indices))
-    counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
-    return Items(
-        np.array([alpha, 1 - alpha]), matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data,
-        np.asarray(matrix.sum(axis=1)).ravel(), np.concatenate([[0], counts.cumsum()]), rows[order],
-        matrix.data[order],
-    )  # fmt: skip
-
-
-def empty_sides(items: Items) -> Sides:
-    shape = (2, len(items.item_starts) - 1)
-    return Sides(np.zeros(shape), np.zeros(shape), np.zeros(2), np.zeros(1), np.zeros((2, len(items.totals))))
-
-
 class Goal(NamedTuple):
-    """The wanted D_A and D_C, the upper bound ``limit`` of D_A, and the weight ``pull`` of a deviation of D_A."""
+    """The wanted D_A and D_C; ``bound``: D_A is an upper bound, which comes before D_C."""
 
     atom: float
     compound: float
-    limit: float
-    pull: float
+    bound: bool
 
 
 class Kind(NamedTuple):
@@ -72,6 +56,21 @@ class Kind(NamedTuple):
     sides: Sides
     change: np.ndarray  # one per item, zeros between calls
     touched: np.ndarray  # items of two samples
+
+
+def as_kind(matrix: sparse.csr_array, alpha: float) -> Kind:
+    """Return a matrix of samples × items in the form that the kernels take, with empty sides."""
+    n, n_items = matrix.shape
+    rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    order = np.lexsort((rows, matrix.data, matrix.indices))
+    counts = np.bincount(matrix.indices, minlength=n_items)
+    items = Items(
+        np.array([alpha, 1 - alpha]), matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data,
+        np.asarray(matrix.sum(axis=1)).ravel(), np.concatenate([[0], counts.cumsum()]), rows[order],
+        matrix.data[order],
+    )  # fmt: skip
+    sides = Sides(np.zeros((2, n_items)), np.zeros((2, n_items)), np.zeros(2), np.zeros(1), np.zeros((2, n)))
+    return Kind(items, sides, np.zeros(n_items), np.zeros(2 * int(np.diff(matrix.indptr).max()), np.int64))
 
 
 @njit(cache=True)
@@ -86,8 +85,18 @@ def deviation(reached, wanted):
 
 
 @njit(cache=True)
-def renew(items, sides):
+def score(goal, atom, compound):
+    """Return the score of the reached D_A and D_C; lower is better."""
+    off = deviation(atom, goal.atom)
+    if goal.bound:
+        off = PENALTY * (off if np.isnan(atom) or atom > goal.atom else 0.0)
+    return deviation(compound, goal.compound) + off
+
+
+@njit(cache=True)
+def renew(kind):
     """Compute overlap and gains anew from the weights."""
+    items, sides = kind.items, kind.sides
     sides.overlap[0] = 0.0
     sides.gains[:] = 0.0
     for item in range(sides.weights.shape[1]):
@@ -105,8 +114,8 @@ def renew(items, sides):
 
 
 @njit(cache=True)
-def place(items, sides, sample, side):
-    other = 1 - side
+def place(kind, sample, side):
+    items, sides, other = kind.items, kind.sides, 1 - side
     exponent, other_exponent = items.exponents[side], items.exponents[other]
     for j in range(items.starts[sample], items.starts[sample + 1]):
         item = items.items[j]
@@ -130,8 +139,9 @@ def place(items, sides, sample, side):
 
 
 @njit(cache=True)
-def divergence_with(items, sides, sample, side, other_power):
+def divergence_with(kind, sample, side, other_power):
     """Return the divergence once ``sample`` is on ``side``; ``other_power`` is the power of the other side's total."""
+    items, sides = kind.items, kind.sides
     total = sides.totals[side] + items.totals[sample]
     if total == 0.0 or other_power == 0.0:
         return np.nan
@@ -140,34 +150,27 @@ def divergence_with(items, sides, sample, side, other_power):
 
 
 @njit(cache=True)
-def take(atoms, compounds, atom_sides, compound_sides, targets, sizes, side_of, taken, reached, begin, end):
+def take(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end):
     """Run steps ``begin`` to ``end`` of the greedy algorithm: fill ``side_of``, ``taken`` and ``reached``."""
     placed = np.array([np.sum(side_of == TRAIN), np.sum(side_of == TEST)])
     for step in range(begin, end):
         side = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
         other = 1 - side
-        atom_power = power(atom_sides.totals[other], atoms.exponents[other])
-        compound_power = power(compound_sides.totals[other], compounds.exponents[other])
+        atom_power = power(atoms.sides.totals[other], atoms.items.exponents[other])
+        compound_power = power(compounds.sides.totals[other], compounds.items.exponents[other])
         lowest, best = np.inf, -1
         for sample in range(len(side_of)):
             if side_of[sample] < 0:
-                atom = divergence_with(atoms, atom_sides, sample, side, atom_power)
-                compound = divergence_with(compounds, compound_sides, sample, side, compound_power)
-                score = np.rint((deviation(compound, targets[1]) + deviation(atom, targets[0])) * DECIMALS)
-                if score < lowest:
-                    lowest, best = score, sample
+                atom = divergence_with(atoms, sample, side, atom_power)
+                compound = divergence_with(compounds, sample, side, compound_power)
+                rounded = np.rint((deviation(compound, goal.compound) + deviation(atom, goal.atom)) * DECIMALS)
+                if rounded < lowest:
+                    lowest, best = rounded, sample
                     reached[0, step], reached[1, step] = atom, compound
-        place(atoms, atom_sides, best, side)
-        place(compounds, compound_sides, best, side)
+        place(atoms, best, side)
+        place(compounds, best, side)
         side_of[best], taken[step] = side, best
         placed[side] += 1
-
-
-@njit(cache=True)
-def score(goal, atom, compound, penalty):
-    """Return the score of the reached D_A and D_C; lower is better."""
-    over = 1.0 if np.isnan(atom) else max(0.0, atom - goal.limit)
-    return deviation(compound, goal.compound) + goal.pull * deviation(atom, goal.atom) + penalty * over
 
 
 @njit(cache=True)
@@ -227,40 +230,44 @@ def sum_up(kind):
 
 
 @njit(cache=True)
-def anneal(atoms, compounds, goal, penalty, temperature, draws, order, sizes, reached):
-    """Try an exchange for each row of ``draws``; return the mean absolute change of the score."""
+def after_exchange(atoms, compounds, goal, out, into, side, both):
+    """Return the score, and both overlaps, once ``into`` replaces ``out`` on ``side`` as in ``overlap_after``."""
+    atom_overlap = overlap_after(atoms, out, into, side, both)
+    compound_overlap = overlap_after(compounds, out, into, side, both)
+    atom = divergence_after(atoms, out, into, side, both, atom_overlap)
+    compound = divergence_after(compounds, out, into, side, both, compound_overlap)
+    return score(goal, atom, compound), atom_overlap, compound_overlap
+
+
+@njit(cache=True)
+def descend(atoms, compounds, goal, draws, order, sizes):
+    """Try an exchange for each row of ``draws`` and make it if the score falls; return the score.
+
+    Args:
+        draws: (n, 2) numbers in [0, 1): the placed sample, and the one that it changes places with.
+        order: the rows of train, then of test, then of the pool.
+    """
     n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
     sum_up(atoms)
     sum_up(compounds)
-    # Exchanging a sample with itself gives the current divergences.
-    one = order[0]
-    reached[0] = divergence_after(atoms, one, one, TRAIN, False, atoms.sides.overlap[0])
-    reached[1] = divergence_after(compounds, one, one, TRAIN, False, compounds.sides.overlap[0])
-    current = score(goal, reached[0], reached[1], penalty)
-    count, changed = 0, 0.0
+    # Exchanging a sample with itself changes nothing.
+    current, _, _ = after_exchange(atoms, compounds, goal, order[0], order[0], TRAIN, False)
     for move in range(len(draws)):
         i, j = int(draws[move, 0] * placed), int(draws[move, 1] * n)
         side = TRAIN if i < n_train else TEST
         if j < placed and (j < n_train) == (side == TRAIN):
             continue
         out, into, both = order[i], order[j], j < placed
-        atom_overlap = overlap_after(atoms, out, into, side, both)
-        compound_overlap = overlap_after(compounds, out, into, side, both)
-        atom = divergence_after(atoms, out, into, side, both, atom_overlap)
-        compound = divergence_after(compounds, out, into, side, both, compound_overlap)
-        after = score(goal, atom, compound, penalty)
-        count += 1
-        changed += abs(after - current)
-        if draws[move, 2] < np.exp((current - after) / temperature):
+        after, atom_overlap, compound_overlap = after_exchange(atoms, compounds, goal, out, into, side, both)
+        if after < current:
             swap(atoms, out, into, side, both, atom_overlap)
             swap(compounds, out, into, side, both, compound_overlap)
-            order[i], order[j] = into, out
-            reached[0], reached[1], current = atom, compound, after
-    return changed / max(1, count)
+            order[i], order[j], current = into, out, after
+    return current
 
 
 @njit(cache=True)
-def clear(atoms, compounds, goal, penalty, item, luck, order, sizes):
+def clear(atoms, compounds, goal, item, luck, order, sizes):
     """Exchange each train sample that holds ``item``; return False, unchanged, if the others have no room."""
     n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
     holds = np.zeros(n, np.bool_)
@@ -282,13 +289,9 @@ def clear(atoms, compounds, goal, penalty, item, luck, order, sizes):
             while holds[order[j]]:
                 j = j + 1 if j + 1 < n else n_train
             both = j < placed
-            atom_after = overlap_after(atoms, out, order[j], TRAIN, both)
-            compound_after = overlap_after(compounds, out, order[j], TRAIN, both)
-            atom = divergence_after(atoms, out, order[j], TRAIN, both, atom_after)
-            compound = divergence_after(compounds, out, order[j], TRAIN, both, compound_after)
-            after = score(goal, atom, compound, penalty)
+            after, of_atoms, of_compounds = after_exchange(atoms, compounds, goal, out, order[j], TRAIN, both)
             if after < lowest:
-                lowest, best, atom_overlap, compound_overlap = after, j, atom_after, compound_after
+                lowest, best, atom_overlap, compound_overlap = after, j, of_atoms, of_compounds
         into, both = order[best], best < placed
         swap(atoms, out, into, TRAIN, both, atom_overlap)
         swap(compounds, out, into, TRAIN, both, compound_overlap)

@@ -1,9 +1,8 @@
 """Measure how far each test split is from train (DBCA; Keysers et al. 2020)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import compress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,38 +13,32 @@ from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import empty_table, read_blocks, read_table, room_for, write_json, write_table
+from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
+from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
 from workflow_scripts.divergence.chernoff import Totals, divergences
 from workflow_scripts.divergence.config import Subgraphs
 from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.samples import Bags, collect, join
+from workflow_scripts.divergence.samples import Bags, Weighing, collect, join
 from workflow_scripts.divergence.steps import MeasureSplits
-from workflow_scripts.divergence.subgraphs import find_subgraphs
-from workflow_scripts.divergence.trees import read_forest
-from workflow_scripts.pairs.engine import Extractor
+from workflow_scripts.divergence.subgraphs import LIMIT, Forest, find_subgraphs
+from workflow_scripts.pairs.engine import Extractor, decode_tree
+from workflow_scripts.pairs.tree import Tree
 from workflow_scripts.text.lexicon import load_lexicon
+from workflow_scripts.text.parsing import fill, values
 
 CAPTION = ["image_id", "caption_id"]
 # Atoms, and compounds, in a figure.
 SHOWN = 30
-# Memory of the whole step, in bytes, without texts and for each text (docs/scale.md).
-MEMORY, MEMORY_PER_TEXT = 6.5e8, 500
+# Memory of the step, in bytes, without texts and for each distinct text.
+MEMORY, MEMORY_PER_TEXT = 4e8, 15_000
+# Texts that are looked up in the cache at once.
+BATCH = 10_000
 
-
-@dataclass(frozen=True)
-class Weighing:
-    """The names of atoms and compounds, and what sums their weights over samples."""
-
-    atom_names: Sequence[str]
-    compound_names: Sequence[str]
-    totals: Callable[[Bags], Totals]
-
-
-# Weighs samples by a pool, and further samples, whose texts do not count in P(G'|G).
-Definition = Callable[[Bags, Bags], Weighing]
+# Weighs samples by a pool.
+Definition = Callable[[Bags], Weighing]
 
 
 class Side(NamedTuple):
@@ -77,45 +70,21 @@ def samples_of(captions: pd.DataFrame) -> Bags:
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return image_id, caption_id, adjective, noun of the originals' occurrences with the changes applied.
+    """Return row, adjective, noun of the originals' occurrences with the changes applied.
 
     Also returns the number of changes of no occurrence: a published swap may change what is not a pair here.
     """
-    changes = [
-        (row.image_id, row.caption_id, change["start"], change["new_adj"])
-        for row in swapped.itertuples()
-        for change in row.changes
-    ]
+    changes = swapped[[*CAPTION, "changes"]].explode("changes", ignore_index=True)
+    change = pd.DataFrame(changes.pop("changes").tolist(), columns=["start", "new_adj"])
     place = [*CAPTION, "adjective_start"]
-    table = pd.DataFrame(changes, columns=[*place, "new"]).drop_duplicates(place)
-    table = table.astype({"caption_id": "int64", "adjective_start": "int64"})
-    inside = pairs.merge(swapped[CAPTION], on=CAPTION)
+    table = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"]).drop_duplicates(
+        place
+    )
+    inside = pairs.merge(swapped[[*CAPTION, "row"]], on=CAPTION)
     occurrences = inside.merge(table, on=place, how="left")
     lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
     occurrences["adjective"] = occurrences["new"].fillna(occurrences["adjective"])
-    return occurrences[[*CAPTION, "adjective", "noun"]], lost
-
-
-def ranked_occurrences(
-    step: MeasureSplits, images: Sequence[str], captions: int, ranking: pd.DataFrame, warnings: list[str]
-) -> pd.DataFrame:
-    """Return row, adjective, noun of the occurrences of ranked pairs; ``captions``: number of those not swapped."""
-    words = {name: pd.CategoricalDtype(ranking[name].unique()) for name in ("adjective", "noun")}
-    place = [*CAPTION, *words, "adjective_start"]
-    tables = {step.captions: CAPTIONS.select(CAPTION), step.pairs: PAIRS.select(place), step.swapped: SWAPPED}
-    parts, lost, begins = list[pd.DataFrame](), 0, [0, captions]
-    for texts, pairs, swapped in read_blocks(images, tables):
-        changed, n = swapped_occurrences(pairs, swapped)
-        lost += n
-        for side, (occurrences, table) in enumerate(((pairs, texts), (changed, swapped))):
-            rows = table[CAPTION].sort_values(CAPTION, ignore_index=True)
-            rows["row"] = begins[side] + np.arange(len(rows))
-            begins[side] += len(rows)
-            ranked = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
-            parts.append(ranked.merge(rows, on=CAPTION)[["row", *words]].astype(words))
-    if lost:
-        warnings.append(f"{lost} changes of swapped captions are of no pair that was found")
-    return pd.concat(parts, ignore_index=True)
+    return occurrences[["row", "adjective", "noun"]], lost
 
 
 def random_sides(
@@ -194,6 +163,7 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
 
 def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
     """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
+    occurrences = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
     groups = occurrences.groupby(["adjective", "noun"], sort=False, observed=True)
     distinct = groups.head(1)
     # Samples of one occurrence each: the parts of each pair.
@@ -205,53 +175,36 @@ def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Def
         of_pairs = np.bincount(pairs, times, len(distinct))
         return Totals(of_pairs @ each.atoms, of_pairs @ each.compounds)
 
-    return lambda pool, more: Weighing(each.atom_names, each.compound_names, sums)
+    return lambda pool: Weighing(each.atom_names, each.compound_names, sums)
 
 
-def read_texts(step: MeasureSplits, images: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts of ``images``, which are sorted, in the order of their rows: in blocks, not held together."""
-    for path, schema, name in ((step.captions, CAPTIONS, "text"), (step.swapped, SWAPPED, "swapped_text")):
-        for (table,) in read_blocks(images, {path: schema.select([*CAPTION, name])}):
-            yield table.sort_values(CAPTION)[name].tolist()
-
-
-def by_subgraphs(step: MeasureSplits, images: Sequence[str], warnings: list[str]) -> Definition:
+def by_subgraphs(step: MeasureSplits, texts: pd.Series, warnings: list[str]) -> Definition:
     """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
     settings = step.settings.subgraphs or Subgraphs()
     nouns = load_lexicon(step.nouns) if step.nouns else None
     adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
     extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
-    # Of 128 bits; among ten million texts, two share the first 64 with probability 3e-6.
-    keys = [np.frombuffer(b"".join(extractor.keys(block)), np.uint64)[::2] for block in read_texts(step, images)]
-    place, distinct = pd.factorize(np.concatenate([np.empty(0, np.uint64), *keys]))
-    is_new = np.diff(np.maximum.accumulate(place), prepend=-1) > 0
-    del keys
+    place, names = pd.factorize(texts)
+    distinct = names.tolist()
+    log.info("%d distinct texts: about %.1f GB of memory", len(names), (MEMORY + MEMORY_PER_TEXT * len(names)) / 1e9)
+    batches = [distinct[i : i + BATCH] for i in range(0, len(distinct), BATCH)]
+    with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
+        with Progress(len(distinct), "texts") as progress:
+            parsed = fill(extractor, cache, batches, step.processes, progress.add)
+        if parsed:
+            log.info("%d texts parsed; the others were cached", parsed)
+        values_of = (value for batch in batches for value in values(extractor, cache, batch))
+        trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
+    subgraphs = find_subgraphs(Forest(trees), settings.nodes, settings.branching)
+    if subgraphs.skipped:
+        warnings.append(f"{subgraphs.skipped} texts have more than {LIMIT} subgraphs, which are skipped")
 
-    def new() -> Iterator[list[str]]:
-        begin = 0
-        for block in read_texts(step, images):
-            yield list(compress(block, is_new[begin : begin + len(block)]))
-            begin += len(block)
-
-    log.info("%d distinct texts; new ones are parsed (processes: %d)", len(distinct), step.processes)
-    scratch = step.cache / "divergence"
-    with room_for(scratch):
-        with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
-            forest = read_forest(extractor, cache, new, len(distinct), step.processes, scratch)
-        del extractor
-        subgraphs = find_subgraphs(forest, settings.nodes, settings.branching)
-    if subgraphs.cut:
-        warnings.append(
-            f"{subgraphs.cut} large subgraphs of {subgraphs.cut_texts} texts, which have too many, are left out"
-        )
-
-    def forest_of(samples: Bags) -> Bags:
+    def of_forest(samples: Bags) -> Bags:
         return Bags(samples.begins, place[samples.items])
 
-    def weigh(pool: Bags, more: Bags) -> Weighing:
-        with room_for(scratch):
-            found = subgraphs.weigh(forest_of(pool), settings.keep, forest_of(more))
-        return Weighing(found.atom_names, found.compound_names, lambda samples: found.totals(forest_of(samples)))
+    def weigh(pool: Bags) -> Weighing:
+        weighing = subgraphs.weigh(of_forest(pool), settings.keep)
+        return replace(weighing, totals=lambda samples: weighing.totals(of_forest(samples)))
 
     return weigh
 
@@ -259,15 +212,12 @@ def by_subgraphs(step: MeasureSplits, images: Sequence[str], warnings: list[str]
 def main(step: MeasureSplits) -> None:
     where = f"{step.dataset}/{step.composition}"
     # The rows of all texts: the captions sorted, then the swapped captions sorted.
-    captions = read_table(step.captions, CAPTIONS, CAPTION).sort_values(CAPTION, ignore_index=True)
-    captions["row"] = np.arange(len(captions))
-    images = captions["image_id"].unique().tolist()
-    swapped = read_table(step.swapped, SWAPPED, CAPTION).sort_values(CAPTION, ignore_index=True)
-    swapped["row"] = len(captions) + np.arange(len(swapped))
-    texts = len(captions) + len(swapped)
-    log.info("%d texts: about %.1f GB of memory", texts, (MEMORY + MEMORY_PER_TEXT * texts) / 1e9)
+    captions = read_table(step.captions, CAPTIONS, [*CAPTION, "text"]).sort_values(CAPTION, ignore_index=True)
+    swapped = read_table(step.swapped, SWAPPED).sort_values(CAPTION, ignore_index=True)
+    captions["row"], swapped["row"] = np.arange(len(captions)), len(captions) + np.arange(len(swapped))
     splits = read_table(step.splits, SPLIT)
     ranking = read_table(step.ranking, RANKING)
+    pairs = read_table(step.pairs, PAIRS, [*CAPTION, "adjective", "noun", "adjective_start"])
     prompts = read_table(step.prompts, PROMPTS, [*CAPTION, "split"])
     sides = list(test_sides(captions, splits, swapped, prompts))
     train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
@@ -281,7 +231,7 @@ def main(step: MeasureSplits) -> None:
             keys = (step.dataset, step.composition, definition, side.split, side.texts)
             test = samples_of(side.captions)
             whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
-            weighing = weigh(join(train, test), whole_test)
+            weighing = weigh(join(train, test))
             try:
                 of_train, of_test = map(weighing.totals, (train, test))
                 counts, generator = np.diff(test.begins), rng(step.seed, "measure_splits", *keys)
@@ -300,10 +250,14 @@ def main(step: MeasureSplits) -> None:
                 *(row["compound_divergence"], row["random_compound_mean"]),
             )
 
-    # What one definition holds is freed before the next is made.
-    measure("pairs", by_pairs(ranked_occurrences(step, images, len(captions), ranking, warnings), ranking, texts))
+    changed, lost = swapped_occurrences(pairs, swapped)
+    if lost:
+        warnings.append(f"{lost} changes of swapped captions are of no pair that was found")
+    occurrences = pairs.merge(captions[[*CAPTION, "row"]], on=CAPTION)[["row", "adjective", "noun"]]
+    texts = pd.concat([captions["text"], swapped["swapped_text"]], ignore_index=True)
+    measure("pairs", by_pairs(pd.concat([occurrences, changed], ignore_index=True), ranking, len(texts)))
     if step.settings.subgraphs:
-        measure("subgraphs", by_subgraphs(step, images, warnings))
+        measure("subgraphs", by_subgraphs(step, texts, warnings))
     for warning in warnings:
         log.warning("warning: %s: %s", where, warning)
     write_table(pd.DataFrame(rows) if rows else empty_table(DIVERGENCE), step.divergence, DIVERGENCE)

@@ -16,6 +16,13 @@ COLUMNS = {
     "compound_divergence": ("pairs", "compound_divergence"),
     "subgraph_divergence": ("subgraphs", "compound_divergence"),
 }
+# The figures of a composition, by the parts of train and of a test split that they show. Train and seen are alike by
+# their draw, and so are the most frequent subgraphs of all splits.
+FIGURES = {
+    f"{split}_{kind}_in_train": (split, kind)
+    for split in ("test_unseen", "test_swapped")
+    for kind in ("atoms", "compounds")
+}
 # Keysers et al. 2020.
 SYMBOLS = {"atoms": "D_A", "compounds": "D_C"}
 

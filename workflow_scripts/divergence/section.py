@@ -1,14 +1,13 @@
 """What the page shows of divergence: how far the test splits of one composition are from train."""
 
-from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from workflow_scripts.core.io import read_json
 from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.tables import DEFINITIONS, TESTS
-from workflow_scripts.divergence.results import SYMBOLS, divergence_lines, measured, read_divergences
+from workflow_scripts.core.tables import TESTS
+from workflow_scripts.divergence.results import FIGURES, divergence_lines, measured, read_divergences
 from workflow_scripts.plot.labels import SPLIT_NAMES
 from workflow_scripts.plot.page import PageSection, show_figures
 
@@ -21,20 +20,10 @@ def lines(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
     ]
 
 
-def parts(layout: Layout) -> dict[str, list[dict[str, Any]]]:
-    """Return by definition the figures of atoms and of compounds of each split that was measured."""
-    divergences = read_divergences(layout.place)
-    figures: dict[str, list[dict[str, Any]]] = {}
-    for definition, split in product(DEFINITIONS, TESTS):
-        if measured(divergences, definition, split, "captions"):
-            names = [f"{split}_{definition}_{kind}" for kind in SYMBOLS]
-            figures.setdefault(definition, []).extend(show_figures(map(layout.figure, names)))
-    return figures
-
-
 def section(layout: Layout, *, divided: bool = False) -> PageSection:
     """Return the section of one composition; ``divided``: the images were divided by divergence."""
     divergences = read_divergences(layout.place)
+    drawn = [name for name, (split, _) in FIGURES.items() if measured(divergences, "pairs", split, "captions")]
     context = {
         "of_prompts": lines(divergences, "prompts"),
         "of_captions": lines(divergences, "captions"),
@@ -42,6 +31,7 @@ def section(layout: Layout, *, divided: bool = False) -> PageSection:
         "warnings": read_json(layout.place / "divergence.json")["warnings"],
         "shuffles": divergences["shuffles"].max(),
         "division": show_figures([layout.figure("division")] if divided else []),
+        "parts": show_figures(map(layout.figure, drawn)),
         "measured": len(divergences) > 0,
     }
     return PageSection("How far test is from train", "divergence_section.html.j2", context)

@@ -1,6 +1,6 @@
 """The steps of stage divergence: their inputs, outputs and settings."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -44,16 +44,12 @@ class MeasureSplits(Step):
 class DrawDivergence(OfResults):
     """Draw how far the test splits of one data set and composition are from train.
 
-    The figures show atoms and compounds of train and test side by side, as in figure 6 of Keysers et al. 2020, and, if
-    the images were divided by divergence, both divergences while the division grew. Each is an SVG that states its n
-    and its seed; the same data gives the same bytes.
+    The figures show adjectives and nouns, and their pairs, of train and test side by side, as in figure 6 of Keysers et
+    al. 2020, and, if the images were divided by divergence, both divergences while the division grew.
     """
 
     divergence: Input = Field(description="divergence.parquet")
     summary: Input = Field(description="divergence.json")
     division: Input | None = Field(None, description="division.json, if the images were divided by divergence")
-    definitions: list[Literal["pairs", "subgraphs"]] = Field(
-        ["pairs", "subgraphs"], description="definitions of atoms and compounds to draw"
-    )
     composition: str = Field(description="name of the composition")
     seed: Seed

@@ -14,7 +14,6 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.tables import CAPTIONS, MANIFEST, PAIRS, RANKING, SPLIT, SWAPPED
-from workflow_scripts.divergence.section import parts as divergence_parts
 from workflow_scripts.divergence.section import section as divergence_section
 from workflow_scripts.plot.examples import PER_PAGE, read_examples
 from workflow_scripts.plot.labels import WORD_KINDS, swatch
@@ -175,9 +174,6 @@ def main(step: MakePage) -> None:
         "seed": step.seed,
     }
     write_page(step.page, "report.html.j2", context, step.settings)
-    parts = {name: divergence_parts(layout.of(name)) for name in step.compositions}
-    shown = {"dataset": step.dataset, "compositions": {name: of for name, of in parts.items() if of}}
-    write_page(step.parts, "divergence_page.html.j2", shown, {})
     if not step.generators:
         log.info(ignored_line(step))
 

@@ -98,7 +98,7 @@ class ListEntries(OfResults):
 
 
 class MakePage(OfResults):
-    """Write report.html, which loads figures and images from its folder, and the page of atoms and compounds."""
+    """Write report.html, which loads figures and images from its folder."""
 
     compositions: Compositions
     generators: list[str] = Field([], description="names of the generators, in the order of the rows; none: no scores")
@@ -119,7 +119,6 @@ class MakePage(OfResults):
     generate: Annotated[Shown, Key("generate")] = Shows
     score: Annotated[Shown, Key("score")] = Shows
     page: Output = Field(description="report.html")
-    parts: Output = Field(description="divergence.html")
 
     @property
     def settings(self) -> Shown:

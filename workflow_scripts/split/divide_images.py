@@ -12,8 +12,8 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_json, write_table
 from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
+from workflow_scripts.divergence.divide import divide, exceeds, path
 from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.split import ROUNDING, divide, path
 from workflow_scripts.split.config import Divergence
 from workflow_scripts.split.steps import DivideImages
 
@@ -47,13 +47,13 @@ def divide_images(
     n_train, n_test = side_sizes(len(images), target.train, target.test)
     samples = pair_samples(pairs, ranking, images)
     step_seed = derive_seed(seed, "divide_images", dataset, composition)
-    best = divide(samples, n_train, n_test, target.atom, target.compound, step_seed, target.restarts).kept
+    best = divide(samples, n_train, n_test, target.atom, target.compound, step_seed, target.restarts)
     side = np.full(len(images), "unused", dtype=object)
     side[best.train], side[best.test] = "train", "test"
     division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
     # The path of the greedy algorithm, without the exchanges after it.
     greedy_path = path(best.greedy)
-    exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
+    exceeded = target.compound == "max" and exceeds(best.atom, target.atom)
     warning = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
     return division, {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),

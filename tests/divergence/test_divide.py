@@ -1,0 +1,145 @@
+"""Divisions of wanted divergences: never worse than the greedy ones, and the command line."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from tests.divergence.plain_greedy import plain_greedy
+from tests.divergence.random_samples import adjective_noun_bags, all_divisions
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.divergence import divide as step
+from workflow_scripts.divergence.divide import divide, path
+from workflow_scripts.divergence.greedy import Division
+from workflow_scripts.divergence.measure import measure
+from workflow_scripts.divergence.samples import from_bags, read_samples
+
+Run = Any
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the step on 40 samples in a file, with the options given; returns the text that it writes."""
+    monkeypatch.setattr(step, "MOVES", 3000)
+    atoms, compounds = adjective_noun_bags(40, adjectives=4, nouns=4)
+    bags = zip(map(Counter.elements, atoms), map(Counter.elements, compounds), strict=True)
+    lines = [json.dumps({"id": f"s{i}", "atoms": [*a], "compounds": [*c]}) for i, (a, c) in enumerate(bags)]
+    (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
+
+    def with_options(**changed: Any) -> str:
+        options = {
+            "samples": tmp_path / "S.jsonl", "train": 20, "test": 10, "atom_divergence": 0.1,
+            "compound_divergence": 1.0, "seed": 0, "restarts": 1, "out": tmp_path / "split.json",
+        } | changed  # fmt: skip
+        step.main(step.Divide(**options))
+        return Path(options["out"]).read_text()
+
+    return with_options
+
+
+@pytest.mark.parametrize(("seed", "moves"), [(0, 400), (1, 400), (2, 20_000)])
+@pytest.mark.parametrize("compound", [1.0, 0.3])
+def test_never_worse_than_the_plain_greedy(seed: int, moves: int, compound: float) -> None:
+    atoms, compounds = adjective_noun_bags(60, seed=seed, adjectives=6, nouns=6)
+    samples = from_bags(atoms, compounds)
+    best = divide(samples, 36, 12, 0.02, compound, seed, restarts=1, moves=moves)
+    first = int(best.greedy.train[0])
+    train, test, way = plain_greedy(atoms, compounds, 36, 12, 0.02, compound, first)
+    assert best.greedy.train.tolist() == train and best.greedy.test.tolist() == test
+    off = [abs(atom - 0.02) + abs(reached - compound) for atom, reached in (way[-1], (best.atom, best.compound))]
+    assert off[1] <= off[0] + 1e-12 and (moves == 400 or off[1] < off[0])
+    assert (best.atom, best.compound) == measure(samples, best.train, best.test)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_max_is_the_best_of_all_divisions(seed: int) -> None:
+    """A limit that does not bind draws D_A no nearer."""
+    samples = from_bags(*adjective_noun_bags(8, seed=seed, adjectives=3, nouns=3))
+    rows = all_divisions(8, 4, 2)
+    most = max(compound for atom, compound in (measure(samples, *some) for some in rows) if atom <= 0.5)
+    best = divide(samples, 4, 2, 0.5, "max", seed, restarts=8, moves=5000)
+    assert best.compound == pytest.approx(most, abs=1e-9) and best.atom <= 0.5
+
+
+def test_max_is_over_what_the_greedy_reaches_and_within_the_limit() -> None:
+    best = divide(from_bags(*adjective_noun_bags(200)), 120, 40, 0.02, "max", seed=3, restarts=1, moves=100_000)
+    assert best.atom <= 0.02 and best.compound > best.greedy.compound[-1]
+
+
+def test_a_limit_out_of_reach_is_noted(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    for limit, train, test in ((0.5, 20, 10), (0.0, 3, 2)):
+        found = json.loads(run(compound_divergence="max", atom_divergence=limit, train=train, test=test))
+        above = f"no division with an atom divergence of at most {limit} was found" in caplog.text
+        assert above == (limit == 0) == (found["atom_divergence"] > limit)
+
+
+def test_a_limit_of_0_is_kept_but_for_rounding(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
+    (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
+    assert json.loads(run(train=5, test=5, atom_divergence=0, compound_divergence="max"))["compound_divergence"] == 1
+    assert "no division" not in caplog.text
+
+
+def test_what_is_written(run: Run, tmp_path: Path) -> None:
+    text = run()
+    values = json.loads(text)
+    rows = {side: values[side] for side in ("train", "test", "unused")}
+    assert [len(of_side) for of_side in rows.values()] == [20, 10, 10]
+    assert sorted(sum(rows.values(), [])) == list(range(40))
+    for side, of_side in rows.items():
+        assert values[f"{side}_ids"] == [f"s{row}" for row in of_side] and of_side == sorted(of_side)
+    samples, _ = read_samples(tmp_path / "S.jsonl")
+    atom, compound = measure(samples, rows["train"], rows["test"])
+    assert (values["atom_divergence"], values["compound_divergence"]) == (round(atom, 6), round(compound, 6))
+    assert str(tmp_path) not in text and run() == text
+    assert json.loads(run(seed=1))["train"] != values["train"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"train": 31}, "S.jsonl: 31 train and 10 test samples: more than the 40 samples; lower them"),
+        ({"train": 0}, "train"),
+        ({"test": -1}, "test"),
+        ({"atom_divergence": 1.01}, "atom_divergence"),
+        ({"compound_divergence": -0.5}, "compound_divergence"),
+        ({"compound_divergence": "nan"}, "compound_divergence"),
+        ({"restarts": 0}, "restarts"),
+    ],
+)
+def test_refused(run: Run, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises((UserError, ValidationError), match=message):
+        run(**options)
+    assert not (tmp_path / "split.json").exists()
+
+
+def test_a_side_without_compounds_is_refused(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "few.jsonl").write_text('{"atoms": ["a"], "compounds": ["x"]}\n{"atoms": ["a"], "compounds": []}\n')
+    with pytest.raises(UserError, match="few.jsonl: .*weighs nothing"):
+        run(samples=tmp_path / "few.jsonl", train=1, test=1)
+
+
+def test_samples_without_atoms_or_compounds_are_placed() -> None:
+    words = [Counter("ab"), Counter("ac"), Counter("b"), Counter("bc")]
+    best = divide(from_bags([*words, Counter()], [*words, Counter()]), 3, 2, 0.0, 0.0, seed=0, restarts=1, moves=1000)
+    assert sorted([*best.train, *best.test]) == list(range(5))
+
+
+def test_a_path_of_few_points() -> None:
+    values = np.array([np.nan, *np.linspace(0, 1, 5000)])
+    shown = path(Division(np.arange(3000), np.arange(3000, 5001), values, values), points=100)
+    assert len(shown["samples"]) == 100 and (shown["samples"][0], shown["samples"][-1]) == (2, 5001)
+    assert (shown["atom"][0], shown["compound"][-1]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
+    atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)
+    samples = from_bags([Counter()] * 8 + atoms, [Counter()] * 8 + compounds)
+    assert divide(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
+    with pytest.raises(UserError, match="no sample has both atoms and compounds"):
+        divide(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)
