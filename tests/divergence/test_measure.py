@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -45,11 +44,6 @@ def test_against_dictionaries(data: st.DataObject) -> None:
     assert atom == pytest.approx(by_dictionary(atoms, train, test, 0.5), abs=1e-12)
     assert compound == pytest.approx(by_dictionary(compounds, train, test, 0.1), abs=1e-12)
     assert 0 <= atom <= 1 and 0 <= compound <= 1
-
-
-def test_a_sample_that_is_given_twice_counts_twice() -> None:
-    samples = from_bags([{"a": 1}, {"b": 1}], [{"a": 1}, {"b": 1}])
-    assert measure(samples, [0, 0, 0, 1], [1])[0] == pytest.approx(1 - 0.25**0.5)
 
 
 @pytest.mark.parametrize("side", ["train", "test"])
@@ -121,9 +115,3 @@ def test_a_fault_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
     assert f"{bad}: line 1: " in done.stderr and done.stderr.count("\n") == 1
-
-
-def test_weights_against_numpy() -> None:
-    samples = from_bags(*adjective_noun_bags(20))
-    rows = np.array([1, 1, 4])
-    assert step.totals(samples.atoms, rows).tolist() == samples.atoms.toarray()[rows].sum(axis=0).tolist()

@@ -103,11 +103,11 @@ def step(run: Project, folder: Path, **more: Any) -> pd.DataFrame:
     files |= {name: place / "color" / f"{name}.parquet" for name in ("ranking", "splits", "swapped", "prompts")}
     fields = {
         "dataset": "sketch", "composition": "color", "cache": folder / "cache", "nouns": lexicons / "nouns/birds.yaml",
-        "adjectives": sorted((lexicons / "adjectives").glob("color.yaml")), "divergence": folder / "divergence.parquet",
+        "adjectives": [lexicons / f"adjectives/{name}.yaml" for name in ("color", "shape")],
         "settings": {"shuffles": 2, "subgraphs": {"nodes": 3, "branching": 2, "keep": 2000}},
-        "summary": folder / "divergence.json", **files,
-    } | more  # fmt: skip
-    measure_splits.main(MeasureSplits(**fields))
+        "divergence": folder / "divergence.parquet", "summary": folder / "divergence.json", **files,
+    }  # fmt: skip
+    measure_splits.main(MeasureSplits(**fields | more))
     return measured(folder)
 
 
@@ -144,9 +144,9 @@ def test_the_run_measures_what_its_tables_say(first_run: Project) -> None:
     assert (rows["train"] == len(train)).all()
     for definition in ("pairs", "subgraphs"):
         assert rows.loc[(definition, "test_swapped", "captions"), "test"] == swapped["image_id"].nunique()
-        # Held-out pairs are in no caption of train, so that what has them is farther away than what is drawn.
-        compound = rows.loc[definition].xs("captions", level="texts")["compound_divergence"]
-        assert compound["test_seen"] < min(compound["test_unseen"], compound["test_swapped"])
+    # Held-out pairs are in no caption of train, so that what has them is farther away than what is drawn.
+    compound = rows.loc["pairs"].xs("captions", level="texts")["compound_divergence"]
+    assert compound["test_seen"] < min(compound["test_unseen"], compound["test_swapped"])
     # Subgraphs of an image's swapped texts anew, parsed apart.
     texts = pd.concat(
         [
@@ -157,7 +157,7 @@ def test_the_run_measures_what_its_tables_say(first_run: Project) -> None:
     lexicons = first_run.root / "lexicons"
     extractor = Extractor(
         "en_core_web_sm",
-        [load_lexicon(lexicons / "adjectives/color.yaml")],
+        [load_lexicon(lexicons / f"adjectives/{name}.yaml") for name in ("color", "shape")],
         load_lexicon(lexicons / "nouns/birds.yaml"),
     )
     distinct, row_of = np.unique(texts["text"], return_inverse=True)

@@ -91,7 +91,9 @@ def divide(
     if not len(weighty):
         raise UserError("no sample has both atoms and compounds; nothing can diverge")
     moves = round(MOVES * len(samples) ** 0.5) if moves is None else moves
-    announce(samples, n_train + n_test, restarts, tried(moves))
+    log.info(
+        "%d times: %d of %d samples placed, then %d exchanges", restarts, n_train + n_test, len(samples), tried(moves)
+    )
     goal = Goal(atom, 1.0 if compound == "max" else compound, compound == "max")
     starts: list[Start] = []
     for start in range(restarts):
@@ -113,24 +115,6 @@ def divide(
         if score(goal, ends[1].atom, ends[1].compound) < REACHED:
             break
     return min(starts, key=lambda one: score(goal, one.atom, one.compound))
-
-
-def announce(samples: Samples, steps: int, restarts: int, moves: int) -> None:
-    """Log the cost, of a usual core. The greedy algorithm's grows with the square of the number of samples."""
-    kinds = samples.atoms, samples.compounds
-    # Placing a sample renews the gains of all that share an item with it.
-    holders = sum(float(np.square(np.bincount(kind.indices).astype(float)).sum()) for kind in kinds) / len(samples)
-    items = sum(kind.nnz for kind in kinds) / len(samples)
-    seconds = restarts * (steps * (3e-9 * holders + 1e-8 * len(samples)) + moves * (5e-8 + 1.6e-8 * items))
-    log.info(
-        "%d times: %d of %d samples placed, then %d exchanges tried; about %.0f s in all",
-        restarts, steps, len(samples), moves, seconds,
-    )  # fmt: skip
-
-
-def exceeds(reached: float, limit: float) -> bool:
-    """Return whether an atom divergence is over its upper bound, but for rounding."""
-    return reached > limit + ROUNDING
 
 
 def path(grown: Division, points: int = POINTS) -> dict[str, list[float]]:
@@ -160,7 +144,7 @@ def main(step: Divide) -> None:
     settings = step.model_dump(exclude={"log", "samples", "out"})
     write_json({"settings": settings, **reached, **sides}, step.out)
     log.info("%s: atom divergence %.4f, compound divergence %.4f", step.out, best.atom, best.compound)
-    if step.compound_divergence == "max" and exceeds(best.atom, step.atom_divergence):
+    if step.compound_divergence == "max" and best.atom > step.atom_divergence + ROUNDING:
         log.warning(
             "no division with an atom divergence of at most %s was found; this is the lowest. Reduce the samples",
             step.atom_divergence,

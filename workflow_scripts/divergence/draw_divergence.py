@@ -72,10 +72,7 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
     for axes, column, color in zip(all_axes, ("compound", "atom"), ("#0072B2", "#555555"), strict=True):
         target, reached = division["wanted"][column], division[f"{column}_divergence"]
         axes.plot(path["images"], path[column], color=color, linewidth=1.5, label="while it grew")
-        axes.plot(
-            path["images"][-1], reached, "D", color=color, markersize=6, linestyle="none", clip_on=False,
-            label="after exchanges",
-        )  # fmt: skip
+        axes.plot(path["images"][-1], reached, "D", color=color, clip_on=False, label="after exchanges")
         wanted = "the largest" if target == "max" else f"{target:g}"
         if column == "atom" and division["wanted"]["compound"] == "max":
             wanted = f"at most {wanted}"

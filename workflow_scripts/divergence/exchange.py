@@ -20,8 +20,6 @@ from workflow_scripts.divergence.samples import Samples
 
 # Number of hops, and the exchanges that each tries as a fraction of those tried before the hops.
 HOPS, HOP_FRACTION = 400, 0.02
-# Exchanges drawn at once; after each such block the overlap is summed anew.
-BLOCK = 100_000
 # Exchanges tried for each sample that is cleared; the best is made.
 CLEARING = 4
 # Weights are rounded to multiples of this, so that their sums are exact: what has left a side weighs 0 there, and not
@@ -81,11 +79,7 @@ class State(NamedTuple):
 
     def descend(self, goal: Goal, moves: int, generator: np.random.Generator) -> float:
         """Try ``moves`` exchanges, make those that lower the score, and return it."""
-        score = np.inf
-        for begin in range(0, max(1, moves), BLOCK):
-            draws = generator.random((max(0, min(BLOCK, moves - begin)), 2))
-            score = descend(self.atoms, self.compounds, goal, draws, self.order, self.sizes)
-        return score
+        return descend(self.atoms, self.compounds, goal, generator.random((moves, 2)), self.order, self.sizes)
 
     def clear(self, goal: Goal, compound: int, generator: np.random.Generator) -> bool:
         """Move all samples with ``compound`` out of train; return whether there was room for them elsewhere."""

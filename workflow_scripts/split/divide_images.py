@@ -12,7 +12,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_json, write_table
 from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
-from workflow_scripts.divergence.divide import divide, exceeds, path
+from workflow_scripts.divergence.divide import ROUNDING, divide, path
 from workflow_scripts.divergence.pair_samples import pair_samples
 from workflow_scripts.split.config import Divergence
 from workflow_scripts.split.steps import DivideImages
@@ -53,7 +53,7 @@ def divide_images(
     division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
     # The path of the greedy algorithm, without the exchanges after it.
     greedy_path = path(best.greedy)
-    exceeded = target.compound == "max" and exceeds(best.atom, target.atom)
+    exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
     warning = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
     return division, {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),

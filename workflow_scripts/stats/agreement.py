@@ -4,6 +4,7 @@ from typing import Any
 
 import krippendorff
 import numpy as np
+import pandas as pd
 
 
 def alpha(counts: np.ndarray) -> float | None:
@@ -18,12 +19,11 @@ def agreement(counts: np.ndarray, images: np.ndarray, resamples: int, generator:
     """Return alpha of counts (tasks, values), its interval over images (tasks,), and the numbers of both that count."""
     answered = counts.sum(axis=1) > 1
     counts = counts[answered]
-    names, index = np.unique(np.asarray(images)[answered].astype(str), return_inverse=True)
-    value = alpha(counts)
-    low = high = None
-    if value is not None and len(names) > 1:
-        by_image = [np.flatnonzero(index == i) for i in range(len(names))]
-        drawn = generator.integers(len(names), size=(resamples, len(names)))
+    names = pd.Series(np.asarray(images)[answered].astype(str))
+    by_image = list(names.groupby(names).indices.values())
+    value, low, high = alpha(counts), None, None
+    if value is not None and len(by_image) > 1:
+        drawn = generator.integers(len(by_image), size=(resamples, len(by_image)))
         draws = [alpha(counts[np.concatenate([by_image[i] for i in row])]) for row in drawn]
         low, high = np.quantile([a for a in draws if a is not None], [0.025, 0.975]).tolist()
-    return {"alpha": value, "low": low, "high": high, "tasks": len(counts), "images": len(names)}
+    return {"alpha": value, "low": low, "high": high, "tasks": len(counts), "images": len(by_image)}

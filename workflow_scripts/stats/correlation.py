@@ -48,8 +48,8 @@ def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     with warnings.catch_warnings():
         # A resample with fewer than two entries has no correlation; scipy warns and returns NaN.
         warnings.simplefilter("ignore")
-        found = stats.kendalltau(_written_out(x, weights), _written_out(y, weights), axis=1, nan_policy="omit")
-    return np.asarray(found.statistic)
+        tau = stats.kendalltau(_written_out(x, weights), _written_out(y, weights), axis=1, nan_policy="omit")
+    return np.asarray(tau.statistic)
 
 
 def weight_blocks(images: np.ndarray, resamples: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
@@ -58,8 +58,7 @@ def weight_blocks(images: np.ndarray, resamples: int, generator: np.random.Gener
     A row is a resample, with as many draws as there are images.
     """
     names, index = np.unique(np.asarray(images, dtype=str), return_inverse=True)
-    chances = np.full(len(names), 1 / len(names))
     rows = max(1, CELLS // len(images))
     for start in range(0, resamples, rows):
-        drawn = generator.multinomial(len(names), chances, size=min(rows, resamples - start))
+        drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), min(rows, resamples - start))
         yield drawn[:, index].astype(np.float64)

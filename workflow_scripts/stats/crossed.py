@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.stats.interval import LEVEL, Estimate
+from workflow_scripts.stats.interval import LEVEL, Estimate, exact
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cells:
 
     @property
     def clusters(self) -> int:
-        """Return how many of the scarcest thing are resampled: the pairs, or the images if no entry has a pair."""
+        """Return the size of the smallest resampled factor: the pairs, or the images if no entry has a pair."""
         return min(self.images, self.pairs or self.images)
 
     @property
@@ -176,11 +176,10 @@ def difference(value: float, variance: Variance, limit: float = 1.0) -> Differen
 
 def fraction(value: float, variance: Variance, images: int) -> Estimate:
     """Return a fraction with its interval; of 0 or 1 that of Clopper and Pearson, with as many trials as images."""
+    if variance.value == 0 or value in (0, 1):
+        return exact(value, images)
     from scipy import stats  # slow to import
 
-    if variance.value == 0 or value in (0, 1):
-        ends = stats.binomtest(round(value * images), images).proportion_ci(LEVEL, method="exact")
-        return Estimate(value, float(ends.low), float(ends.high))
     trials = value * (1 - value) / variance.value * (stats.norm.ppf((1 + LEVEL) / 2) / variance.t) ** 2
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = map(float, stats.beta.ppf(tails, value * trials + 0.5, (1 - value) * trials + 0.5))

@@ -23,6 +23,14 @@ class Estimate:
     high: float | None
 
 
+def exact(value: float, trials: int) -> Estimate:
+    """Return a fraction with the interval of Clopper and Pearson (1934)."""
+    from scipy import stats  # slow to import, and few intervals need it
+
+    ends = stats.binomtest(round(value * trials), trials).proportion_ci(LEVEL, method="exact")
+    return Estimate(value, float(ends.low), float(ends.high))
+
+
 def sums_by_image(images: np.ndarray, *columns: np.ndarray) -> np.ndarray:
     """Return (m, columns): sums of entries' columns (n,) over each image, in the order of the images' names."""
     # Sorting only the distinct names is faster: a million entries may belong to a few thousand images.
@@ -71,18 +79,14 @@ def share(
 ) -> Estimate:
     """Return the weighted fraction of hits, (n,) with n >= 1, booleans or probabilities, and its interval.
 
-    If all are 1 or all are 0, every resample is equal, and the interval is that of Clopper and Pearson (1934), with as
-    many trials as there are images.
+    If all are 1 or all are 0, every resample is equal, and the interval is exact, with as many trials as images.
     """
     hits = np.asarray(hits, np.float64)
     weighted = hits[weights > 0]
     trials = len(np.unique(np.asarray(images)[weights > 0]))
     if weighted[0] not in (0, 1) or (weighted != weighted[0]).any():
         return mean(images, hits, weights, resamples, generator)
-    from scipy import stats  # slow to import, and few intervals need it
-
-    ends = stats.binomtest(trials if weighted[0] else 0, trials).proportion_ci(LEVEL, method="exact")
-    return Estimate(float(weighted[0]), float(ends.low), float(ends.high))
+    return exact(float(weighted[0]), trials)
 
 
 def unpaired_difference(
