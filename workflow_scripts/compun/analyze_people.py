@@ -88,7 +88,7 @@ def main(step: AnalyzePeople) -> None:
     accuracy = human_accuracy(screened.kept, step.bootstrap, step.seed)
     summary = {
         "seed": step.seed, "records": dict(sorted(screened.records.items())), "workers": screened.worker_counts(),
-        "rule": screened.rule, "accuracy": accuracy, "kinds": kinds,
+        "keep": step.keep, "accuracy": accuracy, "kinds": kinds,
     }  # fmt: skip
     by_compound = pd.concat(tables).round(DECIMALS)
     write_text(spreadsheet_safe(by_compound).to_csv(index=False, lineterminator="\n"), step.by_compound)

@@ -57,7 +57,7 @@ def main(step: Analyze) -> None:
     people = workers["answered"] - workers["excluded"]
     summary = {
         "seed": step.seed, "records": dict(sorted(screened.records.items())), "answers": len(screened.opinions),
-        "workers": {**workers, "rule": screened.rule, "answers_excluded": len(screened.opinions) - len(kept)},
+        "workers": {**workers, "keep": step.keep, "answers_excluded": len(screened.opinions) - len(kept)},
         "kinds": kinds,
         "preferences": preferred.to_dict("records"),
         "correlations": correlated.to_dict("records"),
@@ -76,13 +76,9 @@ def main(step: Analyze) -> None:
         save(draw_people(preferred, correlated, about), folder / "people.svg", "What people answered", about)
     write_json(json_values(summary), step.summary)
     for kind, of_kind in kinds.items():
-        alpha, median = of_kind["agreement"]["alpha"], of_kind["seconds_median"]
-        undefined = "all answers are equal" if of_kind["agreement"]["tasks"] else "no task has two answers"
-        log.info(
-            "%s: %d answers to %d of %d tasks, %d ties, alpha %s%s", kind, of_kind["answers"], of_kind["answered"],
-            of_kind["tasks"], of_kind["ties"], f"undefined ({undefined})" if alpha is None else f"{alpha:.2f}",
-            "" if np.isnan(median) else f", median {median:.1f} s",
-        )  # fmt: skip
+        alpha, counts = of_kind["agreement"]["alpha"], (of_kind["answers"], of_kind["answered"], of_kind["tasks"])
+        agreed = "undefined" if alpha is None else f"{alpha:.2f}"
+        log.info("%s: %d answers to %d of %d tasks, %d ties, alpha %s", kind, *counts, of_kind["ties"], agreed)
 
 
 if __name__ == "__main__":

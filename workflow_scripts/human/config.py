@@ -30,13 +30,6 @@ class Study(Section):
     )
     answers: list[str] = Field([], description="CSV files of answers, such as Label Studio's exports")
 
-    @field_validator("answers")
-    @classmethod
-    def _unique(cls, names: list[str]) -> list[str]:
-        if len(set(names)) < len(names):
-            raise ValueError("duplicate entry; remove one")
-        return names
-
 
 class HumanConfig(Sampling, Study):
     """What do people say? Without this section, no study is run."""

@@ -78,7 +78,7 @@ class Screened:
     Attributes:
         records: counts of the records in the files, as from ``collect``.
         workers: as from ``workers_of``.
-        opinions: all answers, as from ``opinions_of``; ``kept`` are those of the workers who are kept by ``rule``.
+        opinions: all answers, as from ``opinions_of``; ``kept`` are those of the workers who are kept.
     """
 
     tasks: pd.DataFrame
@@ -86,7 +86,6 @@ class Screened:
     workers: pd.DataFrame
     opinions: pd.DataFrame
     kept: pd.DataFrame
-    rule: str
 
     def worker_counts(self) -> dict[str, int]:
         return {
@@ -121,8 +120,7 @@ def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
     kept = opinions[~opinions["worker"].isin(excluded)]
     fault = f"no answer to the study is left: {len(excluded)} of {len(workers)} workers missed too many gold tasks"
     require((kept["check"] == "none").any(), files[0], fault, f"ask more people, or lower keep ({keep:g})")
-    rule = f"at least {keep:g} of a worker's gold tasks are right, or none was met"
-    return Screened(tasks, records, workers, opinions, kept, rule)
+    return Screened(tasks, records, workers, opinions, kept)
 
 
 def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:

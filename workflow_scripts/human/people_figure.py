@@ -11,7 +11,7 @@ from workflow_scripts.core.tables import TESTS
 from workflow_scripts.human.correlation import RUN_SCORES
 from workflow_scripts.human.opinions import ALL
 from workflow_scripts.human.tasks import KINDS
-from workflow_scripts.plot.drawing import WIDTH, name_rows, note
+from workflow_scripts.plot.drawing import WIDTH, legend, name_rows, note
 from workflow_scripts.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES
 
 ALL_COLOR = "#222222"
@@ -68,7 +68,6 @@ def draw_people(preferences: pd.DataFrame, correlations: pd.DataFrame, about: st
         _draw_preferences(axes, kind, rows)
     if lines:
         _draw_correlations(axes_of[-1], tau, lines)
-    handles = {label: h for axes in axes_of for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=2, handletextpad=0.2)
+    legend(figure, axes_of, ncols=2)
     note(figure, about)
     return figure

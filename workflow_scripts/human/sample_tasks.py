@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,19 +39,13 @@ def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame
 def allot(sizes: Sequence[int], total: int, generator: np.random.Generator) -> list[int]:
     """Return how many of ``total`` each cell gives: equally many, up to its size; the remainder is drawn."""
     given = np.zeros(len(sizes), int)
-    room = np.asarray(sizes, int)
-    for _ in range(max(sizes, default=0)):
-        open_cells = np.flatnonzero(given < room)
-        remaining = total - given.sum()
-        if remaining <= 0:
-            break
-        all_fit = len(open_cells) <= remaining
-        given[open_cells if all_fit else generator.choice(open_cells, remaining, replace=False)] += 1
+    while (left := min(total, sum(sizes)) - int(given.sum())) > 0:
+        open_cells = np.flatnonzero(given < sizes)
+        given[open_cells if len(open_cells) <= left else generator.choice(open_cells, left, replace=False)] += 1
     return given.tolist()
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """The possible tasks of a kind, a split and one or two generators, in the order in which they are used."""
 
     split: str

@@ -61,13 +61,9 @@ class Task:
         answers = ALL_KINDS[self.kind].answers
         if answers == ("yes", "no"):
             return self
-        return replace(
-            self,
-            pictures=self.pictures[::-1],
-            texts=self.texts[::-1],
-            generators=self.generators[::-1],
-            right=None if self.right is None else str(len(answers) + 1 - int(self.right)),
-        )
+        right = None if self.right is None else str(len(answers) + 1 - int(self.right))
+        pictures, texts, generators = self.pictures[::-1], self.texts[::-1], self.generators[::-1]
+        return replace(self, pictures=pictures, texts=texts, generators=generators, right=right)
 
 
 Page = list[Task]
