@@ -5,17 +5,9 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-# Checks that precede the first job, and earlier results that return if a job fails: workflow_scripts/workflow/hooks.py.
+# Everything that can be checked before the first job.
 onstart:
-    hooks.begin(workflow, config)
-
-
-onsuccess:
-    hooks.end(failed=False)
-
-
-onerror:
-    hooks.end(failed=True)
+    check_jobs(workflow, config)
 
 
 if config.get("runs"):

@@ -34,17 +34,16 @@ wildcard_constraints:
     judge="|".join(CONFIG.judges),
 
 
-def step(name, *code, also=None, **given):
+def step(name, *modules, also=None, **given):
     """Return the params that run step ``stage.module``, which are the identity of its code, its settings and its command.
 
     Snakemake does not compare the command between runs, since it depends on the rule's paths; it compares the settings.
 
-    ``code`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
+    ``modules`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
     nor keys of the config, nor wildcards; a function is called with the wildcards. ``also`` has further params whose
     change reruns it. Inputs named ``after`` are made before it and not read.
     """
-    also = also or {}
-    code_identity = code_hash(f"workflow_scripts.{name}", *code)
+    code = code_hash(f"workflow_scripts.{name}", *modules)
     declared = declaration(name).model_fields
 
     def values(wildcards):
@@ -54,21 +53,16 @@ def step(name, *code, also=None, **given):
 
     def words(wildcards, input, output):
         paths = {*input.keys(), *output.keys()}
-        own = {key: value for key, value in values(wildcards).items() if key not in paths}
+        by_field = {key: value for key, value in values(wildcards).items() if key not in paths}
         after = input.get("after") or []
-        read = [path for path in input if path not in after]
-        reads = {**dict(input.items()), "also_reads": read}
+        reads = {**dict(input.items()), "also_reads": [path for path in input if path not in after]}
         writes = {**dict(output.items()), "also_writes": list(output)}
-        decide = [value(wildcards) if callable(value) else value for value in also.values()]
-        given_files = contents_of(*(path for path in read if path in PROJECT_FILES))
-        more = [code_identity, *decide, given_files, *read]
-        made = identity(name, config_of(wildcards), values(wildcards), more, RESULTS)
-        return command(name, config_of(wildcards), reads, writes, own | {"identity": made})
+        return command(name, config_of(wildcards), reads, writes, by_field | {"code": code})
 
     return {
-        "code": code_identity,
+        "code": code,
         "settings": lambda wildcards: settings(name, config_of(wildcards), values(wildcards)),
-        **also,
+        **(also or {}),
         "step": words,
     }
 
@@ -105,9 +99,6 @@ def shards_of(section):
     return [f"{shard}-of-{section.shards}" for shard in range(1, section.shards + 1)] if section.shards > 1 else []
 
 
-# Files that ``of_project`` named.
-PROJECT_FILES = set()
-
 # object storage
 
 follow_constraints(workflow.storage_registry.default_storage_provider)
@@ -122,7 +113,6 @@ if workflow.is_main_process:
 
 def of_project(*paths):
     """Return files that are read but not made: they stay local even with a default storage."""
-    PROJECT_FILES.update(paths)
     return [local(path) for path in paths]
 
 

@@ -8,8 +8,8 @@ sys.path.insert(0, workflow.basedir)
 
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import command, identity
-from workflow_scripts.workflow import hooks
+from workflow_scripts.core.step import command
+from workflow_scripts.workflow.check import check_jobs
 from workflow_scripts.workflow.config import snakemake_config
 
 try:

@@ -1,6 +1,5 @@
 """A flipped bit in an artifact is found before the artifact is read."""
 
-import json
 import logging
 import random
 import sys
@@ -103,21 +102,6 @@ def flip(file: Path, rng: random.Random) -> None:
     file.write_bytes(data)
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_flips_are_found(tmp_path: Path, kind: str) -> None:
-    path = write(tmp_path, kind)
-    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.stat().st_size] or [path]
-    rng = random.Random(0)
-    for _ in range(100):
-        file = rng.choice(files)
-        before = file.read_bytes()
-        flip(file, rng)
-        with pytest.raises(UserError, match=f"^{file}: changed since stage.step wrote it; delete {path} and run again"):
-            digests.check([path])
-        file.write_bytes(before)
-        digests.check([path])
-
-
 def test_files_that_appear_and_disappear(tmp_path: Path) -> None:
     path = write(tmp_path, "folder")
     (path / ".DS_Store").touch()
@@ -146,31 +130,24 @@ def test_flips_in_a_record_are_found_and_blame_the_record(tmp_path: Path) -> Non
     file, rng = digests.record_file(path), random.Random(0)
     before = file.read_bytes()
     for _ in range(100):
-        data = bytearray(before)
-        data[rng.randrange(len(data) - 1)] ^= 1 << rng.randrange(7)
-        file.write_bytes(data)
-        try:
+        file.write_bytes(before)
+        flip(file, rng)
+        with pytest.raises(UserError) as error:
             digests.check([path])
-        except UserError as error:
-            assert str(error) == f"{file}: damaged, so nothing tells whether {path} is; delete both and run again"
-            continue
-        assert json.loads(data) == json.loads(before), "only white space differs"
+        assert str(error.value) == f"{file}: damaged, so {path} cannot be verified; delete both and run again"
+    # A record without its seal is refused too.
+    file.write_bytes(before.rpartition(b"\n")[0])
+    with pytest.raises(UserError, match="cannot be verified"):
+        digests.check([path])
 
 
 def test_a_record_says_what_its_artifact_was_made_of(tmp_path: Path, run) -> None:
-    run(make, table=tmp_path / "a/t.parquet", summary=tmp_path / "a/s.json", folder=tmp_path / "images", identity="i1")
+    run(make, table=tmp_path / "a/t.parquet", summary=tmp_path / "a/s.json", folder=tmp_path / "images", code="c1")
     recorded = digests.read_record(tmp_path / "images")
-    assert recorded and recorded.identity == "i1" and recorded.inputs == {}
+    assert recorded and recorded.code == "c1" and recorded.inputs == {}
     (tmp_path / "none").touch()
     inputs = f'["{tmp_path}/images", "{tmp_path}/a/t.parquet", "{tmp_path}/none"]'
     run(make, **{"also-reads": inputs}, **{name: tmp_path / "b" / name for name in ("table", "summary", "folder")})
     made = digests.read_record(tmp_path / "b/table")
-    assert made and made.identity is None and sorted(made.inputs) == ["../a/t.parquet", "../images"]
+    assert made and made.code is None and sorted(made.inputs) == ["../a/t.parquet", "../images"]
     assert made.inputs["../images"] == recorded.digest
-
-
-def test_records_of_older_versions_are_read(tmp_path: Path) -> None:
-    path = write(tmp_path, "file")
-    old = {"step": "stage.step", "files": digests.digests(path)}
-    digests.record_file(path).write_text(json.dumps(old))
-    assert list(digests.check([path])) == [path]

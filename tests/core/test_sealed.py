@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workflow_scripts.core import sealed as module
-from workflow_scripts.core.sealed import is_whole, sealed
+from workflow_scripts.core.sealed import is_whole, read_sealed, sealed
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 1001])
@@ -16,17 +16,18 @@ def test_every_flipped_bit_is_found(
     monkeypatch.setattr(module, "BYTES_PER_READ", 100)
     path, draw = tmp_path / "sealed.bin", random.Random(0)
     assert not is_whole(path, "made again") and not caplog.text
+    content = draw.randbytes(size)
     with sealed(path) as file:
-        file.write(draw.randbytes(size // 2))
-        file.write(draw.randbytes(size - size // 2))
-    assert is_whole(path, "made again")
+        file.write(content[: size // 2])
+        file.write(content[size // 2 :])
+    assert is_whole(path, "made again") and read_sealed(path) == content
     whole = path.read_bytes()
-    for _ in range(50):
+    damaged = [whole[:-1], whole[1:], b""]
+    for bit in draw.sample(range(8 * len(whole)), 50):
         raw = bytearray(whole)
-        raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
+        raw[bit // 8] ^= 1 << bit % 8
+        damaged.append(bytes(raw))
+    for raw in damaged:
         path.write_bytes(raw)
-        assert not is_whole(path, "made again")
-    assert caplog.text.count(f"{path}: damaged; made again") == 50
-    for shortened in (whole[:-1], whole[1:], b""):
-        path.write_bytes(shortened)
-        assert not is_whole(path, "made again")
+        assert not is_whole(path, "made again") and read_sealed(path) is None
+    assert caplog.text.count(f"{path}: damaged; made again") == len(damaged)

@@ -109,12 +109,3 @@ def test_settings_are_the_command_without_the_paths_of_the_rule() -> None:
     of_rule = {"--table", "--more", "--result", "--most"}
     assert {word for word in words if word.startswith("--")} - set(settings) == of_rule
     assert step.settings("stage.draw", Config(seed=4), given) != step.settings("stage.draw", Config(), given)
-
-
-def test_an_identity_follows_what_decides_and_not_where_it_is() -> None:
-    def identity(results: str = "r", more: str = "code", seed: int = 3) -> str:
-        given = {"composition": "color", "flag": True, "level": f"{results}/sketch/base", "results": results}
-        return step.identity("stage.draw", Config(seed=seed), given, [more, f"{results}/pairs.parquet"], results)
-
-    assert identity() == identity("elsewhere/r2") == identity(results="/data/r")
-    assert len({identity(), identity(more="other code"), identity(seed=4)}) == 3

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
 
+from workflow_scripts.core import checks
 from workflow_scripts.core.checks import DRIVE, count_images
 from workflow_scripts.core.cli import UNDER_RUN
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.workflow import hooks
-from workflow_scripts.workflow.check import check_config, report
+from workflow_scripts.workflow.check import check_config, check_jobs, report
 from workflow_scripts.workflow.config import load_config
 
 BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
@@ -125,11 +125,14 @@ def test_each_run_is_checked(tmp_path: Path) -> None:
     report(tmp_path / "mine.yaml", strict=False)
 
 
-def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflow_scripts.core.checks.GPU_FILES", ())
+def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(checks, "GPU_FILES", (str(tmp_path / "nvidia[0-9]*"),))
     config = load_config({"judge": {"model": "sketch", "device": "cuda"}})
     assert any("judge.device: cuda" in line for line in check_config(config).errors)
     assert check_config(config, here=False).errors == []
+    # A container may have any of the machine's GPUs.
+    (tmp_path / "nvidia3").touch()
+    assert check_config(config).errors == []
 
 
 def test_plain_snakemake_checks_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -140,14 +143,16 @@ def test_plain_snakemake_checks_too(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         dag_settings=SimpleNamespace(targets=set()),
     )
     with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
-        hooks.begin(workflow, {"results": str(tmp_path), "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
+        check_jobs(workflow, {"results": str(tmp_path), "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
 
 
-def test_counting_images_takes_seconds_at_most(tmp_path: Path) -> None:
+def test_not_all_images_of_a_large_folder_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.txt", "b.png", "c.JPG"):
-        (tmp_path / name).touch()
-    assert str(count_images(tmp_path, 1)) == "2 images"
-    assert str(count_images(tmp_path, 0)) == "more than 1 image"
+        (tmp_path / name).write_text("123")
+    (tmp_path / "broken.png").symlink_to("nothing")
+    assert str(count_images(tmp_path)) == "2 images" and count_images(tmp_path).bytes == 6
+    monkeypatch.setattr(checks, "MOST_COUNTED", 1)
+    assert str(count_images(tmp_path)) == "at least 1 image"
 
 
 def test_the_disk_must_have_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tests.conftest import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import Section
-from workflow_scripts.workflow.config import CHECKOUT, Config, load_config, read_config, snakemake_config
+from workflow_scripts.workflow.config import Config, load_config, read_config, snakemake_config
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,6 @@ from workflow_scripts.workflow.config import CHECKOUT, Config, load_config, read
         ({"split": {"heldout": {"pairs": ["purple bill"]}}}, ["split.heldout.pairs: write pairs as"]),
         ({"split": {"heldout": {"pairs": [["red", "bill"]]}}}, ["pairs: write pairs", "such as [purple_bill]"]),
         ({"split": {"heldout": {"pairs": {"color": "red_bill"}}}}, ["pairs: write pairs as a list"]),
-        ({"seed": 10**29}, ["seed: 30 digits, more than the limit of 15 (core/limits.py: COUNT_DIGITS)"]),
         ({"generate": {"generators": [{"name": "x", "kind": "folder", "options": 3}]}}, ["generators.0.options", "3"]),
         ({"compositions": "color"}, ["compositions: expected a list; write [color]"]),
         ({"dataset": {"name": "my birds"}}, ["dataset.name: a name has letters, digits, - and _", "'my birds'"]),
@@ -47,16 +46,20 @@ from workflow_scripts.workflow.config import CHECKOUT, Config, load_config, read
         ({"generate": {"generators": [{"name": "a{b}", "kind": "shuffled"}]}}, ["generators.0.name: a name has"]),
         ({"compositions": ["{x}"]}, ["compositions", "'{x}'", "a composition's name has letters"]),
         ({"results": "."}, ["results: contains the checkout"]),
-        ({"results": "/"}, ["results: contains the checkout"]),
         ({"cache": ".."}, ["cache: contains the checkout"]),
         ({"results": "results/.."}, ["results: contains the checkout"]),
-        ({"results": ".git"}, ["results: is in .git, a folder of the checkout"]),
-        ({"cache": "workflow_scripts/core"}, ["cache: is in workflow_scripts, a folder"]),
         ({"results": "results/{x}"}, ["results: '{' would be misread"]),
         ({"results": "-rf"}, ["results: '-' would be misread"]),
         ({"results": "a/-rf"}, ["results: '-' would be misread"]),
+        ({"results": "s3://bucket/folder"}, ["results: expected a local folder"]),
+        ({"judge": {"seeds": [1, 1]}}, ["judge: duplicate seed in [1, 1]; remove one"]),
+        ({"judge": {"seeds": [0, 1], "epochs": 0}}, ["judge: without training (epochs: 0) all judges are equal"]),
+        ({"judge": {"seeds": []}}, ["judge.seeds: ", "at least 1 item"]),
+        ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; allowed: halves, split, world"]),
+        ({"score": {"reference": "nobody"}}, ["score.reference: nobody is not in generate.generators; allowed: "]),
+        ({"split": {"heldout": {"pairs": {"size": ["big_bill"]}}}}, ["split.heldout.pairs: unknown composition size"]),
+        ({"split": {"published": {"split": "s.pkl"}}}, ["split.published: s.pkl: several", "add {composition}"]),
         ({"results": "~/x"}, ["results: '~' would be misread"]),
-        ({"runs": {"a": {"results": "docs"}}}, ["results: is in docs"]),
     ],
 )
 def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
@@ -88,16 +91,6 @@ def test_true_is_no_number() -> None:
                 assert (name,) in [f["loc"] for f in error.value.errors() if "expected a number" in f["msg"]], name
                 checked += 1
     assert checked > 60
-
-
-def test_folders_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
-    assert {name.split("/")[0] for name in listed if "/" in name} <= set(CHECKOUT)
-    # The folder that a link leads to counts.
-    (tmp_path / "link").symlink_to(ROOT / "docs")
-    with pytest.raises(UserError, match="is in docs"):
-        load_config({"results": str(tmp_path / "link")})
-    assert load_config({"results": "my results/a-b_c.d"}).results == "my results/a-b_c.d"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +139,7 @@ def test_unknown_make_variables(words: str) -> None:
     environment = {**os.environ, "config": "other", "MAKEFLAGS": ""}
     run = subprocess.run(["make", "-n", *words.split()], cwd=ROOT, env=environment, capture_output=True, text=True)
     name = words.split()[-1].split("=")[0]
-    assert run.returncode and f"unknown variable {name}; known: CONFIG CORES" in run.stderr
+    assert run.returncode and f"unknown variable {name}; known: BASE CONFIG CORES" in run.stderr
     good = subprocess.run(["make", "-n", "run", "CONFIG=my x.yaml"], cwd=ROOT, env=environment, capture_output=True)
     assert good.returncode == 0 and b"--config 'my x.yaml'" in good.stdout
 
@@ -175,6 +168,3 @@ def test_the_reference_is_a_generator(
 ) -> None:
     values = {"dataset": {"source": source}, "generate": {"generators": generators}, "score": {"reference": reference}}
     assert load_config(values).reference == expected
-    wrong = values | {"score": {"reference": "nobody"}}
-    with pytest.raises(UserError, match=r"score.reference: nobody is not in generate.generators; allowed: "):
-        load_config(wrong, "mine.yaml")

@@ -1,11 +1,13 @@
-"""The whole chain through Snakemake on a few drawn birds: wiring, reruns, a kill, one core against two."""
+"""The whole chain on a few drawn birds: wiring, what a change reruns, a kill, one core against two."""
 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -44,16 +46,22 @@ def test_table_has_every_score(project: Project) -> None:
     assert (apart.xs("test_seen", level="split") < apart.xs("test_unseen", level="split")).all()
 
 
-def test_second_run_does_nothing(project: Project) -> None:
+def make(project: Project, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Do what `make run` does."""
+    return project.call("python", "-m", "workflow_scripts.workflow.run", "--cores", "1", *arguments, check=check)
+
+
+def test_a_second_run_says_in_one_line_that_nothing_is_to_do(project: Project) -> None:
     before = project.artifacts("results")
-    assert "Nothing to be done" in project.snakemake("small.yaml").stderr
-    assert project.planned("small.yaml") == {}
+    done = make(project, "--config", "small.yaml")
+    assert done.stderr.splitlines()[-1] == "Nothing to do: all results are up to date."
+    assert "page:  results/report.html" in done.stdout
     assert project.artifacts("results") == before
 
 
 def test_bad_config_is_one_line(project: Project) -> None:
     (project.root / "bad.yaml").write_text("judge: {epoch: 3}\n")
-    run = project.call("python", "-m", "workflow_scripts.workflow.run", "--config", "bad.yaml", check=False)
+    run = make(project, "--config", "bad.yaml", check=False)
     assert run.returncode == 1
     assert run.stderr.startswith("error: bad.yaml: judge.epoch: unknown key; allowed: ")
     assert len(run.stderr.strip().splitlines()) == 1
@@ -61,55 +69,60 @@ def test_bad_config_is_one_line(project: Project) -> None:
     assert plain.returncode and "judge.epoch: unknown key" in plain.stderr
 
 
-@pytest.mark.parametrize(
-    ("section", "key", "value", "rerun", "kept"),
-    [
-        ("score", "bootstrap", 300, {"make_table"}, {"train_judge", "score_images", "swap_adjectives"}),
-        ("judge", "epochs", 3, {"train_judge", "score_images"}, {"extract_pairs", "audit", "export"}),
-        ("divergence", "shuffles", 5, {"measure_splits"}, {"make_splits", "make_prompts", "train_judge"}),
-        ("report", "examples", 2, {"make_page"}, {"make_table", "score_images"}),
-    ],
-)
-def test_one_setting_reruns_what_depends_on_it(
-    project: Project, section: str, key: str, value: int, rerun: set[str], kept: set[str]
-) -> None:
-    config = yaml.safe_load((project.root / "small.yaml").read_text())
-    config[section][key] = value
-    (project.root / "changed.yaml").write_text(yaml.safe_dump(config))
-    planned = project.planned("changed.yaml").keys()
-    assert rerun <= planned
-    assert not kept & planned
-
-
 RETURN, EDITED = "\n    return ", "\n    repr(0)\n    return "
+CODE = "workflow_scripts/"
 
 
 @pytest.mark.parametrize(
-    ("module", "old", "new", "rerun", "kept"),
+    ("file", "old", "new", "rerun", "kept"),
     [
         # A comment or a docstring anywhere reruns nothing.
-        ("core/lock.py", '"""A lock', '"""The lock', set(), set()),
-        ("judge/training.py", "\ndef ", "\n# a comment\ndef ", set(), set()),
-        ("judge/training.py", "logits = scale *", "logits = 2 * scale *", {"train_judge"}, {"make_prompts"}),
-        ("score/score_images.py", RETURN, EDITED, {"score_images", "make_table"}, {"train_judge", "generate_images"}),
-        ("split/make_prompts.py", RETURN, EDITED, {"make_prompts"}, {"train_judge", "swap_adjectives"}),
-        ("split/wording.py", RETURN, EDITED, {"swap_adjectives"}, {"train_judge", "load_dataset"}),
-        ("report/make_page.py", RETURN, EDITED, {"make_page"}, {"train_judge", "score_images", "make_table"}),
+        (f"{CODE}core/lock.py", '"""A lock', '"""The lock', set(), set()),
+        (f"{CODE}judge/training.py", "\ndef ", "\n# a comment\ndef ", set(), set()),
+        (f"{CODE}judge/training.py", "logits = scale *", "logits = 2 * scale *", {"train_judge"}, {"make_prompts"}),
+        (f"{CODE}score/score_images.py", RETURN, EDITED, {"score_images", "make_table"}, {"train_judge"}),
+        (f"{CODE}split/make_prompts.py", RETURN, EDITED, {"make_prompts"}, {"train_judge", "swap_adjectives"}),
+        (f"{CODE}split/wording.py", RETURN, EDITED, {"swap_adjectives"}, {"train_judge", "load_dataset"}),
+        (f"{CODE}report/make_page.py", RETURN, EDITED, {"make_page"}, {"train_judge", "score_images", "make_table"}),
+        ("small.yaml", "bootstrap: 200", "bootstrap: 300", {"make_table"}, {"train_judge", "score_images"}),
+        ("small.yaml", "epochs: 2", "epochs: 3", {"train_judge", "score_images"}, {"extract_pairs", "audit", "export"}),
+        ("small.yaml", "shuffles: 2", "shuffles: 5", {"measure_splits"}, {"make_splits", "train_judge"}),
+        ("small.yaml", "examples: 3", "examples: 2", {"make_page"}, {"make_table", "score_images"}),
+        # Another judge is trained beside the first.
+        ("small.yaml", "epochs: 2", "epochs: 2, seeds: [0, 4]", {"train_judge"}, {"make_prompts", "generate_images"}),
     ],
 )
-def test_code_reruns_what_it_decides(
-    project: Project, module: str, old: str, new: str, rerun: set[str], kept: set[str]
+def test_a_change_reruns_what_it_decides(
+    project: Project, file: str, old: str, new: str, rerun: set[str], kept: set[str]
 ) -> None:
-    file = project.root / "workflow_scripts" / module
-    before = file.read_text()
+    path = project.root / file
+    before = path.read_text()
     assert old in before
     try:
-        file.write_text(before.replace(old, new, 1))
-        planned = project.planned("small.yaml").keys()
+        path.write_text(before.replace(old, new, 1))
+        planned = project.planned("small.yaml")
     finally:
-        file.write_text(before)
-    assert rerun <= planned and not kept & planned
-    assert rerun or kept or not planned
+        path.write_text(before)
+    assert rerun <= planned.keys() and not kept & planned.keys()
+    assert rerun or not planned
+    assert planned.get("train_judge", 1) == 1
+
+
+@pytest.mark.slow
+def test_other_images_of_equal_size_and_time_are_scored_again(project: Project, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    shutil.copytree(project.root / "results" / "sketch" / "color" / "generated" / "faithful" / "images", made)
+    config = yaml.safe_load((project.root / "small.yaml").read_text())
+    config["generate"]["generators"].append({"name": "mine", "kind": "folder", "path": str(made)})
+    (project.root / "mine.yaml").write_text(yaml.safe_dump(config))
+    target = "results/sketch/color/scores/0/mine"
+    project.snakemake("mine.yaml", "--", target)
+    assert project.planned("mine.yaml", target) == {}
+    for file in made.rglob("*.png"):
+        status = file.stat()
+        file.write_bytes(bytes(status.st_size))
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert project.planned("mine.yaml", target) == {"generate_images": 1, "score_images": 1}
 
 
 def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> None:
@@ -125,7 +138,7 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
             assert run.poll() is None and time.monotonic() < deadline, "the run ended before the training began"
             time.sleep(0.05)
         # While it runs, a second one is refused in one line.
-        second = project.call(*wrapper, check=False)
+        second = make(project, "--config", config, check=False)
         assert second.returncode == 1
         assert re.fullmatch(
             r"error: another run is active in this checkout \(process \d+ on \S+, since [-\d]+ [:\d]+,"
@@ -133,9 +146,18 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
             second.stderr.strip(),
         )
         os.killpg(run.pid, signal.SIGKILL)
-    stale = project.call(*wrapper, check=False)
+    stale = make(project, "--config", config, check=False)
     assert stale.returncode == 1
-    assert len(stale.stderr.strip().splitlines()) == 1 and "make unlock" in stale.stderr
-    project.snakemake(config, "--unlock")
-    project.call(*wrapper)
+    assert len(stale.stderr.strip().splitlines()) == 1 and "`make unlock` and run again" in stale.stderr
+    make(project, "--config", config, "--unlock")
+    # An artifact is damaged meanwhile: the next step refuses it, and that is the last line.
+    artifact = project.root / "killed" / "sketch" / "color" / "splits.parquet"
+    whole = artifact.read_bytes()
+    artifact.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    refused = make(project, "--config", config, check=False)
+    last = refused.stderr.splitlines()[-1]
+    assert refused.returncode == 1 and last.startswith("error: ") and last.count("(log: killed/logs/") == 1
+    assert "killed/sketch/color/splits.parquet: changed since split.make_splits wrote it; delete" in last
+    artifact.write_bytes(whole)
+    make(project, "--config", config)
     assert differing(project.artifacts("results"), project.artifacts("killed")) == []

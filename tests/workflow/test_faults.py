@@ -2,10 +2,8 @@
 same end. Many moments, of a whole run: ``make faults``."""
 
 import os
-import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import faults
 from tests.project import Project
 
 pytestmark = pytest.mark.slow
@@ -50,46 +47,6 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     trial = Trial(Project(tmp_path_factory.mktemp("faults").resolve()).copy())
     trial.project.call(*trial.command("whole", "--", "whole/sketch/color/judges/0"))
     return trial
-
-
-def test_killed_runs_end_the_same(first_run: Project, tmp_path: Path) -> None:
-    """Snakemake alone, whose steps go on; then a step. ``make faults`` does more of this."""
-    run = Project(tmp_path.resolve()).copy()
-    rows = faults.disturbed(run, "killed", [(2.0, "Snakemake"), (12.0, "a step")], random.Random(0))
-    assert len(rows) == 2 and "Snakemake" in rows[0] and "a step" in rows[1]
-    assert run.artifacts("killed") == first_run.artifacts("results")
-
-
-def test_who_holds_the_lock(trial: Trial) -> None:
-    place = trial.project.root
-    plain = ["snakemake", "--cores", "1", "--configfile", "second.yaml", "--", "second/sketch/pairs.parquet"]
-    mine = trial.command("second")
-    with subprocess.Popen(
-        plain, cwd=place, env=trial.project.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as first:
-        while not any((place / ".snakemake" / "locks").glob("*")):
-            assert first.poll() is None
-        # So that it is at work as long as it is asked about.
-        first.send_signal(signal.SIGSTOP)
-        for refused in (
-            trial.project.call(*mine, check=False),
-            trial.project.call(*trial.command("second", "--unlock"), check=False),
-        ):
-            assert refused.returncode == 1
-            assert re.fullmatch(
-                rf"error: Snakemake is running in this checkout \(process {first.pid} on \S+, since [-\d]+ [:\d]+,"
-                r" .*snakemake --cores 1 .*\); wait until it ends",
-                refused.stderr.strip(),
-            )
-        # Snakemake's own answer says how to unlock, not who is at work.
-        other = trial.project.call(*plain, check=False)
-        assert other.returncode and "--unlock" in other.stderr
-        first.kill()
-    # Killed, it leaves its lock; the next run says what removes it.
-    left = trial.project.call(*mine, check=False)
-    assert left.returncode == 1 and "`make unlock`" in left.stderr
-    trial.project.call(*trial.command("second", "--unlock"))
-    assert not any((place / ".snakemake" / "locks").glob("*"))
 
 
 @pytest.fixture

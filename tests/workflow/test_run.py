@@ -1,80 +1,148 @@
-"""What `make run` does about other processes, and what it ends with."""
+"""What `make run` does about other processes, and what it ends with; what `make verify` finds."""
 
+import random
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pytest
 
+from tests.project import Project
 from workflow_scripts.core import digests
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.report import readable
-from workflow_scripts.workflow.run import print_results, wait_for, works_in
+from workflow_scripts.workflow import run as module
+from workflow_scripts.workflow import verify
+from workflow_scripts.workflow.run import print_results, run_snakemake
 
 
-@pytest.mark.parametrize("pressed", [0, 1, 3])
-def test_ctrl_c_as_often_as_one_likes_waits_for_snakemake(pressed: int) -> None:
-    waits = iter([KeyboardInterrupt] * pressed + [7])
+@pytest.mark.parametrize(
+    ("pressed", "code", "ends"),
+    [(0, 0, None), (0, 1, SystemExit), (0, -9, UserError), (1, 0, KeyboardInterrupt), (3, 1, KeyboardInterrupt)],
+)
+def test_ctrl_c_waits_for_snakemake(
+    pressed: int, code: int, ends: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([KeyboardInterrupt] * pressed + [code])
 
-    def wait() -> int:
-        ended = next(waits)
-        if ended is KeyboardInterrupt:
-            raise ended
-        return ended
+    class Snakemake(SimpleNamespace):
+        def __enter__(self):
+            return self
 
-    assert wait_for(SimpleNamespace(wait=wait)) == (7, pressed > 0)
+        def __exit__(self, *_: object) -> None:
+            pass
 
+        def wait(self) -> int:
+            if (answer := next(answers)) is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            return answer
 
-def test_whose_folder_cannot_be_known_may_be_at_work_where_others_may_write(tmp_path: Path) -> None:
-    def denied() -> str:
-        raise psutil.AccessDenied
-
-    tmp_path.chmod(0o775)
-    assert works_in(SimpleNamespace(cwd=denied), tmp_path) is None
-    # On a login node others run Snakemake all day, in folders of their own.
-    tmp_path.chmod(0o755)
-    assert works_in(SimpleNamespace(cwd=denied), tmp_path) is False
-    assert works_in(SimpleNamespace(cwd=lambda: str(tmp_path)), tmp_path)
-    assert not works_in(SimpleNamespace(cwd=lambda: "/elsewhere"), tmp_path)
+    monkeypatch.setattr(module.subprocess, "Popen", lambda *_, **__: Snakemake())
+    if ends is None:
+        return run_snakemake(["snakemake"])
+    with pytest.raises(ends):
+        run_snakemake(["snakemake"])
+    assert next(answers, None) is None
 
 
-def test_results_end_with_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for run, names in {"judged": ["report.html", "table.md"], "captions": ["report.html"]}.items():
-        (tmp_path / run).mkdir()
-        for name in names:
-            (tmp_path / run / name).touch()
-    print_results([str(tmp_path), str(tmp_path / "judged"), str(tmp_path / "captions")])
-    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")]
-    assert lines == [
-        f"page:  {tmp_path}/judged/report.html",
-        f"table: {tmp_path}/judged/table.md",
+def printed(folders: list[Path], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    print_results([*map(str, folders)])
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")]
+
+
+def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {
+        "judged/table.md": "not shown: the common table contains it",
+        "judged/report.html": "",
+        "captions/report.html": "",
+        "table.md": "# a\n\n" + readable.HEADLINES.format("| 1 |") + "\n## all\n\n| 2 |\n",
+        "compun.md": "".join(f"| {row} |\n" for row in range(20)),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        digests.record(tmp_path / name, "stage.step")
+    assert printed([tmp_path, tmp_path / "judged", tmp_path / "captions"], capsys) == [
+        *("| 1 |", ""),
+        *(f"| {row} |" for row in range(12)),
+        *("…", f"table: {tmp_path}/table.md", f"table: {tmp_path}/compun.md"),
+        *(f"page:  {tmp_path}/judged/report.html", f"table: {tmp_path}/judged/table.md"),
         f"page:  {tmp_path}/captions/report.html",
     ]
-
-
-def test_the_screen_shows_the_headlines_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = tmp_path / "table.md"
-    table.write_text("# a\n\n" + readable.HEADLINES.format("| 1 |") + "\n## all\n\n| 2 |\n")
-    digests.record(table, "report.make_table")
-    print_results([str(tmp_path)])
-    assert capsys.readouterr().out.splitlines()[:3] == ["| 1 |", "", f"table: {table}"]
-
-
-def test_the_screen_shows_the_beginning_of_other_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = tmp_path / "compun.md"
-    table.write_text("".join(f"| {row} |\n" for row in range(20)))
-    digests.record(table, "compun.draw_compun")
-    print_results([str(tmp_path)])
-    assert capsys.readouterr().out.splitlines()[10:14] == ["| 10 |", "| 11 |", "…", f"table: {table}"]
-
-
-def test_a_changed_table_is_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    table = tmp_path / "table.md"
-    table.write_text("| 1.2 |")
-    digests.record(table, "report.make_table")
-    print_results([str(tmp_path)])
-    assert capsys.readouterr().out.startswith(f"| 1.2 |\ntable: {table}\n")
-    table.write_text("| 9.2 |")
-    with pytest.raises(UserError, match=r"table.md: changed since report.make_table wrote it"):
+    (tmp_path / "table.md").write_text("| 9.2 |")
+    with pytest.raises(UserError, match=r"table.md: changed since stage.step wrote it"):
         print_results([str(tmp_path)])
     assert not capsys.readouterr().out
+
+
+def flip(file: Path) -> None:
+    raw = bytearray(file.read_bytes())
+    raw[random.Random(0).randrange(len(raw))] ^= 1
+    file.write_bytes(raw)
+
+
+def remove_record(path: Path) -> None:
+    digests.record_file(path).unlink()
+
+
+def remake(path: Path) -> None:
+    """Exchange an artifact, with its record, for another one of the same step."""
+    path.write_bytes(path.read_bytes() + b"\n")
+    digests.record(path, "stage.step")
+
+
+@pytest.fixture(scope="module")
+def finished(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return first_run.fork(tmp_path_factory.mktemp("verified"))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "expected"),
+    [
+        ("table.csv", flip, "{}: changed"),
+        ("sketch/images/0001.png", flip, "{}: changed"),
+        ("sketch/color/ranking.parquet", Path.unlink, "{}: missing"),
+        ("sketch/.digests/pairs.parquet", flip, "{}: damaged, so results/sketch/pairs.parquet cannot be verified;"),
+        ("sketch/color/heldout.json", remake, "results/sketch/color/splits.parquet: made from another {}"),
+        ("sketch/captions.parquet", remove_record, "results/sketch/pairs.parquet: made from another {}, or its record"),
+        ("table.tex", remove_record, "warning: files without a record, which were not checked: 1, the first: {}"),
+    ],
+)
+def test_verify_names_what_is_not_as_recorded(
+    finished: Project, name: str, damage: Callable[[Path], object], expected: str, capsys, caplog, monkeypatch
+) -> None:
+    monkeypatch.chdir(finished.root)
+    monkeypatch.setattr(module, "STATE", finished.root / ".snakemake")
+    path = Path("results", name)
+    path = path if path.exists() else next(path.parent.glob("*.png"))
+    kept = {file: file.read_bytes() for file in (path, digests.record_file(path)) if file.is_file()}
+    caplog.set_level("INFO", "compclip")
+    step = verify.Verify(config=Path("small.yaml"))
+    damage(path)
+    try:
+        verify.read_record.cache_clear()
+        if expected.startswith("warning"):
+            verify.main(step)
+        else:
+            with pytest.raises(
+                UserError, match=r"^small.yaml: \d+ of \d+ artifacts are not as recorded; make them again: `"
+            ):
+                verify.main(step)
+    finally:
+        for file, content in kept.items():
+            file.write_bytes(content)
+    lines = [*capsys.readouterr().out.splitlines(), *caplog.messages]
+    assert [line for line in lines if line.startswith(expected.format(path))], lines
+    verify.read_record.cache_clear()
+    verify.main(step)
+    assert caplog.messages[-1].endswith(" artifacts are as their steps recorded them")
+
+
+def test_verify_needs_a_run(tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text(f"results: {tmp_path}/none\n")
+    done = subprocess.run(
+        ["python", "-m", "workflow_scripts.workflow.verify", "--config", f"{tmp_path}/none.yaml"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1 and "none.yaml: no recorded artifacts; `make run CONFIG=" in done.stderr

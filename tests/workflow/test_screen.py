@@ -15,121 +15,86 @@ from workflow_scripts.workflow.screen import LogHandler
 STAMP = "2026-11-22 17:13:45,123"
 
 
-def record(message: str = "", level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
-    made = logging.LogRecord("snakemake.logging", level, __file__, 1, message, None, None)
-    made.__dict__.update(fields)
-    return made
-
-
 class Screen:
-    """A handler, the records of a run, and what was shown."""
+    """A handler that gets the records of a run, and what it shows; a job's number is that of its rule."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], **counts: int) -> None:
         self.handler, self.folder, self.capsys = LogHandler(None, None), folder, capsys  # type: ignore[arg-type]
-        self.now = 0.0
-        stats = {**counts, "total": sum(counts.values()) + 1, "all": 1}
-        self.handler.emit(record(event=LogEvent.RUN_INFO, stats=stats))
+        self.now, self.rules = 0.0, [*counts]
+        self.emit(event=LogEvent.RUN_INFO, stats={**counts, "total": sum(counts.values()) + 1, "all": 1})
 
-    def start(self, number: int, rule: str, run: str = "", **wildcards: str) -> dict[str, Any]:
-        log = f"{self.folder}/logs/score/{rule}.log"
-        rule = f"{run}_{rule}" if run else rule
-        about = {"jobid": number, "rule_name": rule, "log": [log], "shellcmd": f"python {rule}"}
-        self.handler.emit(record(event=LogEvent.JOB_INFO, wildcards=wildcards, **about))
+    def emit(self, message: str = "", level: int = logging.INFO, **fields: Any) -> None:
+        record = logging.LogRecord("snakemake.logging", level, __file__, 1, message, None, None)
+        record.__dict__.update(fields)
+        self.handler.emit(record)
+
+    def start(self, rule: str, logged: str = "", **wildcards: str) -> dict[str, Any]:
+        log = self.folder / "logs" / f"{rule}.log"
+        log.parent.mkdir(exist_ok=True)
+        log.write_text(logged and f"{STAMP} {logged}\n")
+        about = {"jobid": self.rules.index(rule), "rule_name": rule, "log": [str(log)], "wildcards": wildcards}
+        self.emit(event=LogEvent.JOB_INFO, **about)
         return about
 
-    def log(self, about: dict[str, Any], line: str) -> None:
-        log = Path(about["log"][0])
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(f"{STAMP} INFO 3 images\n{line}\n")
+    def finish(self, rule: str) -> None:
+        self.emit(event=LogEvent.JOB_FINISHED, job_id=self.rules.index(rule))
 
-    def fail(self, about: dict[str, Any], logged: str = "", ended: str = "returned non-zero exit status 1.") -> None:
-        if logged:
-            self.log(about, logged)
-        text = f"RuleException:\nCalledProcessError in file \"x.smk\", line 3:\nCommand '{about['shellcmd']}' {ended}"
-        self.handler.emit(record(text, logging.ERROR, event=LogEvent.ERROR))
-        self.handler.emit(record(level=logging.ERROR, event=LogEvent.JOB_ERROR, rule_msg=None, **about))
-        self.handler.emit(record("WorkflowError:\nAt least one job did not complete.", logging.ERROR))
-
-    def finish(self, number: int) -> None:
-        self.handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=number))
+    def fail(self, about: dict[str, Any], ended: str = "returned non-zero exit status 1.") -> None:
+        text = f"CalledProcessError in file \"x.smk\":\nCommand 'python x --log {about['log'][0]}' {ended}"
+        self.emit(text, logging.ERROR, event=LogEvent.ERROR)
+        self.emit(level=logging.ERROR, event=LogEvent.JOB_ERROR, **about)
+        self.emit("WorkflowError:\nAt least one job did not complete.", logging.ERROR)
 
     def shown(self) -> list[str]:
         self.handler.close()
         self.handler.close()
-        return self.capsys.readouterr().err.splitlines()[1:]
+        return self.capsys.readouterr().err.splitlines()
 
 
 @pytest.fixture
 def screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Screen:
     """One job that trains a judge, two that score, and as many of a run named birds; seconds pass as tests say."""
-    monkeypatch.setattr(module.time, "monotonic", lambda: 1000.0 + (clock[0].now if clock else 0))
-    monkeypatch.setattr(LogHandler, "keep_drawing", lambda self: None)
     clock: list[Screen] = []
+    monkeypatch.setattr(module.time, "monotonic", lambda: 1000.0 + (clock[0].now if clock else 0))
     clock.append(Screen(tmp_path, capsys, train_judge=1, score_images=2, birds_train_judge=1, birds_score_images=2))
     return clock[0]
 
 
 def test_a_stage_is_a_line_when_it_ends(screen: Screen) -> None:
-    screen.start(1, "train_judge")
-    screen.now = 90
-    screen.finish(1)
-    screen.start(2, "score_images", run="birds")
-    screen.now = 100
-    screen.finish(2)
-    screen.start(3, "score_images", run="birds")
-    screen.now = 400
-    screen.finish(3)
-    # Nobody knows yet how long birds_train_judge and score_images take.
+    for rule, seconds in (("train_judge", 90), ("birds_score_images", 10), ("birds_score_images", 3900)):
+        screen.start(rule)
+        screen.now += seconds
+        screen.finish(rule)
+    # How long birds_train_judge and score_images take is unknown.
     assert screen.shown() == [
-        "judge      1 of 1 job, 90 s; 1 of 6 jobs in 90 s",
-        "birds score 2 of 2 jobs, 5 min; 3 of 6 jobs in 7 min",
-        "3 of 6 jobs in 7 min",
+        "judge       1 of 1 jobs; 1 of 6 jobs in 0:01:30",
+        "birds score  2 of 2 jobs; 3 of 6 jobs in 1:06:40",
+        "3 of 6 jobs in 1:06:40",
     ]
 
 
 def test_the_time_left_is_that_of_the_jobs_that_remain(screen: Screen) -> None:
-    records = screen.folder / "logs" / "score" / "a.benchmark.tsv"
-    records.parent.mkdir(parents=True)
-    records.write_text("s\th:m:s\trule_name\n100.0\t0:01:40\tscore_images\n")
-    screen.start(1, "train_judge")
+    (screen.folder / "logs").mkdir()
+    (screen.folder / "logs" / "a.benchmark.tsv").write_text("s\th:m:s\trule_name\n100.0\t0:01:40\tscore_images\n")
+    (screen.folder / "logs" / "b.benchmark.tsv").write_text("damaged")
+    screen.start("score_images", "INFO 7 of 9 images")
     screen.now = 60
-    assert screen.handler.overall() == "0 of 6 jobs in 60 s, over 3 min left"  # two jobs of 100 s, and others
-    screen.finish(1)
-    for rule in ("birds_train_judge", "birds_score_images"):
-        records.with_name(f"{rule}.benchmark.tsv").write_text(
-            records.read_text().replace("score_images", rule).replace("100.0", "60.0")
-        )
-    screen.handler.folders.clear()
-    screen.start(2, "score_images")
-    screen.start(3, "birds_train_judge")
-    screen.now = 100
-    # Of 2 x 100 + 60 + 2 x 60 s, 80 have passed, two jobs at a time for 40 s of 100.
-    assert screen.handler.overall().endswith(", about 4 min left")
-    # This run's own jobs count more than those of earlier runs.
-    screen.finish(2)
-    assert screen.handler.overall().endswith(", about 2 min left")
+    assert screen.handler.progress("score") == "score       0 of 2 jobs: 7 of 9 images"
+    # Of two jobs of 100 s, 60 s have passed; others were never run.
+    assert screen.handler.overall() == "0 of 6 jobs in 0:01:00, more than 0:02:20 left"
+    screen.handler.left = screen.handler.left & module.Counter(score_images=2)
+    assert screen.handler.overall().endswith(", 0:02:20 left")
 
 
-def test_a_log_gets_a_line_a_minute(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
-    about = screen.start(1, "train_judge")
-    screen.log(about, f"{STAMP} INFO epoch 3 of 10")
-    for screen.now in range(0, 181, 10):
-        screen.handler.draw()
-    assert screen.shown()[:-1] == [
-        f"0 of 6 jobs in {spent}; judge      0 of 1 job: epoch 3 of 10" for spent in ("60 s", "2 min", "3 min")
-    ]
-
-
-def test_a_terminal_is_updated_in_place(screen: Screen) -> None:
+def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     screen.handler.live = True
-    screen.capsys.readouterr()
-    for number in (1, 2):
-        screen.start(number, ("train_judge", "score_images")[number - 1])
-    screen.handler.draw()
-    screen.handler.draw()
-    drawn = screen.capsys.readouterr().err
-    one = "\r\x1b[Jjudge      0 of 1 job\nscore      0 of 2 jobs\n0 of 6 jobs in 0 s\x1b[2A\r"
-    assert drawn == one * 2
+    for rule in ("train_judge", "score_images"):
+        screen.start(rule)
+    twice = iter([False, False, True])
+    monkeypatch.setattr(screen.handler.closed, "wait", lambda seconds: next(twice))
+    screen.handler.keep_drawing()
+    one = "\r\x1b[Jjudge       0 of 1 jobs\nscore       0 of 2 jobs\n0 of 6 jobs in 0:00:00\r\x1b[2A"
+    assert screen.capsys.readouterr().err == one * 2
 
 
 def test_each_rule_has_a_stage() -> None:
@@ -138,48 +103,43 @@ def test_each_rule_has_a_stage() -> None:
     assert rules <= module.STAGES.keys() and module.STAGES["extract_own_pairs"] == "pairs"
 
 
-def test_the_error_of_a_step_is_last_and_has_its_log(screen: Screen) -> None:
-    failed = screen.start(7, "score_images", composition="color", generator="mine")
-    screen.fail(failed, f"{STAMP} ERROR violation: x\n{STAMP} ERROR error: a.png: bad; remove it (traceback: t.log)")
-    screen.start(8, "score_images", run="birds")
-    assert screen.shown() == [
-        "0 of 6 jobs in 0 s",
-        f"error: score: score images (color, mine): a.png: bad; remove it (log: {failed['log'][0]})",
-    ]
+SIGKILL = "killed (SIGKILL), probably because memory ran out; free some memory; run again to resume"
 
 
 @pytest.mark.parametrize(
-    "ended", ["died with <Signals.SIGKILL: 9>.", "returned non-zero exit status 137."], ids=["signal", "status"]
+    ("logged", "ended", "error"),
+    [
+        ("ERROR error: a.png: bad; remove it (traceback: t.log)", "returned 1.", "a.png: bad; remove it"),
+        ("INFO 3 images", "died with <Signals.SIGKILL: 9>.", SIGKILL),
+        ("", "returned non-zero exit status 137.", SIGKILL),
+        ("", "returned non-zero exit status 2.", "failed; see .snakemake/log"),
+    ],
 )
-def test_a_killed_step_says_so(screen: Screen, ended: str) -> None:
-    screen.fail(screen.start(1, "train_judge"), "", ended)
-    assert "judge: train judge: killed (SIGKILL), probably because memory ran out" in screen.shown()[-1]
+def test_the_error_of_a_step_is_last_and_has_its_log(screen: Screen, logged: str, ended: str, error: str) -> None:
+    about = screen.start("score_images", logged, composition="color", generator="mine")
+    screen.fail(about, ended)
+    screen.start("birds_score_images")
+    last = f"error: score: score images (color, mine): {error} (log: {about['log'][0]})"
+    assert screen.shown() == ["0 of 6 jobs in 0:00:00", last]
 
 
-def test_a_retry_that_succeeds_is_no_error(screen: Screen) -> None:
-    about = screen.start(1, "train_judge")
-    screen.fail(about, f"{STAMP} ERROR error: x")
-    screen.start(1, "train_judge")
-    screen.finish(1)
-    assert [line for line in screen.shown() if "error: judge" in line] == []
+def test_a_retry_that_succeeds_and_an_interruption_are_not_errors(screen: Screen) -> None:
+    screen.fail(screen.start("train_judge", "ERROR error: x"))
+    screen.start("train_judge")
+    screen.finish("train_judge")
+    screen.handler.others.clear()
+    screen.fail(screen.start("score_images", f"ERROR {INTERRUPTED}"))
+    assert not [line for line in screen.shown() if line.startswith("error: judge") or INTERRUPTED in line]
 
 
 def test_of_a_group_only_the_step_that_failed_is_named(screen: Screen) -> None:
-    one, other = screen.start(1, "make_prompts"), screen.start(2, "export")
-    screen.fail(one | {"indent": True})
-    screen.fail(other | {"indent": True}, f"{STAMP} ERROR error: x")
-    assert screen.shown()[1:] == [f"error: split: export: x (log: {other['log'][0]})"]
-
-
-def test_an_interrupted_step_is_no_error(screen: Screen) -> None:
-    screen.handler.emit(record("Terminating processes on user request, this might take some time.", logging.WARNING))
-    screen.fail(screen.start(1, "train_judge"), f"{STAMP} ERROR {INTERRUPTED}")
-    assert [line for line in screen.shown() if line.startswith("error")] == []
+    screen.fail(screen.start("train_judge"))
+    screen.fail(screen.start("score_images", "ERROR error: x"))
+    assert [line for line in screen.shown() if line.startswith("error")] == [
+        f"error: score: score images: x (log: {screen.folder}/logs/score_images.log)"
+    ]
 
 
 def test_an_error_of_snakemake_is_one_line(screen: Screen) -> None:
-    text = (
-        'WorkflowError in file "/x/rules/common.smk", line 33:\nruns.a: no such\n  folder\n  File "/x/y", line 3, in z'
-    )
-    screen.handler.emit(record(text, logging.ERROR, event=LogEvent.ERROR))
-    assert screen.shown()[1:] == ["error: runs.a: no such folder (log: .snakemake/log)"]
+    screen.emit("WorkflowError:\nruns.a: no such\n  folder", logging.ERROR, event=LogEvent.ERROR)
+    assert screen.shown()[1:] == ["error: WorkflowError: runs.a: no such folder"]

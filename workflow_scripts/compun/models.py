@@ -17,11 +17,10 @@ from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.core.cache import key
 from workflow_scripts.core.cli import log, one_line
 from workflow_scripts.core.code import code_hash
-from workflow_scripts.core.digests import record
+from workflow_scripts.core.digests import is_recorded, record
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.io import atomic_folder
-from workflow_scripts.core.sealed import is_recorded
 
 
 @contextmanager

@@ -4,28 +4,31 @@ A stage contributes ``<stage>/check.py`` with ``check(config, findings)``, which
 rows, not all their content, because every run begins with it.
 """
 
+import errno
+import glob
 import os
-import time
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from itertools import islice
 from pathlib import Path
 
 from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.pictures import SUFFIXES
 
-# Seconds in which images are counted, of a folder and in all.
-PATIENCE, PATIENCE_IN_ALL = 0.5, 1.5
+# Images of a folder that are counted.
+MOST_COUNTED = 10_000
 # Files that their authors publish in folders from which only a browser downloads, by pattern of their names.
 DRIVE = "https://drive.google.com/drive/folders"
 BY_HAND = {
     **dict.fromkeys(("split.pkl", "data.pkl"), f"{DRIVE}/1jOnNp0RkUN_QFa-GvfitbKh8YTthLtgl"),
     **dict.fromkeys(("C_CUB_*.pt", "C_Flowers_*.pt"), f"{DRIVE}/1A2I6uSnrFEgu-7QIpcxjDXE7m5799UCy"),
 }
-# Device files of GPUs: NVIDIA's, AMD's, and WSL's.
-GPU_FILES = ("/dev/nvidia0", "/dev/kfd", "/dev/dxg")
+# Device files of GPUs: NVIDIA's, of which a container may have any, AMD's, and WSL's.
+GPU_FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
 
 
 @dataclass
@@ -37,7 +40,6 @@ class Findings:
     plan: list[tuple[str, str]] = field(default_factory=list)  # a title and what the run does
     bytes: int = 0  # estimated, in the results folder and the cache
     here: bool = True  # whether steps run on this machine, in this environment
-    patience: float = PATIENCE_IN_ALL
 
     def error(self, key: str, message: str) -> None:
         self.errors.append(f"{key}: {message}".replace("\n", "\\n"))  # a line each
@@ -54,36 +56,35 @@ class Findings:
             self.error(key, str(error))
 
     def exists(self, key: str, path: str | Path, kind: str = "file") -> bool:
-        """Return whether ``path`` is a ``kind`` (file, folder, or file or folder); add an error if it is not.
+        """Return whether ``path`` is a readable ``kind`` (file, folder, or file or folder); add an error if it is not.
 
         Addresses are not checked.
         """
+        place = Path(path)
         if "://" in str(path):
             return True
-        place = Path(path)
         try:
-            right = {"file": place.is_file, "folder": place.is_dir}.get(kind, place.exists)()
-        except OSError as error:  # a name that is too long
-            self.error(key, f"{str(path)[:80]}: {error.strerror}; correct the path")
-            return False
-        if not right and place.exists():
-            self.error(key, f"{path}: not a {kind}; give the path of a {kind}")
-        elif not right:
+            is_folder = stat.S_ISDIR(place.stat().st_mode)
+        except OSError as error:  # a name that is too long, a file in place of a folder
             by_hand = next((folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None)
-            self.error(
-                key,
-                f"{path}: no such file; download it from {by_hand} to this path" if by_hand else no_such(path, kind),
-            )
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                self.error(key, f"{str(path)[:80]}: {error.strerror}; correct the path")
+            elif by_hand:
+                self.error(key, f"{path}: no such file; download it from {by_hand} to this path")
+            else:
+                self.error(key, no_such(path, kind))
+            return False
+        if kind in ("file", "folder") and is_folder != (kind == "folder"):
+            self.error(key, f"{path}: not a {kind}; give the path of a {kind}")
         elif not os.access(place, os.R_OK):
-            right = False
             self.error(key, f"{path}: not readable; fix its permissions")
-        return right
+        else:
+            return True
+        return False
 
     def count_images(self, key: str, folder: str) -> "Counted":
         """Count the images of a folder; add an error if there are none."""
-        begun = time.monotonic()
-        counted = count_images(Path(folder), min(PATIENCE, self.patience))
-        self.patience -= time.monotonic() - begun
+        counted = count_images(Path(folder))
         self.bytes += counted.bytes
         if not counted.images:
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
@@ -97,33 +98,24 @@ class Findings:
 
 @dataclass(frozen=True)
 class Counted:
-    """Images of a folder."""
+    """Images of a folder: their number and bytes, or at least these."""
 
     images: int
     bytes: int
-    complete: bool
 
     def __str__(self) -> str:
-        return f"{'' if self.complete else 'more than '}{self.images:,} image{'s' * (self.images != 1)}"
+        at_least = "at least " if self.images >= MOST_COUNTED else ""
+        return f"{at_least}{self.images:,} image{'s' * (self.images != 1)}"
 
 
-def count_images(folder: Path, patience: float) -> Counted:
-    """Count the images in a folder and its subfolders, at least to the first, for ``patience`` seconds at most."""
-    deadline = time.monotonic() + patience
-    images = size = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            if name.lower().endswith(SUFFIXES):
-                images += 1
-                try:
-                    size += os.stat(os.path.join(place, name)).st_size
-                except OSError:  # a broken link
-                    images -= 1
-                if time.monotonic() > deadline:
-                    return Counted(images, size, False)
-    return Counted(images, size, True)
+def count_images(folder: Path) -> Counted:
+    """Count the images in a folder and its subfolders; links without a target do not count."""
+    names = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+    images = (name for name in names if name.lower().endswith(SUFFIXES) and os.path.exists(name))
+    sizes = [os.path.getsize(name) for name in islice(images, MOST_COUNTED)]
+    return Counted(len(sizes), sum(sizes))
 
 
 def has_gpu() -> bool:
     """Return whether this machine has a GPU, without importing torch."""
-    return any(os.path.exists(file) for file in GPU_FILES)
+    return any(glob.glob(pattern) for pattern in GPU_FILES)

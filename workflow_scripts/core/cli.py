@@ -84,7 +84,7 @@ def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
     main(step)
     if first:
         for path in step.paths("output"):
-            digests.record(path, program.removeprefix(f"{PACKAGE}."), step.identity, inputs)
+            digests.record(path, program.removeprefix(f"{PACKAGE}."), step.code, inputs)
 
 
 def run(main: Callable[[Any], None]) -> None:

@@ -1,8 +1,7 @@
 """Record the digests of artifacts, and check artifacts before they are read.
 
 The record of ``folder/name`` is ``folder/.digests/name``, which moves with its folder. A step writes it after its
-outputs: if a step is killed in between, the artifact differs from its record, or has none, and is made again. It also
-says what the artifact was made of, so that one which another config left in a folder is not taken for this config's.
+outputs: if a step is killed in between, the artifact differs from its record, or has none, and is made again.
 """
 
 import hashlib
@@ -11,12 +10,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_json
+from workflow_scripts.core.errors import UserError, require
+from workflow_scripts.core.sealed import log, read_sealed, seal, sealed
 
 FOLDER = ".digests"
 BYTES_PER_READ = 1 << 20
@@ -27,37 +25,25 @@ THREADS = 4
 
 
 class Record(BaseModel):
-    """What a step wrote, and what it made it of.
+    """What a step wrote, and what it made it of; the file of a record is sealed.
 
     Attributes:
-        identity: of the settings, the code and the user's files that made it (``core.step.identity``); None if unknown,
-            because the step was run by hand.
+        code: the identity of the step's code (``core.code``); None if the step was run by hand.
         inputs: the digest of each recorded artifact that the step read, by its path relative to the artifact's folder.
         files: the digest of each file by its path below the artifact, ``.`` for the artifact itself.
-        seal: the digest of this record; None in records of older versions.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     step: str
-    identity: str | None = None
+    code: str | None = None
     inputs: dict[str, str] = {}
     files: dict[str, str]
-    seal: str | None = None
 
     @property
     def digest(self) -> str:
         """The digest of the whole artifact."""
-        return _digest(self.files)
-
-    def sealed(self) -> "Record":
-        """Return this record with its seal."""
-        return self.model_copy(update={"seal": _digest(self.model_dump(exclude={"seal"}))})
-
-
-def _digest(value: Any) -> str:
-    """Return 32 hex digits over a value of JSON."""
-    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
+        return seal(json.dumps(self.files, sort_keys=True).encode()).hexdigest()
 
 
 def record_file(path: Path) -> Path:
@@ -104,38 +90,30 @@ def digests(path: Path) -> dict[str, str]:
         return {name: digest for part in parts for name, digest in part if digest}
 
 
-def record(path: Path, step: str, identity: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:
+def record(path: Path, step: str, code: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:
     """Record an artifact as ``step`` has written it; without one, remove its record.
 
     Args:
-        identity: of what made it.
+        code: the identity of the step's code.
         inputs: the digests of what the step read, as ``check`` returns them.
     """
     if path.is_file() or path.is_dir():
-        relabel(path, Record(step=step, files=digests(path)), identity, inputs or {})
+        read = {os.path.relpath(name, path.parent): digest for name, digest in sorted((inputs or {}).items())}
+        made = Record(step=step, code=code, inputs=read, files=digests(path))
+        with sealed(record_file(path)) as file:
+            file.write(made.model_dump_json(indent=1).encode())
     else:
         record_file(path).unlink(missing_ok=True)
-
-
-def relabel(path: Path, recorded: Record, identity: str | None, inputs: Mapping[Path, str]) -> None:
-    """Write the record of an artifact with what made it, the arguments of ``record``."""
-    read = {os.path.relpath(name, path.parent): digest for name, digest in sorted(inputs.items())}
-    made = recorded.model_copy(update={"identity": identity, "inputs": read})
-    write_json(made.sealed().model_dump(), record_file(path))
 
 
 def read_record(path: Path) -> Record | None:
     """Return the record of an artifact, None if it has none; raises UserError if it is damaged."""
     file = record_file(path)
-    try:
-        recorded = Record.model_validate_json(file.read_bytes())
-    except FileNotFoundError:
+    if not file.is_file():
         return None
-    except ValidationError:
-        recorded = None
-    if recorded is None or recorded.seal not in (None, recorded.sealed().seal):
-        raise UserError(f"{file}: damaged, so nothing tells whether {path} is; delete both and run again")
-    return recorded
+    text = read_sealed(file)
+    require(text, file, f"damaged, so {path} cannot be verified", "delete both and run again")
+    return Record.model_validate_json(text or b"")
 
 
 def faults(path: Path, recorded: Record) -> list[str]:
@@ -184,3 +162,17 @@ def check(paths: Iterable[Path]) -> dict[Path, str]:
                 )
             checked[path], _checked[str(path)] = recorded.digest, recorded.files
     return checked
+
+
+def is_recorded(path: Path, instead: str) -> bool:
+    """Return whether a file or folder exists as recorded; the log names a damaged one and what happens ``instead``."""
+    if not path.exists():
+        return False
+    try:
+        recorded = read_record(path)
+        wrong = faults(path, recorded) if recorded else []
+    except UserError as error:
+        recorded, wrong = None, [str(error)]
+    if wrong:
+        log.warning("%s: damaged (%s); %s", path, wrong[0], instead)
+    return recorded is not None and not wrong

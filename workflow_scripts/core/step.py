@@ -6,7 +6,6 @@ because the settings are pydantic models already: one validation, one set of des
 the config as one JSON argument (what rules pass) or key by key (``--heldout.fraction 0.2``).
 """
 
-import hashlib
 import importlib
 import inspect
 import json
@@ -25,8 +24,6 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.section import SECRET, Section
 
 PACKAGE = "workflow_scripts"
-# Settings that say where things are: they decide no output, and change when results are moved.
-PLACES = {"results", "cache"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Step(BaseModel):
     follows: ClassVar[tuple[str, ...]] = ()
 
     log: Path | None = Field(None, description="file for the log, tracebacks included")
-    identity: CliSuppress[str | None] = Field(None, description="what makes the outputs, for their records")
+    code: CliSuppress[str | None] = Field(None, description="identity of the code, for the records of the outputs")
     # The rule's paths that no other field takes, because the step finds them by their layout.
     also_reads: CliSuppress[list[Input]] = Field([], description="further inputs, which are checked")
     also_writes: CliSuppress[list[Output]] = Field([], description="further outputs, which are recorded")
@@ -217,37 +214,19 @@ def command(
     return shlex.join(words)
 
 
-def _settings(name: str, config: BaseModel, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of step ``stage.module`` that are not the rule's paths and decide its outputs."""
-    values = {}
-    for field_name, field in declaration(name).model_fields.items():
-        if field_name in given:
-            values[field_name] = given[field_name]
-        elif (key := mark_of(field, Key)) and key.decides:
-            values[field_name] = _setting(config, key, field)
-    return values
-
-
 def settings(name: str, config: BaseModel, given: Mapping[str, Any]) -> str:
-    """Return the arguments of step ``stage.module`` that are not the rule's paths, as ``command`` does.
+    """Return the arguments of step ``stage.module`` that are not the rule's paths and decide its outputs.
 
     Snakemake reruns a job for a changed param only if the param does not depend on the rule's inputs and outputs.
     """
-    values = _settings(name, config, given)
-    return shlex.join([word for field_name, value in values.items() for word in _words(field_name, value)])
-
-
-def identity(name: str, config: BaseModel, given: Mapping[str, Any], more: Sequence[str], results: str) -> str:
-    """Return 16 hex digits over what makes the outputs of step ``stage.module``, apart from what its inputs contain.
-
-    Args:
-        more: texts that decide the outputs too: the identity of the code, fingerprints, the names of inputs.
-        results: the folder of the results; the digits are the same after it is moved.
-    """
-    values = {key: value for key, value in _settings(name, config, given).items() if key not in PLACES}
-    text = json.dumps([name, values, list(more)], sort_keys=True, default=str)
-    text = text.replace(json.dumps(f"{results}/")[:-1], '"')
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    words = []
+    for field_name, field in declaration(name).model_fields.items():
+        key = mark_of(field, Key)
+        if field_name in given:
+            words += _words(field_name, given[field_name])
+        elif key and key.decides:
+            words += _words(field_name, _setting(config, key, field))
+    return shlex.join(words)
 
 
 def parse(declared: type[S], arguments: Sequence[str], program: str) -> S:

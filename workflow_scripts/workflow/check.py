@@ -10,17 +10,19 @@ import shutil
 import tempfile
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from pydantic import Field
+from snakemake_interface_common.exceptions import WorkflowError
 
 from workflow_scripts.core import cli
 from workflow_scripts.core.checks import Findings
-from workflow_scripts.core.cli import log
+from workflow_scripts.core.cli import UNDER_RUN, log
 from workflow_scripts.core.code import PACKAGE, ROOT, module_file
 from workflow_scripts.core.disk import size_text
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
-from workflow_scripts.workflow.config import Config, runs_of
+from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
 
 # Keys without which no part of a run works.
 NEEDED = ("results: ", "cache: ")
@@ -60,6 +62,18 @@ def check_config(config: Config, here: bool = True) -> Findings:
     return findings
 
 
+def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
+    """Raise WorkflowError for what jobs of a plain ``snakemake`` would miss; ``make run`` has checked before."""
+    # A part of the run may not need what is missing.
+    if UNDER_RUN in os.environ or workflow.dag_settings.targets:
+        return
+    here = workflow.local_exec and not workflow.deployment_settings.deployment_method
+    runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
+    errors = [f"{name}{error}" for name, run in runs.items() for error in check_config(load_config(run), here).errors]
+    if errors:
+        raise WorkflowError("\n".join(errors))
+
+
 def check_writable(folder: Path) -> None:
     """Raise UserError if nothing can be written to ``folder`` or, if it does not exist, to the folder above."""
     try:
@@ -71,8 +85,7 @@ def check_writable(folder: Path) -> None:
 
 def _existing(folder: Path) -> Path:
     """Return the folder, or the first above it that exists."""
-    folder = Path(os.path.abspath(folder))
-    return next(place for place in (folder, *folder.parents) if place.exists())
+    return next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
 
 
 def _check_disk(config: Config, findings: Findings) -> None:

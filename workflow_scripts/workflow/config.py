@@ -8,13 +8,12 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Self, get_args
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from workflow_scripts.compun.config import CompunConfig
-from workflow_scripts.core import limits
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.documents import decode, no_such, parse_yaml
 from workflow_scripts.core.errors import UserError
@@ -33,16 +32,11 @@ from workflow_scripts.split.config import SplitConfig
 
 # The longest mapping that an error message still shows, in characters.
 MAX_SHOWN = 100
-# What a checkout contains, and no run may write to.
-CHECKOUT = (
-    *(".ci", ".dvc", ".git", ".github", ".snakemake", ".venv", "benchmarks", "docs", "envs", "examples", "lexicons"),
-    *("presets", "profiles", "rules", "tests", "workflow_scripts"),
-)
 # Branches of unions in the locations of pydantic's errors; others have brackets, as ``literal['auto']``.
 BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
 # The name of one of several runs: the prefix of its rules.
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
-RUN_NAME_RULE = "lower-case letters, digits and _, the first a letter"
+NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
 RunName = Annotated[str, Field(pattern=RUN_NAME)]
 
 
@@ -121,20 +115,33 @@ class Config(Section):
                 raise ValueError(f"duplicate entry {name}; remove one")
         return names
 
+    @model_validator(mode="after")
+    def _names_exist(self) -> Self:
+        """Check what names compositions or a generator."""
+        if self.runs:
+            return self
+        for key, value in (
+            ("split.heldout.pairs", self.split.heldout.pairs),
+            ("score.balance.dominant", self.score.balance.dominant),
+        ):
+            if unknown := isinstance(value, dict) and sorted(value.keys() - {*self.compositions}):
+                allowed = ", ".join(self.compositions)
+                raise ValueError(f"{key}: unknown composition {unknown[0]}; allowed: {allowed}")
+        published = self.split.published
+        for path in (published.split, published.data) if published and len(self.compositions) > 1 else ():
+            if path and COMPOSITION_FIELD not in path:
+                raise ValueError(f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} to the path")
+        if self.score.reference and not self.reference:
+            allowed = ", ".join(generator.name for generator in self.generate.generators) or "none"
+            name = self.score.reference
+            raise ValueError(f"score.reference: {name} is not in generate.generators; allowed: {allowed}")
+        return self
+
 
 def _safe_folder(folder: str) -> str:
-    """Return ``folder`` normalized; raises ValueError if a run would overwrite the checkout, or misread the name.
-
-    Snakemake empties outputs before it makes them.
-    """
-    place = Path(os.path.realpath(os.path.join(ROOT, folder)))
-    if place == ROOT or place in ROOT.parents:
-        raise ValueError(
-            f"contains the checkout {ROOT}, which a run would overwrite; choose a folder such as results/x"
-        )
-    if place.is_relative_to(ROOT) and place.relative_to(ROOT).parts[0] in CHECKOUT:
-        part = place.relative_to(ROOT).parts[0]
-        raise ValueError(f"is in {part}, a folder of the checkout; choose a folder such as results/x")
+    """Return ``folder`` normalized; raises ValueError if it contains the checkout, or its name would be misread."""
+    if ROOT.is_relative_to(os.path.realpath(os.path.join(ROOT, folder))):
+        raise ValueError(f"contains the checkout {ROOT}; choose a folder such as results/x")
     if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
         raise ValueError(f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder")
     return os.path.normpath(folder)
@@ -167,77 +174,32 @@ def _describe(error: ValidationError) -> list[str]:
 
 
 def _describe_fault(first: ErrorDetails) -> str:
-    location = first["loc"]
+    location, kind = first["loc"], first["type"]
     key = ".".join(map(str, _setting(location)))
-    if first["type"] == "extra_forbidden":
-        return f"{key}: unknown key; allowed: {', '.join(_allowed(location[:-1]))}"
     message = first["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
-    if first["type"] == "list_type" and isinstance(first["input"], str | int | float):
-        message = f"expected a list; write [{first['input']}]"
-    if first["type"] == "string_pattern_mismatch":
-        pattern = first["ctx"]["pattern"]
-        rule = NAME_RULE if pattern.startswith(NAME) else RUN_NAME_RULE if pattern == RUN_NAME else None
-        message = f"a name has {rule}; rename it" if rule else message
-    if location[0] == "runs" and len(location) == 3 and location[2] != "[key]":
-        key, message = ".".join(map(str, location[:2])), "expected the file of a config or its content"
-    if first["type"] == SECRET:
-        return f"{key}: {message}"
     value = repr(first["input"])
-    # A long section does not help to find the fault.
-    too_long = isinstance(first["input"], dict) and len(value) > MAX_SHOWN
-    return f"{key}: {message}" if too_long else f"{key}: {message}, got {value}"
-
-
-def _check_names(config: Config, where: str) -> None:
-    """Check what names compositions or a generator; raises UserError."""
-    for key, value in (
-        ("split.heldout.pairs", config.split.heldout.pairs),
-        ("score.balance.dominant", config.score.balance.dominant),
+    if kind == "extra_forbidden":
+        return f"{key}: unknown key; allowed: {', '.join(_allowed(location[:-1]))}"
+    if kind == "list_type" and isinstance(first["input"], str | int | float):
+        message = f"expected a list; write [{first['input']}]"
+    if kind == "string_pattern_mismatch" and (
+        rules := [rule for pattern, rule in NAME_RULES.items() if first["ctx"]["pattern"].startswith(pattern)]
     ):
-        for name in value if isinstance(value, dict) else ():
-            if name not in config.compositions:
-                allowed = ", ".join(config.compositions)
-                raise UserError(f"{where}: {key}: unknown composition {name}; allowed: {allowed}")
-    if config.split.published and len(config.compositions) > 1:
-        for key in ("split", "data"):
-            path = getattr(config.split.published, key)
-            if path and COMPOSITION_FIELD not in path:
-                raise UserError(
-                    f"{where}: split.published.{key}: {path}: add {COMPOSITION_FIELD}, since there are"
-                    f" {len(config.compositions)} compositions"
-                )
-    if config.score.reference and not config.reference:
-        allowed = ", ".join(generator.name for generator in config.generate.generators) or "none"
-        raise UserError(
-            f"{where}: score.reference: {config.score.reference} is not in generate.generators; allowed: {allowed}"
-        )
-
-
-def _check_integers(values: dict[str, Any], where: str) -> None:
-    """Raise UserError for an integer that steps could not count with."""
-    pending: list[tuple[str, Any]] = [(where, values)]
-    visited = set[int]()  # aliases repeat values
-    while pending:
-        place, value = pending.pop()
-        if isinstance(value, int) and abs(value) >= 10**limits.COUNT_DIGITS:
-            fault = limits.over("COUNT_DIGITS", f"{len(str(abs(value)))} digits")
-            raise UserError(f"{place}: {fault}; choose another number")
-        if isinstance(value, dict | list) and id(value) not in visited:
-            visited.add(id(value))
-            items = value.items() if isinstance(value, dict) else ((place, inner) for inner in value)
-            pending += [(f"{place}: {key}" if isinstance(value, dict) else place, inner) for key, inner in items]
+        message = f"a name has {rules[0]}; rename it"
+    if location[:1] == ("runs",) and len(location) == 3 and location[2] != "[key]":
+        key, message = ".".join(map(str, location[:2])), "expected the file of a config or its content"
+    # A secret is not shown, and a long section does not help to find the fault.
+    shown = kind != SECRET and key and not (isinstance(first["input"], dict) and len(value) > MAX_SHOWN)
+    return f"{key and f'{key}: '}{message}{f', got {value}' if shown else ''}"
 
 
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
     """Check a config and those of its runs; UserError names ``where``, the first faulty key, and what is allowed."""
-    _check_integers(values, where)
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
         # Several lines, each as if it were the only one.
         raise UserError("\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))) from None
-    if not config.runs:
-        _check_names(config, where)
     for name, run in run_values(values, where).items():
         load_config(run, f"{where}: runs.{name}")
     return config
