@@ -124,11 +124,3 @@ def test_unknown_targets_are_refused(project: Path) -> None:
         code.code_hash("workflow_scripts.nope")
     with pytest.raises(AttributeError, match="does not define nothing"):
         code.code_hash("workflow_scripts.stage.part:nothing")
-
-
-def test_the_judge_does_not_depend_on_other_stages() -> None:
-    forget()
-    reached = code.modules_of("workflow_scripts.judge.train_judge")
-    assert "workflow_scripts.judge.training" in reached
-    assert not [name for name in reached if name.split(".")[1] in ("score", "report", "pairs", "plot", "specs")]
-    assert "workflow_scripts.split.wording" not in reached

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
@@ -82,35 +81,6 @@ def test_who_waits_gets_it(tmp_path: Path) -> None:
             assert holder.wait(timeout=10) == 0
     assert len(said) == 1 and said[0].startswith(f"process {holder.pid} on ")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_holder_that_leaves_while_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(path: Path, **_: object) -> str:
-        raise FileNotFoundError(path)
-
-    path = tmp_path / "run.lock"
-    with FileLock(path), monkeypatch.context() as patch:
-        patch.setattr(Path, "read_text", gone)
-        with pytest.raises(UserError, match="^a process that has just started$"), locked(path, refuse):
-            raise AssertionError("held twice")
-
-
-def test_many_at_once_hold_it_one_after_another(tmp_path: Path) -> None:
-    path, shared = tmp_path / "run.lock", tmp_path / "count"
-    shared.write_text("0")
-    add = f"""
-import sys
-from pathlib import Path
-from workflow_scripts.core import lock
-for _ in range(10):
-    with lock.locked(Path({str(path)!r}), lambda holder: None):
-        value = int(Path({str(shared)!r}).read_text())
-        Path({str(shared)!r}).write_text(str(value + 1))
-"""
-    for process in [python(add) for _ in range(4)]:
-        assert process.communicate()[1] == ""
-        assert process.returncode == 0
-    assert shared.read_text() == "40"
 
 
 def test_a_step_waits_for_one_that_was_left(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Seeds, plugins, progress, pictures, fingerprints."""
 
 import logging
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from workflow_scripts.core import plugins, seeds, tables
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.progress import Progress, track
 
 KEYS = st.lists(st.one_of(st.text(max_size=4), st.integers(0, 99)), max_size=3)
@@ -60,16 +58,3 @@ def test_progress_counts_and_speaks(caplog: pytest.LogCaptureFixture, monkeypatc
     assert bar.done == 4
     assert [record.getMessage().split(" (")[0] for record in caplog.records] == ["2 of 4 birds", "4 of 4 birds"]
     assert list(track(iter("abc"), None, "letters")) == ["a", "b", "c"]
-
-
-def test_fingerprints_follow_content_not_times(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name / "deep").mkdir(parents=True)
-        (tmp_path / name / "deep" / "a.png").write_bytes(b"a")
-        (tmp_path / f"{name}.csv").write_text("a,b")
-    one = fingerprint(tmp_path / "one.csv", tmp_path / "one")
-    assert one == fingerprint(tmp_path / "two.csv", str(tmp_path / "two"), None)
-    assert one != fingerprint(tmp_path / "one", tmp_path / "one.csv")
-    (tmp_path / "one" / "deep" / "a.png").rename(tmp_path / "one" / "deep" / "b.png")
-    assert one != fingerprint(tmp_path / "one.csv", tmp_path / "one")
-    assert fingerprint(tmp_path / "none") != fingerprint() != fingerprint(tmp_path / "one.csv")

@@ -58,7 +58,10 @@ def command(**changed) -> list[str]:
 
 
 def test_what_a_rule_passes_is_what_the_step_gets() -> None:
-    parsed = step.parse(Draw, command(), "draw")
+    words = command()
+    # Of a section, the settings that the step declares.
+    assert words[words.index("--window") + 1] == '{"low":25,"words":null}'
+    parsed = step.parse(Draw, words, "draw")
     assert parsed == Draw(
         table=Path("a b.parquet"), more=[Path("x,y"), Path("z")], window=Window(), seed=3, cache=Path(".kept"),
         most=7, composition="color", flag=True, result=Path("r.json"),
@@ -70,12 +73,6 @@ def test_a_rule_passes_the_paths_that_its_step_does_not_name() -> None:
     assert parsed.also_reads == [Path("q"), Path("r")] and parsed.also_writes == []
     assert set(map(str, parsed.paths("input"))) == {"a b.parquet", "x,y", "z", "q", "r"}
     assert parsed.paths("output") == [Path("r.json")]
-
-
-def test_a_step_follows_only_the_settings_that_it_takes() -> None:
-    assert step.config_keys(Draw) == ["cache", "part.low", "part.words", "seed"]
-    words = command()
-    assert words[words.index("--window") + 1] == '{"low":25,"words":null}'
 
 
 def test_settings_by_hand() -> None:

@@ -61,16 +61,6 @@ def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project
     assert sum(planned.values()) == 4 * (5 + 2 * 18 + 2 * 50) + 1
 
 
-def test_jobs_do_not_grow_with_generators_that_they_do_not_read(tmp_path: Path) -> None:
-    few, many = (jobs(written({"generate": {"generators": folders(n)}}, tmp_path / f"{n}.yaml")) for n in (3, 30))
-    kept = [job for job in few if job.rule not in OF_ALL_GENERATORS]
-    assert {"train_judge", "generate_images", "audit"} <= {job.rule for job in kept}
-    assert [job for job in kept if job not in many] == []
-    new = [job for job in many if job not in kept and job.rule not in OF_ALL_GENERATORS]
-    assert {job.rule for job in new} == {"generate_images"}
-    assert len(new) == 27 * 2
-
-
 def test_the_oracle_scores_every_generator_whose_scenes_are_known(tmp_path: Path) -> None:
     generators = ["photographs", "shuffled", "faithful", "memorizer", "unbound", "blind", *folders(1)]
     found = jobs(written({"compositions": ["color"], "generate": {"generators": generators}}, tmp_path / "c.yaml"))

@@ -57,12 +57,9 @@ def sha256(file: str | Path) -> str:
     digest = hashlib.sha256()
     try:
         # Twice as fast for small files as hashlib.file_digest, which makes a buffer for each.
-        opened = os.open(file, os.O_RDONLY)
-        try:
-            while piece := os.read(opened, BYTES_PER_READ):
+        with open(file, "rb", buffering=0) as opened:
+            while piece := opened.read(BYTES_PER_READ):
                 digest.update(piece)
-        finally:
-            os.close(opened)
     except (FileNotFoundError, IsADirectoryError):
         return f"link to {os.readlink(file)}" if os.path.islink(file) else ""
     return digest.hexdigest()
@@ -131,17 +128,13 @@ def faults(path: Path, recorded: Record) -> list[str]:
     return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
 
 
-# The digests of each artifact's files as ``check`` has read them last.
-_checked: dict[str, dict[str, str]] = {}
+# The digest of each file of a folder as ``check`` has read it last.
+_checked: dict[str, str] = {}
 
 
 def checked_digest(file: Path) -> str | None:
     """Return the digest of a file in a folder as ``check`` has read it, None if it has not."""
-    name = str(file)
-    for artifact, files in _checked.items():
-        if name.startswith(f"{artifact}/"):
-            return files.get(name[len(artifact) + 1 :])
-    return None
+    return _checked.get(str(file))
 
 
 def check(paths: Iterable[Path]) -> dict[Path, str]:
@@ -160,7 +153,8 @@ def check(paths: Iterable[Path]) -> dict[Path, str]:
                     f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run again or, "
                     f"if the change is intended, delete {record_file(path)}"
                 )
-            checked[path], _checked[str(path)] = recorded.digest, recorded.files
+            checked[path] = recorded.digest
+            _checked.update({os.path.join(path, name): digest for name, digest in recorded.files.items()})
     return checked
 
 

@@ -14,13 +14,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import CliApp, CliSuppress, SettingsError
 
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.section import SECRET, Section
 
 PACKAGE = "workflow_scripts"
@@ -37,26 +37,20 @@ class Role:
 class Key:
     """Marks a setting with its key in the config; a Section takes those of the key's settings that it declares.
 
-    One that ``decides`` no output, because the step only checks it, reruns nothing when it changes. If the config does
-    not set it, it has the value of the key ``default``.
+    One that ``decides`` no output, because the step only checks it, reruns nothing when it changes.
     """
 
     path: str
     decides: bool = True
-    default: str | None = None
 
 
 Input = Annotated[Path, Role("input")]
 Output = Annotated[Path, Role("output")]
 Seed = Annotated[int, Key("seed"), Field(0, ge=0, description="seed of every random choice")]
 # Each is `seed` unless the config sets it: to repeat a study with another choice of one thing alone.
-WorldSeed = Annotated[int, Key("seeds.world", default="seed"), Field(0, ge=0, description="seed of the drawn world")]
-SplitSeed = Annotated[
-    int, Key("seeds.split", default="seed"), Field(0, ge=0, description="seed of held-out pairs, splits and swaps")
-]
-HalvesSeed = Annotated[
-    int, Key("seeds.halves", default="seed"), Field(0, ge=0, description="seed of the half that judges have seen")
-]
+WorldSeed = Annotated[int, Key("seeds.world"), Field(0, ge=0, description="seed of the drawn world")]
+SplitSeed = Annotated[int, Key("seeds.split"), Field(0, ge=0, description="seed of held-out pairs, splits and swaps")]
+HalvesSeed = Annotated[int, Key("seeds.halves"), Field(0, ge=0, description="seed of the half that judges have seen")]
 Threads = Annotated[int, Key("threads"), Field(2, ge=1, description="threads; changes floating-point rounding")]
 Cache = Annotated[Path, Key("cache"), Field(Path(".cache"), description="folder of what steps reuse between runs")]
 
@@ -65,9 +59,6 @@ class Step(BaseModel):
     """The base of all declarations."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-    # Keys of the config that a rule turns into other fields.
-    follows: ClassVar[tuple[str, ...]] = ()
 
     log: Path | None = Field(None, description="file for the log, tracebacks included")
     code: CliSuppress[str | None] = Field(None, description="identity of the code, for the records of the outputs")
@@ -80,19 +71,6 @@ class Step(BaseModel):
         marks = {name: mark_of(field, Role) for name, field in type(self).model_fields.items()}
         values = [getattr(self, name) for name, mark in marks.items() if mark and mark.name == role]
         return [path for value in values if value for path in (value if isinstance(value, list) else [value])]
-
-
-class Shard(Step):
-    """The base of steps whose work several jobs share."""
-
-    shard: int = Field(ge=1, description="number of this shard, from 1")
-    shards: int = Field(ge=1, description="number of shards")
-
-    @model_validator(mode="after")
-    def _of_these(self) -> Self:
-        if self.shard > self.shards:
-            raise UserError(f"--shard: expected 1 to {self.shards}, got {self.shard}")
-        return self
 
 
 S = TypeVar("S", bound=Step)
@@ -123,17 +101,6 @@ def declaration(name: str) -> type[Step]:
     return getattr(importlib.import_module(f"{PACKAGE}.{stage}.steps"), words)
 
 
-def config_keys(declared: type[Step]) -> list[str]:
-    """Return the keys of the config that a step takes, sorted."""
-    keys = set(declared.follows)
-    for field in declared.model_fields.values():
-        if (key := mark_of(field, Key)) and key.decides:
-            section = _section(field)
-            keys |= {f"{key.path}.{name}" for name in section.model_fields} if section else {key.path}
-            keys |= {key.default} if key.default else set()
-    return sorted(keys)
-
-
 def _setting(config: BaseModel, key: Key, field: FieldInfo) -> Any:
     """Return the value of a setting in ``config``, ready for JSON."""
     value: Any = config
@@ -145,18 +112,16 @@ def _setting(config: BaseModel, key: Key, field: FieldInfo) -> Any:
     return value
 
 
-def _list(found: Any) -> list[str]:
+def _list(value: Any) -> list[str]:
     """Return a rule's path or paths of one name."""
-    return [found] if isinstance(found, str) else list(found or [])
+    return [value] if isinstance(value, str) else list(value or [])
 
 
-def _paths(found: Any, field: FieldInfo) -> Any:
-    """Return a rule's path or paths as the field takes them: a list, or the only one."""
-    paths = _list(found)
+def _paths(paths: list[str], field: FieldInfo) -> Any:
+    """Return a rule's paths as the field takes them: a list, or the only one."""
     if any(get_origin(t) is list for t in _types(field.annotation)):
         return paths
-    if len(paths) > 1:
-        raise UserError(f"expected one path, got {len(paths)}: {', '.join(paths)}")
+    require(len(paths) < 2, ", ".join(paths), f"expected one path, got {len(paths)}")
     return paths[0] if paths else None
 
 
@@ -197,19 +162,16 @@ def command(
     declared = declaration(name).model_fields
     for field_name, field in declared.items():
         role, key = mark_of(field, Role), mark_of(field, Key)
+        paths = {} if role is None else inputs if role.name == "input" else outputs
         if field_name in given:
             value = given[field_name]
+        elif role and field_name in Step.model_fields:
+            value = _rest(declared, paths, field_name)
         elif role:
-            paths = inputs if role.name == "input" else outputs
-            value = (
-                _rest(declared, paths, field_name)
-                if field_name in Step.model_fields
-                else _paths(paths.get(field_name), field)
-            )
+            value = _paths(_list(paths.get(field_name)), field)
         else:
             value = _setting(config, key, field) if key else None
-        if value is None and field.is_required():
-            raise UserError(f"step {name}: its rule gives no {field_name}")
+        require(value is not None or not field.is_required(), f"step {name}", f"its rule gives no {field_name}")
         words += _words(field_name, value)
     return shlex.join(words)
 

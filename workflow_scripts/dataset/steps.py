@@ -16,8 +16,6 @@ class LoadDataset(Step):
     without captions, images that are missing or broken (their path is null).
     """
 
-    follows = ("dataset",)
-
     choice: Annotated[Choice, Key("dataset")] = Choice()
     settings: dict[str, Any] = Field({}, description="the source's own settings, as JSON")
     contents: str | None = Field(None, description="fingerprint of the user's files when the run started")

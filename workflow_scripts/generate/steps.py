@@ -14,8 +14,6 @@ Prompts = Annotated[Input, Field(description="prompts.parquet")]
 class GenerateImages(Step):
     """Run one generator over the prompts: an image for each. Missing and unreadable images are counted and named."""
 
-    follows = ("generate.generators",)
-
     generator: str = Field(description="the generator's name")
     kind: str = Field(description="a file in workflow_scripts/generate/generators")
     settings: dict[str, Any] = Field(default_factory=dict, description="the kind's own settings, as JSON")

@@ -39,9 +39,6 @@ class TrainJudge(Step):
     workflow_scripts.judge.train_judge ... (docs/cluster.md).
     """
 
-    # The rule gives each judge its seed.
-    follows = ("judge.seeds",)
-
     captions: Input = Field(description="captions.parquet")
     images: Input = Field(description="images.parquet")
     splits: Input = Field(description="splits.parquet")

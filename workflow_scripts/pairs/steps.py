@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workflow_scripts.core.step import Cache, Input, Key, Output, Shard, Step
+from workflow_scripts.core.step import Cache, Input, Key, Output, Step
 from workflow_scripts.pairs.config import Parsing, Selection
 from workflow_scripts.text.lexicon import COMPOUNDS
 
@@ -21,12 +21,14 @@ class Extraction(Step):
     cache: Cache
 
 
-class ExtractShard(Shard, Extraction):
+class ExtractShard(Extraction):
     """Find the pairs of one shard of the captions, so that several jobs share the work; extract_pairs joins the shards.
 
     A shard has consecutive captions. Pairs do not depend on the number of shards.
     """
 
+    shard: int = Field(ge=1, description="number of this shard, from 1")
+    shards: int = Field(ge=1, description="number of shards")
     found: Output = Field(description="the shard's pairs (Parquet)")
 
 

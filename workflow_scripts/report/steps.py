@@ -129,8 +129,6 @@ class MakePage(OfResults):
 class JoinTables(Step):
     """Join the tables of several runs: rows, or chapters of those to read, by run."""
 
-    follows = ("runs",)
-
     runs: list[str] = Field(min_length=1, description="names of the runs")
     tables: list[Input] = Field(min_length=1, description="tables to join, in the order of the runs")
     joined: list[Output] = Field(min_length=1, description="tables to write; each joins the tables of its file name")
