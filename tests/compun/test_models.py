@@ -18,7 +18,6 @@ from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun.blip_align import load_transformers
 from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.compun.models import keep_open_clip, open_model
-from workflow_scripts.core import hub
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.config import load_config
 
@@ -173,9 +172,8 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    monkeypatch.setattr(hub, "silence", lambda address: "")
     message = reason(NamedModel(transformers="Salesforce/blip-itm-base-coco"), tmp_path)
-    assert "Salesforce/blip-itm-base-coco: could not be downloaded from the Hub (OS" in message
+    assert "Salesforce/blip-itm-base-coco: not downloaded yet, and the Hub could not give it (OS" in message
 
 
 def test_pickled_weights_where_there_are_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.clip.weights import load_pretrained, read_weights, start, start_tower
 from workflow_scripts.core import digests
 from workflow_scripts.core.errors import UserError, require
-from workflow_scripts.core.hub import hub
+from workflow_scripts.core.hub import hub, hub_folder
 from workflow_scripts.core.io import atomic, atomic_folder, read_json, write_json
 from workflow_scripts.core.progress import Progress
 
@@ -80,9 +80,10 @@ def construct(model_cfg: dict[str, Any]) -> Any:
     if "hf_model_name" in cfg["text_cfg"]:
         cfg["text_cfg"]["hf_model_pretrained"] = False
     # transformers takes the settings of its towers from the Hub, and so does timm for some names.
-    image, text = str(cfg["vision_cfg"].get("timm_model_name")), cfg["text_cfg"].get("hf_model_name")
-    elsewhere = text or (image if ":" in image else None)
-    with hub(str(elsewhere)) if elsewhere else nullcontext():
+    if (text := cfg["text_cfg"].get("hf_model_name")) and not Path(text).is_dir():
+        cfg["text_cfg"]["hf_model_name"] = str(hub_folder(text, ["config.json"]))
+    image = str(cfg["vision_cfg"].get("timm_model_name"))
+    with hub(image) if ":" in image else nullcontext():
         try:
             if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
                 return TwoTowers(**cfg).eval()

@@ -4,7 +4,6 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import torch
 from workflow_scripts.clip.vision import open_clip
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.hub import hub
+from workflow_scripts.core.hub import hub_folder
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
 PAD, UNKNOWN, END = 0, 1, 2
@@ -84,9 +83,9 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
     try:
         if not place:
             return open_clip().SimpleTokenizer(context_length=length, **kwargs)
-        with nullcontext() if Path(place).is_dir() else hub(f"tokenizer {place}"):
-            mode = text_cfg.get("tokenizer_mode")
-            return open_clip().tokenizer.HFTokenizer(str(place), context_length=length, tokenizer_mode=mode, **kwargs)
+        folder = place if Path(place).is_dir() else hub_folder(str(place), ["*.json", "*.txt", "*.model"])
+        mode = text_cfg.get("tokenizer_mode")
+        return open_clip().tokenizer.HFTokenizer(str(folder), context_length=length, tokenizer_mode=mode, **kwargs)
     except UserError:
         raise
     except Exception as error:  # damaged files raise almost anything

@@ -22,7 +22,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import code_hash
 from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.hub import check_blob, hub
+from workflow_scripts.core.hub import hub_folder
 
 # Tokens that BLIP and ALIGN read of a text: as many as ALIGN was trained with, and twice BLIP's captions.
 CONTEXT = 64
@@ -140,17 +140,11 @@ def fetch_transformers(model: NamedModel) -> tuple[Path, list[Path]]:
     assert model.transformers is not None
     folder = Path(model.transformers)
     if not folder.is_dir():
-        from huggingface_hub import snapshot_download
-
         log.info("%s: looking for it on the Hub", model.title)
-        with hub(model.transformers):
-            for weights in (WEIGHTS, PICKLED):
-                patterns = [*FILES, weights]
-                folder = Path(snapshot_download(model.transformers, revision=model.revision, allow_patterns=patterns))
-                if any(folder.glob(weights)):
-                    break
-        for file in folder.iterdir():
-            check_blob(file)
+        for weights in (WEIGHTS, PICKLED):
+            folder = hub_folder(model.transformers, [*FILES, weights], model.revision)
+            if any(folder.glob(weights)):
+                break
     else:
         require(model.revision is None, model.title, "a folder has no revision", "remove revision")
     patterns = [pattern for pattern in (WEIGHTS, PICKLED) if any(folder.glob(pattern))]

@@ -1,108 +1,69 @@
-"""The Hugging Face Hub: what its libraries read comes from their cache or, if the Hub answers, from there.
+"""The Hugging Face Hub: what a run takes from it is in its library's cache, or is downloaded.
 
-Left to themselves, these libraries wait and try again for minutes where there is no internet.
+HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and the library's time-outs act as huggingface_hub documents them.
 """
 
 import hashlib
 import re
 import textwrap
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Thread
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 
-PATIENCE = 1.5  # seconds that a server may take to answer; with the start of Python an error takes less than three
-REMEDY = "run `make prefetch` with this config on a machine with internet"
-
-
-@cache
-def silence(address: str) -> str:
-    """Return why the server of ``address`` does not answer, or nothing if it does; asked once in a process."""
-    reason = [f"no answer within {PATIENCE:g} s"]
-
-    def ask() -> None:
-        try:
-            urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=PATIENCE).close()
-            reason[0] = ""
-        except urllib.error.HTTPError as error:
-            # A proxy answers in the name of a server that it cannot reach.
-            reason[0] = f"error {error.code}" if error.code in (502, 503, 504) else ""
-        except OSError as error:
-            reason[0] = " ".join(str(getattr(error, "reason", error)).split())
-
-    # The time to look up a name has no limit of its own, hence the thread.
-    thread = Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    return reason[0]
-
-
-def check_answers(address: str, what: str) -> None:
-    """Raise UserError, at most ``PATIENCE`` later, unless the server of ``address`` answers."""
-    if fault := silence(address):
-        raise _unreachable(what, "/".join(address.split("/", 3)[:3]), fault)
-
-
-def _unreachable(what: str, place: str, fault: str, remedy: str = REMEDY) -> UserError:
-    return UserError(f"{what}: not downloaded yet, and {place} cannot be reached ({fault}); {remedy}")
-
-
-def _silence_of_hub() -> str:
-    from huggingface_hub import constants
-
-    return "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else silence(constants.ENDPOINT)
+PATIENCE = 3  # seconds for an answer before a run
+REMEDY = "correct the name, or run `make prefetch` with this config on a machine with internet"
 
 
 @contextmanager
 def hub(what: str, remedy: str = REMEDY) -> Iterator[None]:
-    """Let libraries take ``what`` from their cache alone if the Hub does not answer; any failure is a UserError."""
-    from huggingface_hub import constants
-
-    before, fault = constants.HF_HUB_OFFLINE, _silence_of_hub()
-    constants.HF_HUB_OFFLINE = bool(fault)
+    """Turn any failure to take ``what`` from the Hub into a UserError."""
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # these libraries raise many kinds
-        if fault:
-            raise _unreachable(what, constants.ENDPOINT, fault, remedy) from error
+    except Exception as error:  # the libraries raise many kinds
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
-        raise UserError(f"{what}: could not be downloaded from the Hub ({reason}); correct the name") from error
-    finally:
-        constants.HF_HUB_OFFLINE = before
+        raise UserError(f"{what}: not downloaded yet, and the Hub could not give it ({reason}); {remedy}") from error
+
+
+def hub_folder(
+    model: str, patterns: list[str] | None = None, revision: str | None = None, remedy: str = REMEDY
+) -> Path:
+    """Return the folder of a model's files that match ``patterns``; the cached one if the Hub does not answer."""
+    from huggingface_hub import snapshot_download
+
+    with hub(model, remedy):
+        folder = Path(
+            snapshot_download(model, revision=revision, allow_patterns=None if patterns is None else [*patterns])
+        )
+    for file in folder.rglob("*"):
+        check_blob(file)
+    return folder
 
 
 def hub_file(model: str, names: Sequence[str], revision: str | None = None, remedy: str = REMEDY) -> Path:
     """Return the first of the files ``names`` that a model on the Hub has; a cached one without asking the Hub."""
-    from huggingface_hub import constants, hf_hub_download
-    from huggingface_hub.errors import RemoteEntryNotFoundError
-
     if cached := _cached(model, names, revision):
         check_blob(cached)
         return cached
-    with hub(f"{model}: {names[0]}", remedy):
-        for name in names:
-            try:
-                if not constants.HF_HUB_OFFLINE:
-                    log.info("%s: downloading %s from the Hub", model, name)
-                return Path(hf_hub_download(model, name, revision=revision))
-            except RemoteEntryNotFoundError:
-                continue
-    raise UserError(f"{model}: has no {' or '.join(names)} on the Hub; choose a model in open_clip's format")
+    check_hub_file(model, names, remedy)  # at once, where a download is tried for long
+    for name in names:
+        log.info("%s: looking for %s on the Hub", model, name)
+        if (file := hub_folder(model, [name], revision, remedy) / name).is_file():
+            return file
+    wanted = " or ".join(names)
+    raise UserError(f"{model}: {wanted}: not downloaded yet, and the Hub has none or does not answer; {remedy}")
 
 
 def check_blob(file: Path) -> None:
     """Raise UserError if a cached file is damaged: the Hub's large files are links to one named by its SHA-256."""
     blob = file.resolve()
-    if re.fullmatch("[0-9a-f]{64}", blob.name) and _sha256(blob, blob.stat().st_mtime_ns) != blob.name:
-        raise UserError(f"{file}: damaged, its SHA-256 is not {blob.name}; delete {blob} and {REMEDY}")
+    is_whole = not re.fullmatch("[0-9a-f]{64}", blob.name) or _sha256(blob, blob.stat().st_mtime_ns) == blob.name
+    require(is_whole, file, f"damaged, its SHA-256 is not {blob.name}", f"delete {blob} and run again")
 
 
 @cache
@@ -111,20 +72,18 @@ def _sha256(file: Path, mtime: int) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def check_hub_file(model: str, names: Sequence[str]) -> None:
-    """Raise UserError, without a download, if none of the files ``names`` is cached and the Hub does not answer."""
-    from huggingface_hub import constants
+def check_hub_file(model: str, names: Sequence[str], remedy: str = REMEDY) -> None:
+    """Raise UserError, without a download, if none of the files ``names`` is cached and the Hub lacks the model."""
+    from huggingface_hub import HfApi
 
-    if not _cached(model, names, None) and (fault := _silence_of_hub()):
-        raise _unreachable(f"{model}: {names[0]}", constants.ENDPOINT, fault)
+    if not _cached(model, names, None):
+        with hub(f"{model}: {names[0]}", remedy):
+            HfApi().repo_info(model, timeout=PATIENCE)
 
 
 def _cached(model: str, names: Sequence[str], revision: str | None) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
 
-    try:
+    with hub(model):
         places = [try_to_load_from_cache(model, name, revision=revision) for name in names]
-    except HFValidationError as error:
-        raise UserError(f"{model!r}: not a name of a model on the Hub; expected owner/name") from error
     return next((Path(place) for place in places if isinstance(place, str)), None)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from workflow_scripts.core import cli, hub, plugins
+from workflow_scripts.core import cli, plugins
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
@@ -118,7 +118,6 @@ def of_compun(config: Config, cache: Path) -> Iterator[Need]:
 
 
 def main(step: Prefetch) -> None:
-    hub.PATIENCE = 20  # here the Hub should answer, perhaps slowly
     missing, present = [], set()
     for key, get in (need for config in runs_of(step.config).values() for need in needs(config)):
         try:
