@@ -21,7 +21,7 @@ compositions: [color]
 dataset: {{source: sketch, sketch: {{images: 240, species: 20, captions: 6}}}}
 pairs: {{nouns: birds, selection: {{min_count: 1}}}}
 split: {{per_image: 2}}
-divergence: {{shuffles: 2, subgraphs: {{nodes: 3, branching: 2, keep: 2000}}}}
+divergence: {{shuffles: 2, subgraphs: {{nodes: 3, keep: 2000}}}}
 judge:
   {{model: sketch, pretrained: null, trainable: ["*"], epochs: 2, captions: 2, batch: 64, lr: 0.005, train_on: half}}
 generate: {{generators: [photographs, faithful, memorizer]}}

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, chernoff, divergence
+from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
 
 TRAIN, TEST = (0.001, 0.001, 0.998, 0), (0.4, 0.4, 0, 0.2)
 
@@ -29,20 +29,6 @@ def test_the_walk_through() -> None:
     assert round(chernoff(TRAIN, TEST, 0.1), 2) == 0.44
     assert round(chernoff(TRAIN, TEST, 0.5), 2) == 0.04
     assert divergence(TRAIN, TEST, 0.1) == pytest.approx(1 - 0.4395, abs=1e-4)
-
-
-def test_train_is_p() -> None:
-    """At 0.1 a trace in train is enough; a trace in test is not."""
-    assert divergence(TRAIN, TEST, COMPOUNDS_ALPHA) == pytest.approx(1 - 2 * 0.001**0.1 * 0.4**0.9)
-    assert divergence(TEST, TRAIN, COMPOUNDS_ALPHA) == pytest.approx(1 - 2 * 0.4**0.1 * 0.001**0.9)
-
-
-def test_by_hand() -> None:
-    # (1/2, 1/2, 0) and (0, 1/2, 1/2).
-    assert divergence([3, 3, 0], [0, 7, 7], ATOMS_ALPHA) == pytest.approx(0.5)
-    assert divergence([1, 0], [0, 1], COMPOUNDS_ALPHA) == 1
-    # (1, 0) and (1/4, 3/4): 1 − (1/4)^0.9.
-    assert divergence([5, 0], [1, 3], COMPOUNDS_ALPHA) == pytest.approx(1 - 0.25**0.9)
 
 
 @given(sides(), alphas)

@@ -123,11 +123,3 @@ def test_path_and_targets(results: Path, tmp_path: Path) -> None:
             f"D_C (pairs): 0.457, wanted: {'the largest' if target == 'max' else target}",
             f"D_A (adjectives and nouns): {reached:.3f}, wanted: {'at most ' if target == 'max' else ''}0.02",
         ]
-
-
-def test_a_path_may_touch_zero(results: Path, tmp_path: Path) -> None:
-    content = read_json(division(results))
-    content["path"]["atom"][5] = content["atom_divergence"] = 0.0
-    with style():
-        save(draw_path(content, 0), tmp_path / "path.svg", "path")
-    assert "nan" not in (tmp_path / "path.svg").read_text().lower()

@@ -13,7 +13,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.step import parse
 from workflow_scripts.divergence import measure as step
@@ -44,15 +43,6 @@ def test_against_dictionaries(data: st.DataObject) -> None:
     assert atom == pytest.approx(by_dictionary(atoms, train, test, 0.5), abs=1e-12)
     assert compound == pytest.approx(by_dictionary(compounds, train, test, 0.1), abs=1e-12)
     assert 0 <= atom <= 1 and 0 <= compound <= 1
-
-
-@pytest.mark.parametrize("side", ["train", "test"])
-def test_an_empty_side(side: str) -> None:
-    samples = from_bags([{"a": 1}, {"b": 1}], [{"a": 1}, {}])
-    rows = {"train": [0], "test": [0]}
-    for empty in ([], [1]):
-        with pytest.raises(UserError, match=f"^{side} is empty"):
-            measure(samples, **{f"{name}_rows": value for name, value in {**rows, side: empty}.items()})
 
 
 def test_the_baseline_measures_random_divisions() -> None:

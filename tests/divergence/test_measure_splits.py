@@ -104,7 +104,7 @@ def step(run: Project, folder: Path, **more: Any) -> pd.DataFrame:
     fields = {
         "dataset": "sketch", "composition": "color", "cache": folder / "cache", "nouns": lexicons / "nouns/birds.yaml",
         "adjectives": [lexicons / f"adjectives/{name}.yaml" for name in ("color", "shape")],
-        "settings": {"shuffles": 2, "subgraphs": {"nodes": 3, "branching": 2, "keep": 2000}},
+        "settings": {"shuffles": 2, "subgraphs": {"nodes": 3, "keep": 2000}},
         "divergence": folder / "divergence.parquet", "summary": folder / "divergence.json", **files,
     }  # fmt: skip
     measure_splits.main(MeasureSplits(**fields | more))

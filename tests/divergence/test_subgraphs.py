@@ -1,6 +1,5 @@
 """Compounds of trees: against the definition, checked node set by node set, and against the general weights."""
 
-import json
 from collections import defaultdict
 from itertools import chain, combinations
 
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_scripts.divergence import subgraphs
-from workflow_scripts.divergence.samples import Samples, collect, from_bags, read_samples
+from workflow_scripts.divergence.samples import Samples, collect, from_bags
 from workflow_scripts.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
 from workflow_scripts.pairs.tree import Tree
 
@@ -124,30 +123,6 @@ def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int,
         assert bag == pytest.approx(wanted)
 
 
-@settings(max_examples=60)
-@given(st.lists(trees(6), min_size=1, max_size=5), st.lists(st.integers(1, 2), max_size=3))
-def test_equals_the_general_weights(tmp_path_factory, forest: list[Tree], sizes: list[int]) -> None:
-    """The same samples written as JSON lines, and weighed without a word of trees."""
-    texts = split(forest, sizes)
-    path = tmp_path_factory.mktemp("samples") / "samples.jsonl"
-    with path.open("w") as file:
-        for part in texts:
-            atoms, compounds = [], []
-            for tree in (forest[t] for t in part):
-                begin = len(atoms)
-                atoms += tree.labels
-                for members, name in listed(tree, 5, 2):
-                    inside = [v for v in members if tree.heads[v] in members]
-                    edges = [[begin + tree.heads[v], begin + v, tree.relations[v]] for v in inside]
-                    compounds.append({"name": name, "atoms": [begin + v for v in members], "edges": edges})
-            file.write(json.dumps({"atoms": atoms, "compounds": compounds}) + "\n")
-    got = samples_of(find_subgraphs(Forest(forest)), texts, ALL)
-    wanted, _ = read_samples(path, keep=ALL)
-    assert (got.atom_names, got.compound_names) == (wanted.atom_names, wanted.compound_names)
-    np.testing.assert_array_equal(got.atoms.toarray(), wanted.atoms.toarray())
-    np.testing.assert_allclose(got.compounds.toarray(), wanted.compounds.toarray(), atol=1e-12)
-
-
 def test_the_toy_case() -> None:
     """What only ever occurs inside one larger compound weighs nothing; what stands in three places weighs."""
     found = samples_of(find_subgraphs(Forest(TOY)), [[0], [1], [2]])
@@ -213,14 +188,3 @@ def test_explosive_trees_end_and_are_counted() -> None:
     found = find_subgraphs(Forest([star, long, TOY[0]]))
     assert found.skipped == 2 and np.diff(found.begins).tolist() == [0, 0, 7]
     assert samples_of(found, [[0], [1], [2]], ALL).atoms.sum(axis=1).tolist() == [n + 1, n, 4]
-
-
-def test_empty_forests_and_pools() -> None:
-    found = find_subgraphs(Forest([]))
-    for samples in (
-        samples_of(found, []),
-        samples_of(found, [[], []]),
-        samples_of(find_subgraphs(Forest([EMPTY])), [[0], []]),
-    ):
-        assert samples.atoms.shape[1] == samples.compounds.shape[1] == 0
-        assert len(samples) in (0, 2)

@@ -52,7 +52,7 @@ def test_sides_fit_the_images(images: int, train: float, test: float) -> None:
 
 def divided(seed: int, images: int, **changed):
     data = world(seed, images=images, captions=2)
-    target = Divergence(**{"train": 0.5, "test": 0.3, "restarts": 2} | changed)
+    target = Divergence(**{"train": 0.5, "test": 0.3} | changed)
     ids = data.captions["image_id"]
     return data, *divide_images.divide_images(ids, data.pairs, data.ranking, target, 0, "d", "color")
 
@@ -95,7 +95,7 @@ def test_an_atom_divergence_that_cannot_be_reached_is_said() -> None:
 
 
 def divided_stage(folder: Path) -> Path:
-    return run_all(inputs(folder), train=0.4, test=0.4, restarts=2, compound=0.1)
+    return run_all(inputs(folder), train=0.4, test=0.4, compound=0.1)
 
 
 def test_the_stage_runs_and_repeats(tmp_path: Path) -> None:

@@ -19,15 +19,6 @@ def test_alpha_of_the_published_example() -> None:
     assert alpha(counts) == pytest.approx(0.743, abs=5e-4)
 
 
-def test_alpha_of_two_values_by_hand() -> None:
-    # Three units of two answers: the same, the same, different. Observed disagreement 1/3; of 6 answers 3 are of
-    # each value: expected 3 * 3 * 2 / (6 * 5) = 0.6. Alpha is 1 - (1/3) / 0.6.
-    counts = np.array([[2, 0], [0, 2], [1, 1]])
-    assert alpha(counts) == pytest.approx(1 - (1 / 3) / 0.6)
-    # A unit with one answer does not count.
-    assert alpha(np.vstack([counts, [[1, 0]]])) == pytest.approx(alpha(counts))
-
-
 def test_alpha_is_undefined_if_all_answers_are_equal() -> None:
     assert alpha(np.array([[3, 0], [2, 0]])) is None
     assert alpha(np.array([[1, 0], [0, 1]])) is None

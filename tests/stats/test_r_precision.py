@@ -217,13 +217,3 @@ def test_chunks_lose_nothing(hits: list[bool], chunks: int, seed: int) -> None:
     assert 0 <= deviation <= 0.5
     if chunks == 1:
         assert deviation == 0
-
-
-def test_chunks_as_published_where_they_are_equal() -> None:
-    hits = np.arange(50) % 3 == 0
-    mean, deviation = sampled(hits, 10, 0)
-    assert mean == pytest.approx(17 / 50)
-    # 50 hits in ten chunks of five: every chunk's mean is a multiple of 0.2.
-    assert deviation > 0
-    assert sampled([], 10, 0) is None
-    assert sampled([True], 10, 0) == (1.0, 0.0)

@@ -9,7 +9,6 @@ class Subgraphs(Section):
     """The finer definition of compounds: subgraphs of the dependency parse, as in CFQ."""
 
     nodes: int = Field(5, ge=2, le=8, description="maximum words of a connected subgraph; paths have any length")
-    branching: int = Field(2, ge=1, le=8, description="maximum children of a node inside a subgraph")
     keep: int = Field(100_000, ge=1, description="number of heaviest compounds that count")
 
 

@@ -145,10 +145,7 @@ def main(step: Divide) -> None:
     write_json({"settings": settings, **reached, **sides}, step.out)
     log.info("%s: atom divergence %.4f, compound divergence %.4f", step.out, best.atom, best.compound)
     if step.compound_divergence == "max" and best.atom > step.atom_divergence + ROUNDING:
-        log.warning(
-            "no division with an atom divergence of at most %s was found; this is the lowest. Reduce the samples",
-            step.atom_divergence,
-        )
+        log.warning("no division within the atom divergence %s was found; reduce the samples", step.atom_divergence)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import read_json
-from workflow_scripts.divergence.results import (
-    FIGURES,
-    SYMBOLS,
-    measured,
-    random_share,
-    read_divergences,
-    share,
-)
+from workflow_scripts.divergence.results import FIGURES, SYMBOLS, measured, random_share, read_divergences, share
 from workflow_scripts.divergence.steps import DrawDivergence
 from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
 from workflow_scripts.plot.labels import PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words, percent

@@ -16,7 +16,7 @@ class Parts(NamedTuple):
     order: np.ndarray  # the tree's nodes in preorder; what follows counts nodes in this order
     parents: np.ndarray
     sets: np.ndarray  # (s, nodes), ascending rows that end with -1
-    paths: np.ndarray  # (p, 2): lower end and number of nodes
+    paths: np.ndarray  # (p, 3): lower end, top, number of nodes
     codes: np.ndarray  # (s + p,), a 64-bit hash of words and relations
     inner: np.ndarray  # of each, the compounds inside it that are one node smaller
     inner_counts: np.ndarray  # (s + p,), how many these are
@@ -141,7 +141,7 @@ def list_parts(heads, labels, relations, branching, room):
     if too_many:
         sets, n_sets, total, n = sets[:0], 0, 0, 0
     codes, keys, counts = np.empty(total, np.uint64), np.empty(total, np.uint64), np.zeros(total, np.uint8)
-    paths, inner = np.empty((total - n_sets, 2), np.int64), np.empty(total * nodes, np.int32)
+    paths, inner = np.empty((total - n_sets, 3), np.int64), np.empty(total * nodes, np.int32)
     # The key of a set of nodes is the XOR of its members'.
     key_of = np.empty(n, np.uint64)
     for v in range(n):
@@ -156,7 +156,6 @@ def list_parts(heads, labels, relations, branching, room):
         for i in range(size):
             keys[o] ^= key_of[sets[o, i]]
     at = n_sets
-    tops = np.empty(total - n_sets, np.int64)
     for v in range(n):
         code, key, top = _mix(labels[v]), key_of[v], v
         for size in range(2, depths[v] + 1):
@@ -164,8 +163,8 @@ def list_parts(heads, labels, relations, branching, room):
             top = parents[top]
             key ^= key_of[top]
             if size > nodes:
-                codes[at], keys[at], tops[at - n_sets] = code, key, top
-                paths[at - n_sets, 0], paths[at - n_sets, 1] = v, size
+                codes[at], keys[at] = code, key
+                paths[at - n_sets] = np.array((v, top, size))
                 at += 1
     length = 2
     while length < 2 * total:
@@ -177,7 +176,7 @@ def list_parts(heads, labels, relations, branching, room):
     for o in range(total):
         begun = filled
         if o >= n_sets:
-            for end in (paths[o - n_sets, 0], tops[o - n_sets]):
+            for end in paths[o - n_sets, :2]:
                 inner[filled] = table[_slot(table, keys, keys[o] ^ key_of[end])]
                 filled += 1
         else:

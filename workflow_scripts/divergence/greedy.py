@@ -38,7 +38,7 @@ def greedy(
     n_test: int,
     goal: Goal,
     first: int,
-    advance: Callable[[int], object] = lambda steps: None,
+    advance: Callable[[int], object] = lambda n: None,
 ) -> Division:
     """Divide ``samples`` for the wanted D_A and D_C of ``goal``, starting with sample ``first`` in train."""
     atoms, compounds = as_kind(samples.atoms, ATOMS_ALPHA), as_kind(samples.compounds, COMPOUNDS_ALPHA)

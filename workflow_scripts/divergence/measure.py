@@ -69,9 +69,8 @@ def report(samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int,
     values = {"atom_divergence": atom, "compound_divergence": compound}
     for name, moment in (("mean", random.mean(axis=0)), ("std", random.std(axis=0))):
         values |= {f"random_{kind}_{name}": float(moment[i]) for i, kind in enumerate(("atom", "compound"))}
-    counts = {"train": len(train), "test": len(test)}
-    parts = {"atoms": len(samples.atom_names), "compounds": len(samples.compound_names)}
-    return counts | parts | values | {"shuffles": shuffles, "seed": seed}
+    counts = {"atoms": len(samples.atom_names), "compounds": len(samples.compound_names)}
+    return {"train": len(train), "test": len(test), **counts, **values, "shuffles": shuffles, "seed": seed}
 
 
 def main(step: Measure) -> None:

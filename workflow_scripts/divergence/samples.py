@@ -3,7 +3,7 @@
 import codecs
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -75,11 +75,7 @@ def count_matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) 
     return matrix
 
 
-def from_bags(
-    atoms: Sequence[Mapping[str, float]],
-    compounds: Sequence[Mapping[str, float]],
-    ids: list[str | int | None] | None = None,
-) -> Samples:
+def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
     """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
     matrices, names = [], []
     for bags in (atoms, compounds):
@@ -89,7 +85,7 @@ def from_bags(
         matrices.append(sparse.coo_array((weights, (rows, columns)), shape=(len(bags), len(distinct))).tocsr())
         matrices[-1].sort_indices()
         names.append(distinct.tolist())
-    return Samples(matrices[0], matrices[1], names[0], names[1], ids)
+    return Samples(matrices[0], matrices[1], names[0], names[1])
 
 
 class Compound(BaseModel):
@@ -180,8 +176,9 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
         {**bag, **{name: weight for name, weight in of_sample.items() if name in heaviest}}
         for bag, of_sample in zip(strings, weights, strict=True)
     ]
+    samples = from_bags([Counter(line.atoms) for line in lines], compounds)
     ids = [line.id for line in lines]
-    return from_bags([Counter(line.atoms) for line in lines], compounds, ids if any(ids) else None), rows
+    return replace(samples, ids=None if set(ids) <= {None} else ids), rows
 
 
 def read_lines(path: Path) -> list[Sample]:

@@ -136,7 +136,7 @@ class Subgraphs:
             if o < len(parts.sets):
                 members = [v for v in parts.sets[o].tolist() if v >= 0]
             else:
-                v, size = parts.paths[o - len(parts.sets)].tolist()
+                v, _, size = parts.paths[o - len(parts.sets)].tolist()
                 members = [v]
                 while len(members) < size:
                     members.insert(0, int(parts.parents[members[0]]))

@@ -89,7 +89,6 @@ class Divergence(Section):
     )
     train: float = Field(0.6, gt=0, lt=1, description="fraction of the images; those in neither side are not used")
     test: float = Field(0.2, gt=0, lt=1, description="fraction of the images: test_unseen and, if possible, test_seen")
-    restarts: int = Field(3, ge=1, description="divisions from different first images, of which the best is kept")
 
     @field_validator("compound", mode="wrap")
     @classmethod

@@ -12,7 +12,7 @@ from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_table, write_json, write_table
 from workflow_scripts.core.seeds import derive_seed
 from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
-from workflow_scripts.divergence.divide import ROUNDING, divide, path
+from workflow_scripts.divergence.divide import RESTARTS, ROUNDING, divide, path
 from workflow_scripts.divergence.pair_samples import pair_samples
 from workflow_scripts.split.config import Divergence
 from workflow_scripts.split.steps import DivideImages
@@ -47,7 +47,7 @@ def divide_images(
     n_train, n_test = side_sizes(len(images), target.train, target.test)
     samples = pair_samples(pairs, ranking, images)
     step_seed = derive_seed(seed, "divide_images", dataset, composition)
-    best = divide(samples, n_train, n_test, target.atom, target.compound, step_seed, target.restarts)
+    best = divide(samples, n_train, n_test, target.atom, target.compound, step_seed)
     side = np.full(len(images), "unused", dtype=object)
     side[best.train], side[best.test] = "train", "test"
     division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
@@ -57,7 +57,7 @@ def divide_images(
     warning = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
     return division, {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
-        "restarts": target.restarts,
+        "restarts": RESTARTS,
         "seed": seed,
         "atom_divergence": round(best.atom, 6),
         "compound_divergence": round(best.compound, 6),

@@ -122,11 +122,7 @@ def _clustered(residuals: np.ndarray, cluster: np.ndarray) -> float:
 
 
 def components(of: Cells, judges: np.ndarray | None) -> Components:
-    """Return the components of the variance of the mean (Cameron, Gelbach and Miller 2011).
-
-    Args:
-        judges: (J,) the score by each judge; None, or one, if that is not known.
-    """
+    """Return the components of the variance of the mean (Cameron, Gelbach and Miller 2011)."""
     residuals = of.residuals
     cell = float((residuals**2).sum())
     has_pair = of.pair >= 0
@@ -136,11 +132,7 @@ def components(of: Cells, judges: np.ndarray | None) -> Components:
 
 
 def of_judges(judges: np.ndarray | None) -> Variance:
-    """Return the variance of the mean over judges; 0 if it is not known.
-
-    Args:
-        judges: (J,) the value by each judge; None, or one, if that is not known.
-    """
+    """Return the variance of the mean of the values (J,) by each judge; 0 if there are none, or one."""
     if judges is None or len(judges) < 2:
         return Variance(0.0, np.inf)
     return Variance(float(np.var(judges, ddof=1) / len(judges)), len(judges) - 1)
