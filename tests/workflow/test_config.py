@@ -96,9 +96,9 @@ def test_true_is_no_number() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "empty config; write at least one key"),
-        ("# only comments\n", "empty config"),
-        ("- color\n", "expected a mapping"),
+        ("", "expected keys and values; write at least one key"),
+        ("# only comments\n", "expected keys and values"),
+        ("- color\n", "expected keys and values"),
         ("judge:\n  lr: 0.1\n  lr: 0.2\n", "line 3: duplicate key 'lr'; remove one"),
         ("seed: é\n".encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
         (b"\x00\x01", "not valid YAML"),

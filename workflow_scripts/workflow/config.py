@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from workflow_scripts.compun.config import CompunConfig
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.documents import decode, no_such, parse_yaml
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Section
 from workflow_scripts.core.step import Cache, Seed, Threads
 from workflow_scripts.dataset.config import DatasetConfig
@@ -215,10 +215,7 @@ def read_values(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: not readable as a config ({error.strerror}); correct CONFIG") from error
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from error
-    if values is None:
-        raise UserError(f"{path}: empty config; write at least one key, such as `seed: 0` (docs/config.md lists all)")
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: expected a mapping from keys to values, such as `seed: 0`")
+    require(isinstance(values, dict), path, "expected keys and values", "write at least one key, such as `seed: 0`")
     return values
 
 

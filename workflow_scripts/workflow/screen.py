@@ -44,6 +44,7 @@ class LogHandler(LogHandlerBase):
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)  # that jobs of a rule took
         self.failed: dict[int, tuple[bool, str]] = {}  # whether the job's log tells why, and the error
         self.others: list[str] = []  # Snakemake's own errors
+        self.interrupted = False
         self.closed = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -63,6 +64,8 @@ class LogHandler(LogHandlerBase):
             self.fail(number, fields)
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
             self.others.append(" ".join(message.split()))
+        elif "on user request" in message:
+            self.interrupted = True
         elif message.startswith("Nothing to be done"):
             self.show("Nothing to do: all results are up to date.\n")
         elif record.levelno == logging.WARNING:
@@ -90,8 +93,7 @@ class LogHandler(LogHandlerBase):
         rule, log = fields["rule_name"], next(iter(fields["log"]), "")
         self.running.pop(number, None)
         error = ended = logged(Path(log), "ERROR")
-        if error == INTERRUPTED:
-            return
+        self.interrupted |= error == INTERRUPTED
         if not error and any(KILLED.search(text) and f"--log {log}" in text for text in self.others):
             ended = "killed (SIGKILL), probably because memory ran out; free some memory; run again to resume"
         values = ", ".join(map(str, (fields.get("wildcards") or {}).values()))
@@ -132,7 +134,8 @@ class LogHandler(LogHandlerBase):
             self.show(f"{self.overall()}\n")
         # Of a group of steps that are one job of a cluster, Snakemake reports each as failed.
         errors = [text for told, text in self.failed.values() if told] or [text for _, text in self.failed.values()]
-        self.show("".join(f"error: {line}\n" for line in errors or self.others[:1]))
+        if not self.interrupted:
+            self.show("".join(f"error: {line}\n" for line in errors or self.others[:1]))
         self.failed, self.others, self.left = {}, [], Counter()
         super().close()
 
