@@ -52,7 +52,7 @@ def plain(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
     """Extract the pairs as a user of spaCy would, who has the rules."""
     import spacy
 
-    from workflow_scripts.pairs.occurrences import Occurrence, occurrences
+    from workflow_scripts.pairs.engine import Occurrence, occurrences
     from workflow_scripts.pairs.words import Vocabulary, spans
 
     nlp = spacy.load(installed_name(MODEL), disable=["attribute_ruler", "lemmatizer", "ner"])

@@ -89,12 +89,6 @@ def test_a_novel_is_no_caption(tmp_path):
     assert not (tmp_path / "pairs.parquet").exists()
 
 
-def test_damaged_captions(tmp_path):
-    (tmp_path / "captions.parquet").write_bytes(b"not Parquet")
-    with pytest.raises(UserError, match="captions.parquet: not a readable Parquet file"):
-        extract_pairs.main(step(tmp_path))
-
-
 def test_unknown_model():
     said = "spaCy pipeline 'xx_no_model' is not installed; run python -m spacy download"
     with pytest.raises(UserError, match=f"^--model: {said}"):
@@ -109,22 +103,14 @@ def test_one_word_in_two_lexicons(tmp_path, nouns):
         Extractor(MODEL, [load_lexicon(tmp_path / "odd.yaml")], nouns)
 
 
-def test_same_bytes_for_any_processes_and_cache(tmp_path, monkeypatch):
+def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 5)
     results = set()
     for name, processes, batch in (("cold", 1, 4096), ("cold", 1, 4096), ("other", 2, 3)):
         monkeypatch.setattr(extract_pairs, "BATCH", batch)
         run(tmp_path, captions(TEXTS * 2), processes, cache=name)
-        table = read_table(tmp_path / "pairs.parquet", PAIRS)
-        results.add((table.to_csv(), (tmp_path / "pairs.json").read_bytes()))
+        results.add((tmp_path / "pairs.parquet").read_bytes() + (tmp_path / "pairs.json").read_bytes())
     assert len(results) == 1
-
-
-def test_pairs_file_is_the_same_warm_and_cold(tmp_path):
-    run(tmp_path, captions(TEXTS))
-    cold = (tmp_path / "pairs.parquet").read_bytes()
-    run(tmp_path, captions(TEXTS), processes=2)
-    assert (tmp_path / "pairs.parquet").read_bytes() == cold
 
 
 def shards_of(folder: Path, shards: int) -> list[Path]:
@@ -146,11 +132,6 @@ def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
     for shards in (1, 3, 10):
         extract_pairs.main(step(tmp_path).model_copy(update={"extracted": shards_of(tmp_path, shards)}))
         assert [path.read_bytes() for path in outputs] == whole
-
-
-def test_batches_do_not_matter(extractor):
-    together = extractor.parse(TEXTS)
-    assert together == [extractor.parse([text])[0] for text in TEXTS]
 
 
 def test_each_distinct_text_is_parsed_once_and_a_killed_run_resumes(tmp_path, extractor, monkeypatch):

@@ -70,11 +70,3 @@ def test_no_text_is_a_formula_and_none_is_lost(texts: list[str]) -> None:
     assert list(spreadsheet_texts(safe)["text"]) == texts
     unchanged = [text for text in texts if not text.lstrip("'") or text.lstrip("'")[0] in 'a, "']
     assert set(unchanged) <= set(safe["text"])
-
-
-def test_the_same_bytes_again(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        exported(tmp_path / name)
-    for name in ("split.pkl", "data.pkl", "train.csv", "train.jsonl"):
-        assert (tmp_path / "one" / "export" / name).read_bytes() == (tmp_path / "two" / "export" / name).read_bytes()

@@ -67,16 +67,6 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     pd.testing.assert_frame_equal(swapped, again)
 
 
-def test_other_seeds_choose_otherwise() -> None:
-    data = world(3)
-    heldout = pair_names(data.ranking).tolist()[5:9]
-    texts = {
-        tuple(swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")[0]["swapped_text"])
-        for seed in range(4)
-    }
-    assert len(texts) == 4
-
-
 def test_article_and_capitals() -> None:
     text = "Red wings, a RED bill and an orange belly"
     held = {"wing": ["orange"], "bill": ["orange"], "belly": ["blue"]}

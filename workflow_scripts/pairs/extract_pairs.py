@@ -9,8 +9,7 @@ from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
 from workflow_scripts.core.progress import Progress
 from workflow_scripts.core.tables import CAPTIONS, PAIRS, RELATIONS
-from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.pairs.occurrences import Occurrence
+from workflow_scripts.pairs.engine import Extractor, Occurrence, decode
 from workflow_scripts.pairs.steps import Extraction, ExtractPairs
 from workflow_scripts.text.language import identity
 from workflow_scripts.text.lexicon import load_lexicon

@@ -125,12 +125,7 @@ def fill(
 
 
 def values(parser: Parser, cache: Cache, texts: Sequence[str]) -> list[bytes | None]:
-    """Return the value of each text, None for a blank one, after ``fill``; what was damaged since is parsed again."""
+    """Return the value of each text, None for a blank one, after ``fill``."""
     keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
-    wanted = {k: text for k, text in zip(keys, texts, strict=True) if k is not None}
-    known = cache.get(list(wanted))
-    lost = [k for k in wanted if k not in known]
-    if lost:
-        known |= zip(lost, parser.parse([wanted[k] for k in lost]), strict=True)
-        cache.put((k, known[k]) for k in lost)
+    known = cache.get([k for k in dict.fromkeys(keys) if k is not None])
     return [None if k is None else known[k] for k in keys]
