@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster explore mutate lint bench seeds intervals scale faults prefetch reference \
+.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster explore mutate lint bench seeds intervals scale faults reference \
   picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
@@ -75,7 +75,7 @@ docs: .venv/maintainer
 test: lint .venv/test .venv/more .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
-# All tests: also long runs, DVC remotes, object storage, browsers, faults, full disks, Slurm.
+# All tests: also long runs, DVC remotes, browsers, faults, full disks, Slurm.
 test-all: test test-slow test-cluster
 
 # The slow suites alone.
@@ -122,10 +122,6 @@ scale: .venv/run
 # Kills at random moments, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS.
 faults: .venv/test
 	python -m benchmarks.faults --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) --flips $(or $(FLIPS),3)
-
-# Download what a config's run needs, to run offline.
-prefetch: $(NEEDED)
-	@python -m workflow_scripts.workflow.prefetch --config '$(CONFIG)'
 
 # docs/config.md, from the models of the config.
 reference: .venv/run

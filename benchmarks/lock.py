@@ -62,7 +62,7 @@ def main(_: Lock) -> None:
             hashes.setdefault(name, set()).update(file["hashes"]["sha256"] for file in files)
     lines = (
         f"{name}=={versions[name]}" + "".join(f" \\\n  --hash=sha256:{digest}" for digest in sorted(hashes[name]))
-        for name in sorted(versions)
+        for name in sorted(hashes)
     )
     write_text(HEAD + "\n".join(lines) + "\n", LOCK)
 

@@ -1,4 +1,4 @@
-# The Python of the rules: here paths, resources and object storage; common/ has a file for each stage.
+# The Python of the rules: here paths, params and resources; common/ has a file for each stage.
 from functools import cache
 
 
@@ -9,7 +9,6 @@ from workflow_scripts.core import plugins
 from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.step import declaration, settings
 from workflow_scripts.workflow.check import misfits
-from workflow_scripts.workflow.storage import check_store, follow_constraints
 
 if faults := misfits(CONFIG):
     raise WorkflowError("\n".join(faults))
@@ -47,7 +46,7 @@ def step(name, *modules, also=None, **given):
     declared = declaration(name).model_fields
 
     def values(wildcards):
-        named = {"dataset": DATASET, "results": on_disk(RESULTS)} | dict(wildcards.items())
+        named = {"dataset": DATASET, "results": RESULTS} | dict(wildcards.items())
         named |= {key: value(wildcards) if callable(value) else value for key, value in given.items()}
         return {key: value for key, value in named.items() if key in declared}
 
@@ -97,47 +96,6 @@ def growing(amount):
 def shards_of(section):
     """Return the names of the shards that a section of the config asks for, in order; none if one job does the work."""
     return [f"{shard}-of-{section.shards}" for shard in range(1, section.shards + 1)] if section.shards > 1 else []
-
-
-# object storage
-
-follow_constraints(workflow.storage_registry.default_storage_provider)
-if workflow.is_main_process:
-    try:
-        check_store(
-            workflow.storage_registry.default_storage_provider, workflow.storage_settings.default_storage_prefix
-        )
-    except UserError as error:
-        raise WorkflowError(str(error))
-
-
-def of_project(*paths):
-    """Return files that are read but not made: they stay local even with a default storage."""
-    return [local(path) for path in paths]
-
-
-def on_disk(path):
-    """Return where a step finds the artifact ``path``: with a default storage, in Snakemake's local copy."""
-    if workflow.storage_settings.default_storage_provider is None:
-        return path
-    return str(workflow.modifier.path_modifier.apply_default_storage(path))
-
-
-def stored(settings):
-    """Return every s3:// address in a section of the config, as input of the rule that reads it."""
-    if isinstance(settings, str):
-        return [storage(settings)] if settings.startswith("s3://") else []
-    parts = settings.values() if isinstance(settings, dict) else settings if isinstance(settings, list) else []
-    return [address for part in parts for address in stored(part)]
-
-
-def retrieved(settings):
-    """Return the section with the path of the local copy instead of each s3:// address."""
-    if isinstance(settings, dict):
-        return {key: retrieved(part) for key, part in settings.items()}
-    if isinstance(settings, list):
-        return [retrieved(part) for part in settings]
-    return str(storage(settings)) if stored(settings) else settings
 
 
 include: "common/dataset.smk"

@@ -22,7 +22,7 @@ if DRAWN:
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.draw_compounds", folder=lambda wildcards: on_disk(f"{COMPUN_FOLDER}/drawn")),
+            **step("compun.draw_compounds", folder=lambda wildcards: f"{COMPUN_FOLDER}/drawn"),
         shell:
             "python -m {params.step} --log {log:q}"
 
@@ -82,7 +82,7 @@ rule classify:
         folder=f"{COMPUN}/images",
         captions=text_file("captions"),
         descriptions=text_file("descriptions"),
-        files=[*SMALL_CLIPS.values(), *of_project(*USER_MODELS)],
+        files=[*SMALL_CLIPS.values(), *USER_MODELS],
     output:
         choices=directory(f"{COMPUN}/choices"),
     log:
@@ -135,7 +135,7 @@ if CONFIG.compun.human:
             compounds=f"{COMPUN}/compounds.parquet",
             images=f"{COMPUN}/images.parquet",
             folder=f"{COMPUN}/images",
-            template=of_project(LABEL_STUDIO),
+            template=LABEL_STUDIO,
         output:
             tasks=f"{COMPUN}/human/tasks.parquet",
             pictures=directory(f"{COMPUN}/human/pictures"),
@@ -159,7 +159,7 @@ if ANSWERS:
         """Compute how often people are right and how far they agree, and list the compounds that confuse them."""
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
-            answers=of_project(*ANSWERS),
+            answers=ANSWERS,
         output:
             people=f"{COMPUN}/human/people.json",
             by_compound=f"{COMPUN}/human/items.csv",

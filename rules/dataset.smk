@@ -4,8 +4,6 @@
 
 rule load_dataset:
     """Read or draw the images and captions of the config's source."""
-    input:
-        stored(SOURCE_SECTION),
     output:
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
@@ -25,8 +23,8 @@ rule load_dataset:
         **step(
             "dataset.load_dataset",
             f"{SOURCES}.{CONFIG.dataset.source}",
-            settings=lambda wildcards: retrieved(SOURCE_SECTION),
-            contents=source_contents_read,
+            settings=SOURCE_SETTINGS.model_dump(mode="json"),
+            contents=lambda wildcards: source_contents() or None,
             also={"contents": lambda wildcards: source_contents()},
         ),
     shell:

@@ -9,7 +9,6 @@ rule generate_images:
     input:
         prompts="<dataset>/{composition}/prompts.parquet",
         tables=generator_tables,
-        stored=generator_stored,
     output:
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         folder=directory("<dataset>/{composition}/generated/{generator}/images"),
@@ -30,13 +29,13 @@ rule generate_images:
         **step(
             "generate.generate_images",
             kind=lambda wildcards: GENERATORS[wildcards.generator].kind,
-            settings=lambda wildcards: retrieved(generator_section(wildcards)),
+            settings=lambda wildcards: kind_settings(wildcards).model_dump(mode="json"),
             # Other kinds do not rerun when it changes.
             threads=lambda wildcards: (
                 CONFIG.threads if getattr(kind_of(wildcards.generator), "MODEL", False) else None
             ),
             cache=lambda wildcards: CONFIG.cache if hasattr(kind_of(wildcards.generator), "fingerprint") else None,
-            contents=generator_contents_read,
+            contents=lambda wildcards: generator_contents(wildcards) or None,
             also={
                 "kind_code": lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),
                 "contents": generator_contents,

@@ -18,7 +18,7 @@ rule sample_tasks:
         generated=of_shown_generators("generated/{generator}/images"),
         # All judges score the same images.
         scores=of_shown_generators(f"scores/{CONFIG.judges[0]}/{{generator}}"),
-        template=of_project(LABEL_STUDIO),
+        template=LABEL_STUDIO,
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         pictures=directory("<dataset>/{composition}/human/pictures"),
@@ -40,8 +40,8 @@ rule analyze:
     """Summarize the answers, and correlate the scores with them."""
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
-        answers=of_project(*CONFIG.human.answers),
-        other=of_project(*CONFIG.human.scores.values()),
+        answers=CONFIG.human.answers,
+        other=[*CONFIG.human.scores.values()],
         scores=[of_shown_generators(f"scores/{judge}/{{generator}}") for judge in CONFIG.judges],
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),

@@ -37,7 +37,7 @@ rule train_judge:
         splits="<dataset>/{composition}/splits.parquet",
         pretraining=branch("pretraining" in SOURCE_TABLES, then="<dataset>/pretraining.parquet"),
         negatives=branch(CONFIG.judge.hard_negatives, then="<dataset>/{composition}/negatives.parquet"),
-        files=lambda wildcards: of_project(*config_of(wildcards).judge.files()),
+        files=lambda wildcards: config_of(wildcards).judge.files(),
         # Training waits for the audit, and until it is printed what the splits can measure.
         after=[ancient("<dataset>/{composition}/accepted.json"), ancient("<dataset>/{composition}/widths.json")],
     output:

@@ -45,7 +45,7 @@ if CONFIG.specs.base.epochs:
             images="<dataset>/images.parquet",
             folder="<dataset>/images",
             splits=f"{SPECS}/splits.parquet",
-            files=of_project(*CONFIG.specs.base.files()),
+            files=CONFIG.specs.base.files(),
         output:
             judge=directory(f"{SPECS}/base"),
         log:

@@ -18,18 +18,18 @@ if CONFIG.compun:
 def compound_files():
     """Return the list of compounds and the folder of their images."""
     drawn = [f"{COMPUN_FOLDER}/drawn/{name}" for name in ("list.csv", "images")]
-    return dict(zip(("file", "source"), of_project(*USER_COMPOUNDS) or drawn))
+    return dict(zip(("file", "source"), USER_COMPOUNDS or drawn))
 
 
 def text_file(kind):
     """Return the table of captions or descriptions, if there is one."""
     drawn = [f"{COMPUN_FOLDER}/drawn/{kind}.json"] if DRAWN else []
-    return of_project(*filter(None, [getattr(CONFIG.compun, kind)])) or drawn
+    return list(filter(None, [getattr(CONFIG.compun, kind)])) or drawn
 
 
 def asked_models(wildcards):
     """Return all models to ask."""
-    small = [{"name": name, "judge": on_disk(folder)} for name, folder in SMALL_CLIPS.items()]
+    small = [{"name": name, "judge": folder} for name, folder in SMALL_CLIPS.items()]
     return small + [model.model_dump(mode="json", exclude_none=True) for model in CONFIG.compun.models]
 
 

@@ -33,16 +33,6 @@ def kind_settings(wildcards):
     return GENERATORS[wildcards.generator].settings(wildcards.composition)
 
 
-def generator_section(wildcards):
-    """The same as the config has them."""
-    return kind_settings(wildcards).model_dump(mode="json")
-
-
-def generator_stored(wildcards):
-    """What the generator's kind reads from object storage."""
-    return stored(generator_section(wildcards))
-
-
 def generator_contents(wildcards):
     """A fingerprint of the user's files that the generator reads."""
     has_files = hasattr(kind_of(wildcards.generator), "fingerprint")
@@ -54,8 +44,3 @@ def kind_contents(generator, settings):
     """The same, once for compositions with equal settings: a folder may contain a million images."""
     kind = kind_of(generator)
     return kind.fingerprint(kind.Settings.model_validate_json(settings), CONFIG.cache)
-
-
-def generator_contents_read(wildcards):
-    """The same for the step, which checks it; nothing if it reads local copies of what lies on object storage."""
-    return None if generator_stored(wildcards) else generator_contents(wildcards) or None

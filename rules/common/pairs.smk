@@ -14,7 +14,7 @@ wildcard_constraints:
 
 def adjective_lexicons(wildcards):
     """The lexicon of a composition."""
-    return of_project(f"lexicons/adjectives/{wildcards.composition}.yaml")
+    return f"lexicons/adjectives/{wildcards.composition}.yaml"
 
 
 def read_lexicons(wildcards):
@@ -22,7 +22,7 @@ def read_lexicons(wildcards):
     place = Path(workflow.basedir, "lexicons", "adjectives")
     name = wildcards.get("own", wildcards.get("composition"))
     names = lexicons_of(name.rstrip("/"), place) if name else SHARED
-    return of_project(*(f"lexicons/adjectives/{name}.yaml" for name in names))
+    return [f"lexicons/adjectives/{name}.yaml" for name in names]
 
 
 def pairs_table(wildcards):
@@ -37,5 +37,5 @@ def caption_shards(wildcards):
 
 
 # The noun lexicon, or nothing where any noun goes; the compound nouns that are one noun each.
-NOUN_LEXICON = of_project(f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml") if CONFIG.pairs.nouns else []
-COMPOUND_LEXICON = of_project("lexicons/compounds/common.yaml")
+NOUN_LEXICON = f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml" if CONFIG.pairs.nouns else []
+COMPOUND_LEXICON = "lexicons/compounds/common.yaml"

@@ -8,7 +8,7 @@ def page_templates(*stages):
     """Return the templates of these stages, and those that all pages share."""
     folders = [Path(workflow.basedir, "workflow_scripts", stage, "templates") for stage in ("plot", *stages)]
     files = sorted(file.relative_to(workflow.basedir) for folder in folders for file in folder.iterdir())
-    return of_project(*map(str, files))
+    return list(map(str, files))
 
 
 # Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.

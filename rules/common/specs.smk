@@ -8,9 +8,9 @@ def specs_base():
     """What is stretched, its settings and the user's files: the trained judge, or a pretrained model."""
     base = CONFIG.specs.base
     if base.epochs:
-        return [f"{SPECS}/base"], {"judge": lambda wildcards: on_disk(f"{SPECS}/base".format(seed=wildcards.seed))}
+        return [f"{SPECS}/base"], {"judge": lambda wildcards: f"{SPECS}/base".format(seed=wildcards.seed)}
     weights = base.model_dump(mode="json", include={"pretrained", "preprocess"}, exclude_none=True)
-    return of_project(*base.files()), {"judge": base.model, **weights}
+    return base.files(), {"judge": base.model, **weights}
 
 
 def long_captions():

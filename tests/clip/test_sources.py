@@ -130,7 +130,7 @@ def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: P
     assert "mine: no weights in this folder" in errors(model=f"local-dir:{folder}")[0]
     for settings in ({"model": "hf-hub:somebody/tiny"}, {"model": "hf-hub:no/body"}, {"model": "RN50"}):
         (said, *_) = errors(**settings)
-        assert said.startswith("judge.") and "not downloaded yet" in said and "make prefetch" in said
+        assert said.startswith("judge.") and "not downloaded yet" in said and "docs/cluster.md" in said
 
 
 def test_a_flipped_bit_in_cached_weights_is_found(cache: Path) -> None:
@@ -152,8 +152,8 @@ def test_without_internet_it_fails_at_once(cache: Path) -> None:
     cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": "somebody/else"}}
     started = time.monotonic()
     for missing in ("somebody/tiny", "somebody/other"):
-        assert re.match(f"{missing}: .*not downloaded yet.*make prefetch", refused(model=f"hf-hub:{missing}"))
-    with pytest.raises(UserError, match="^somebody/else: not downloaded yet, and .*make prefetch"):
+        assert re.match(f"{missing}: .*not downloaded yet.*docs.cluster.md", refused(model=f"hf-hub:{missing}"))
+    with pytest.raises(UserError, match="^somebody/else: not downloaded yet, and .*docs.cluster.md"):
         get_tokenizer(cfg, None)
     assert time.monotonic() - started < 10
 

@@ -177,7 +177,7 @@ def test_half_precision(place: Place, model: Path) -> None:
     ("settings", "message"),
     [
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
-        ({"model": "nobody/nothing"}, "model nobody/nothing: not downloaded yet, .*make prefetch"),
+        ({"model": "nobody/nothing"}, "model nobody/nothing: not downloaded yet, .*docs.cluster.md"),
         ({"steps": 0}, "steps"),
         ({"size": 17}, "divisible by 8"),
     ],

@@ -76,13 +76,6 @@ def test_a_judge_of_each_composition_is_checked_once(tmp_path: Path) -> None:
         assert len(check_config(load_config(config)).errors) == count
 
 
-def test_addresses_on_object_storage_are_not_checked(tmp_path: Path) -> None:
-    table = {"file": "s3://bucket/captions.csv", "images": "s3://bucket/images"}
-    theirs = {"name": "theirs", "kind": "folder", "path": "s3://bucket/made"}
-    data = {"dataset": {"source": "table", "table": table}, "generate": {"generators": [theirs]}}
-    assert check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **data})).errors == []
-
-
 def test_all_faults_are_listed_and_torch_is_not_imported(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "1.png").touch()

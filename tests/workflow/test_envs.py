@@ -18,8 +18,6 @@ ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 MODEL = "3.8.0"
 # Imported under another name than their package has.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
-# Imported for object storage alone, or if the user has it.
-BEYOND_RUNS = {"boto3", "botocore"}
 # What brings a package along that is imported too.
 BRINGS = {
     "diffusers": {"huggingface_hub"},
@@ -121,7 +119,7 @@ def test_runs_have_what_the_code_imports() -> None:
     names = {normal(PACKAGES.get(name, name)) for name in names | {"PIL"} if name not in sys.stdlib_module_names}
     run = set(RUNS)
     run |= {brought for name in run for brought in BRINGS.get(name, set())}
-    assert names - run - BEYOND_RUNS == {PACKAGE}
+    assert names - run == {PACKAGE}
 
 
 def test_the_spacy_model_is_that_of_pip() -> None:

@@ -15,7 +15,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import UserError, require
 
 PATIENCE = 3  # seconds for an answer before a run
-REMEDY = "correct the name, or run `make prefetch` with this config on a machine with internet"
+REMEDY = "correct the name, or download it on a machine with internet (docs/cluster.md)"
 
 
 @contextmanager

@@ -99,7 +99,7 @@ class Config(Section):
     @classmethod
     def _local(cls, folder: object) -> object:
         if "://" in str(folder):
-            raise ValueError("expected a local folder; profiles/s3 keeps results on object storage (docs/sharing.md)")
+            raise ValueError("expected a local folder; DVC copies results to other storage (docs/sharing.md)")
         return _safe_folder(folder) if isinstance(folder, str) and folder else folder
 
     @field_validator("compositions")
