@@ -93,7 +93,7 @@ def _write_and_wait(folder: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    writer = multiprocessing.get_context("fork").Process(target=_write_and_wait, args=(tmp_path,))
+    writer = multiprocessing.get_context("spawn").Process(target=_write_and_wait, args=(tmp_path,))
     writer.start()
     while len(list(tmp_path.iterdir())) < 2:
         time.sleep(0.01)

@@ -74,12 +74,12 @@ def test_split(tmp_path: Path, key: str, kind: Any) -> None:
     [
         (["a"], "expected a dict, got a list"),
         ({"train": ["a"]}, "no list 'test_seen'; its keys: 'train'"),
-        (SPLIT, "under 'heldout_pairs' or exactly one key that begins with heldout; its keys: train, test_seen"),
+        (SPLIT, "under 'heldout_pairs' or exactly one key that begins with heldout; its keys: 'train', 'test_seen'"),
         (SPLIT | {"heldout_pairs": []}, "heldout_pairs: no pairs"),
         (SPLIT | {"heldout_pairs": ["purple"]}, "expected adjective_noun, got 'purple'"),
         (SPLIT | {"heldout_pairs": "tan_wing"}, "heldout_pairs: expected a list, got 'tan_wing'"),
         (SPLIT | {"train": "a", "heldout_pairs": ["tan_wing"]}, "train: expected a list, got 'a'"),
-        (SPLIT | {"train": ["a", 4], "heldout_pairs": ["tan_wing"]}, "train: expected texts, got 4"),
+        (SPLIT | {"train": ["a", 4], "heldout_pairs": ["tan_wing"]}, "train: expected a text, got 4"),
     ],
 )
 def test_split_of_another_shape(tmp_path: Path, value: Any, message: str) -> None:

@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -196,12 +196,6 @@ def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFra
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a readable Parquet file ({reason}); delete it and run again") from error
-
-
-def read_blocks(images: Sequence[str], tables: Mapping[Path, Schema]) -> Iterator[list[pd.DataFrame]]:
-    """Yield the rows of ``images`` of each table, of the columns of its schema."""
-    frames = [read_table(path, schema, [*schema.columns]) for path, schema in tables.items()]
-    yield [frame[frame["image_id"].isin(images)].reset_index(drop=True) for frame in frames]
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from workflow_scripts.core.code import module_file
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 
 
 @cache
@@ -21,8 +21,8 @@ def available(package: str) -> tuple[str, ...]:
 
 def load(package: str, name: str) -> ModuleType:
     """Import the module ``package.name``; raises UserError with the available names if there is none."""
-    if name not in available(package):
-        raise UserError(f"{package.split('.', 1)[1]}: unknown {name!r}; allowed: {', '.join(available(package))}")
+    known = available(package)
+    require(name in known, package.split(".", 1)[1], f"unknown {name!r}", f"allowed: {', '.join(known)}")
     return importlib.import_module(f"{package}.{name}")
 
 
@@ -34,6 +34,5 @@ def settings(module: ModuleType, values: dict[str, Any]) -> Any:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         allowed = ", ".join(module.Settings.model_fields) or "none"
-        raise UserError(
-            f"settings: {key}: {first['msg'].removeprefix('Value error, ')}; allowed keys: {allowed}"
-        ) from None
+        fault = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"settings: {key}: {fault}; allowed keys: {allowed}") from None

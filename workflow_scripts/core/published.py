@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.core import limits
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.pickles import as_text, describe, read_pickle
 from workflow_scripts.core.tables import SPLITS
 
@@ -34,8 +34,7 @@ def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
             silent.append(image)
         for number, caption in _mapping(path, f"image {image!r}: ", captions, _number).items():
             rows.append((image, number, *_caption(path, f"image {image!r}: caption {number}: ", caption)))
-    if not rows:
-        raise UserError(f"{path}: contains no captions; give the published data.pkl")
+    require(rows, path, "contains no captions", "give the published data.pkl")
     table = pd.DataFrame(rows, columns=list(CAPTION)).astype({"caption_id": "int64"})
     return table.sort_values(["image_id", "caption_id"], ignore_index=True), sorted(silent)
 
@@ -43,20 +42,12 @@ def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
 def _caption(path: str | Path, where: str, value: Any) -> tuple[str | None, ...]:
     """Return text, swapped_text, and the three words of its change."""
     fields = _mapping(path, where, value)
-    texts = []
-    for name in ("text", "swapped_text"):
-        text = as_text(fields.get(name))
-        if text is None and (name == "text" or fields.get(name) is not None):
-            raise UserError(f"{path}: {where}{name}: expected a text, got {describe(fields.get(name))}")
-        texts.append(text)
-    if texts[1] is None:
-        return texts[0], None, None, None, None
+    text = _text(path, f"{where}text: ", fields.get("text"))
+    if fields.get("swapped_text") is None:
+        return text, None, None, None, None
+    swapped = _text(path, f"{where}swapped_text: ", fields["swapped_text"])
     changes = _mapping(path, f"{where}changes_made: ", fields.get("changes_made"))
-    words = [as_text(changes.get(name)) for name in CHANGE]
-    for name, word in zip(CHANGE, words, strict=True):
-        if word is None:
-            raise UserError(f"{path}: {where}changes_made: {name}: expected a text, got {describe(changes.get(name))}")
-    return (*texts, *words)
+    return text, swapped, *(_text(path, f"{where}changes_made: {name}: ", changes.get(name)) for name in CHANGE)
 
 
 @dataclass(frozen=True)
@@ -71,44 +62,36 @@ class PublishedSplit:
 def read_split(path: str | Path) -> PublishedSplit:
     """Read split.pkl, whose held-out pairs are under ``heldout_pairs`` or another key that begins with heldout."""
     content = _mapping(path, "", read_pickle(path))
-    images = {}
+    keys = ", ".join(map(repr, content)) or "none"
     for name in SPLITS:
-        if name not in content:
-            raise UserError(f"{path}: no list {name!r}; its keys: {', '.join(map(repr, content)) or 'none'}")
-        images[name] = _texts(path, name, content[name])
+        require(name in content, path, f"no list {name!r}; its keys: {keys}")
+    images = {name: _texts(path, name, content[name]) for name in SPLITS}
     names = [name for name in content if "".join(filter(str.isalpha, name.lower())).startswith("heldout")]
-    named = HELDOUT if HELDOUT in content else names[0] if len(names) == 1 else None
-    if named is None:
-        wanted = f"the held-out pairs under {HELDOUT!r} or exactly one key that begins with heldout"
-        raise UserError(f"{path}: expected {wanted}; its keys: {', '.join(content)}")
-    pairs = _texts(path, named, content[named])
+    key = HELDOUT if HELDOUT in content else names[0] if len(names) == 1 else ""
+    wanted = f"the held-out pairs under {HELDOUT!r} or exactly one key that begins with heldout"
+    require(key, path, f"expected {wanted}; its keys: {keys}")
+    pairs = _texts(path, key, content[key])
     for pair in pairs:
-        if not all(pair.partition("_")):
-            raise UserError(f"{path}: {named}: expected adjective_noun, got {pair!r}")
-    if not pairs:
-        raise UserError(f"{path}: {named}: no pairs; give the published split.pkl")
-    return PublishedSplit(images, pairs, sorted(set(content) - set(SPLITS) - {named}))
+        require(all(pair.partition("_")), path, f"{key}: expected adjective_noun, got {pair!r}")
+    require(pairs, path, f"{key}: no pairs", "give the published split.pkl")
+    return PublishedSplit(images, pairs, sorted(set(content) - set(SPLITS) - {key}))
 
 
 def read_predictions(path: str | Path) -> pd.DataFrame:
     """Read a pickle of predictions: columns PREDICTION, in the file's order, with duplicates."""
     content = read_pickle(path)
     shape = "(image_id, caption_id, path, predicted_index)"
-    if not isinstance(content, list | tuple):
-        raise UserError(f"{path}: expected a list of {shape}, got {describe(content)}")
+    require(isinstance(content, list | tuple), path, f"expected a list of {shape}, got {describe(content)}")
     rows = []
     for place, entry in enumerate(content):
         where = f"{path}: entry {place}"
-        if not isinstance(entry, list | tuple) or len(entry) != 4:
-            of = f" of {len(entry)}" if isinstance(entry, list | tuple) else ""
-            raise UserError(f"{where}: expected a tuple {shape}, got {describe(entry)}{of}")
-        image, caption, file, index = as_text(entry[0]) or None, _number(entry[1]), as_text(entry[2]), entry[3]
-        if image is None or caption is None or file is None:
-            wrong = 0 if image is None else 1 if caption is None else 2
-            kind = "number" if wrong == 1 else "text"
-            raise UserError(f"{where}: {PREDICTION[wrong]}: expected a {kind}, got {describe(entry[wrong])}")
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < 2**31:
-            raise UserError(f"{where}: predicted index: expected an integer from 0, got {describe(index)}")
+        is_entry = isinstance(entry, list | tuple) and len(entry) == 4
+        require(is_entry, where, f"expected a tuple {shape}, got {describe(entry)}")
+        caption, index = _number(entry[1]), entry[3]
+        require(caption is not None, where, f"caption_id: expected a number, got {describe(entry[1])}")
+        is_index = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < 2**31
+        require(is_index, where, f"predicted index: expected an integer from 0, got {describe(index)}")
+        image, file = (_text(where, f"{name}: ", entry[column]) for name, column in (("image_id", 0), ("path", 2)))
         rows.append((image, caption, file, index))
     return pd.DataFrame(rows, columns=list(PREDICTION)).astype({"caption_id": "int64", "predicted": "int64"})
 
@@ -121,30 +104,29 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limits.EXACT_FLOAT else None
 
 
+def _text(path: str | Path, where: str, value: Any) -> str:
+    text = as_text(value)
+    if text is None:
+        raise UserError(f"{path}: {where}expected a text, got {describe(value)}")
+    return text
+
+
 def _mapping(path: str | Path, where: str, value: Any, key: Any = as_text) -> dict[Any, Any]:
     """Return a dict with its keys read by ``key``."""
-    if not isinstance(value, dict):
-        raise UserError(f"{path}: {where}expected a dict, got {describe(value)}")
+    require(isinstance(value, dict), path, f"{where}expected a dict, got {describe(value)}")
     result: dict[Any, Any] = {}
     for name, inner in value.items():
         read = key(name)
-        if read is None:
-            expected = "text" if key is as_text else "number"
-            raise UserError(f"{path}: {where}expected a {expected} as key, got {describe(name)}")
-        if read in result:
-            raise UserError(f"{path}: {where}duplicate key {describe(name)}, written in two ways; remove one")
+        expected = "text" if key is as_text else "number"
+        require(read is not None, path, f"{where}expected a {expected} as key, got {describe(name)}")
+        require(read not in result, path, f"{where}duplicate key {describe(name)}, written in two ways", "remove one")
         result[read] = inner
     return result
 
 
 def _texts(path: str | Path, where: str, value: Any) -> list[str]:
     """Return a list of texts: the keys of a dict, and a set sorted, because it has no order."""
-    if not isinstance(value, list | tuple | set | frozenset | dict):
-        raise UserError(f"{path}: {where}: expected a list, got {describe(value)}")
-    texts = []
-    for entry in value:
-        text = as_text(entry)
-        if text is None:
-            raise UserError(f"{path}: {where}: expected texts, got {describe(entry)}")
-        texts.append(text)
+    is_list = isinstance(value, list | tuple | set | frozenset | dict)
+    require(is_list, path, f"{where}: expected a list, got {describe(value)}")
+    texts = [_text(path, f"{where}: ", entry) for entry in value]
     return sorted(texts) if isinstance(value, set | frozenset) else texts
