@@ -15,6 +15,7 @@ rule make_table:
         divergence=of_compositions("divergence.parquet"),
         fid=all_fids(),
         healths=of_compositions(*health_files()),
+        templates=page_templates("report"),
     output:
         csv=score_table("table", "csv", "every score"),
         md="<results>/table.md",
@@ -35,10 +36,9 @@ rule make_table:
 
 
 rule draw_scores:
-    """Draw the scores, the differences, also by divergence, and the judges' health and training."""
+    """Draw the scores, the falls from seen, also by pair, and the judges' training."""
     input:
         judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
-        healths=expand("<dataset>/{{composition}}/health/{judge}.json", judge=CONFIG.judges),
         table="<results>/table.csv",
         differences="<results>/comparisons.csv",
         by_pair="<results>/pairs.csv",
@@ -52,32 +52,6 @@ rule draw_scores:
         "../envs/base.yaml"
     params:
         **step("report.draw_scores"),
-    shell:
-        "python -m {params.step} --log {log:q}"
-
-
-rule draw_examples:
-    """Draw pages for print: seen captions beside their swapped ones, with each generator's images."""
-    input:
-        layout("{composition}").examples(GENERATORS, CONFIG.judges[0]),
-        layout("{composition}").pictures(GENERATORS),
-        pairs=pairs_table,
-    output:
-        document=report(
-            "<results>/figures/<name>_{composition}_examples.pdf",
-            caption="../workflow_scripts/report/captions/examples.rst",
-            category="Figures",
-            subcategory="{composition}",
-            labels={"figure": "examples"},
-        ),
-    log:
-        "<logs>/report/{composition}/draw_examples.log",
-    benchmark:
-        "<logs>/report/{composition}/draw_examples.benchmark.tsv"
-    conda:
-        "../envs/base.yaml"
-    params:
-        **step("report.draw_examples", generators=list(GENERATORS), judge=CONFIG.judges[0]),
     shell:
         "python -m {params.step} --log {log:q}"
 

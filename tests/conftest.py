@@ -106,14 +106,6 @@ def cub_root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A made-up results folder: data set ``tiny``, composition ``color``."""
-    from tests.made_up import make_results
-
-    return make_results(tmp_path_factory.mktemp("made_up") / "results")
-
-
-@pytest.fixture(scope="session")
 def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Run the small config once, with two cores and cold caches; to be forked. Other test processes wait for it."""
     place = tmp_path_factory.getbasetemp()
@@ -125,6 +117,12 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
             run.copy().snakemake(run.config("small.yaml", "results"))
             (place / "first_run.done").touch()
     return run
+
+
+@pytest.fixture(scope="session")
+def results(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the results of the small run: data set ``sketch``, composition ``color``."""
+    return Path(shutil.copytree(first_run.root / "results", tmp_path_factory.mktemp("small") / "results"))
 
 
 @pytest.fixture(scope="session")

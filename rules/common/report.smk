@@ -101,11 +101,7 @@ def of_compositions(*names):
     return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
 
 
-SCORE_FIGURES = (
-    *("scores", "gaps", "drops", "comparisons", "pairs"),
-    *(["by_judge"] if len(CONFIG.judges) > 1 else []),
-    *("health", "loss"),
-)
+SCORE_FIGURES = ("scores", "gaps", "pairs", "loss")
 
 
 def score_table(name, suffix, label, caption=None):
@@ -152,6 +148,5 @@ def final_outputs(wildcards):
     names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "pairs.csv", "metrics.json"]
     tables = expand(f"{RESULTS}/{{name}}", name=names)
     scored = of_compositions(*health_files()) + all_fids()
-    examples = expand(f"{RESULTS}/figures/{DATASET}_{{composition}}_examples.pdf", composition=CONFIG.compositions)
-    made = split_outputs() + scored + tables + examples + [f"{RESULTS}/entries.html"]
+    made = split_outputs() + scored + tables + [f"{RESULTS}/entries.html"]
     return made + specs_outputs() + compun_outputs() + human_outputs()

@@ -1,5 +1,6 @@
 """What `make readme` writes: the first picture, from the results of two generators, and the tables of scores."""
 
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -7,8 +8,10 @@ import pandas as pd
 import pytest
 
 from benchmarks import idea, scores
-from tests.made_up import COMPOSITION, DATASET
+from tests.project import COMPOSITION, DATASET
 from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.tables import SCORES
 from workflow_scripts.report.readable import HEADLINES
 
 
@@ -19,7 +22,15 @@ def test_marked_lines_hold_the_caption() -> None:
     assert '<tspan class="from">&lt;red&gt;</tspan>' in lines
 
 
-def test_picture_shows_what_the_judges_read_right(results: Path, tmp_path: Path) -> None:
+def test_picture_shows_what_the_judges_read_right(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idea, "SHORT", 1000)
+    results = Path(shutil.copytree(results, tmp_path / "results"))
+    # The small run's judge is not fit, so that it reads few right.
+    for generator, right in (("faithful", 1.0), ("memorizer", 0.0)):
+        file = results / DATASET / COMPOSITION / "scores" / "0" / generator / "test_swapped.parquet"
+        write_table(read_table(file, SCORES).assign(adjective_first=right), file, SCORES)
     step = idea.Idea(results=results, dataset=DATASET, composition=COMPOSITION, output=tmp_path / "idea.svg")
     idea.main(step)
     assert len(ElementTree.parse(step.output).findall("{*}image")) == 3

@@ -1,14 +1,15 @@
 """The figures of divergence: bars of what was measured, the path of a division, the same bytes for the same data."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.made_up import make_results
-from workflow_scripts.core.io import read_json
+from tests.project import COMPOSITION, DATASET
+from workflow_scripts.core.io import read_json, write_json
 from workflow_scripts.divergence import draw_divergence
 from workflow_scripts.divergence.draw_divergence import draw_path, draw_shares
 from workflow_scripts.divergence.results import FIGURES
@@ -24,41 +25,51 @@ ROW = {
 
 
 def draw(results: Path, **more: Any) -> dict[str, bytes]:
-    place = results / "tiny" / "color"
+    place = results / DATASET / COMPOSITION
     step = DrawDivergence(
-        divergence=place / "divergence.parquet", summary=place / "divergence.json", results=results, dataset="tiny",
-        composition="color", **more,
+        divergence=place / "divergence.parquet", summary=place / "divergence.json", results=results, dataset=DATASET,
+        composition=COMPOSITION, **more,
     )  # fmt: skip
     draw_divergence.main(step)
     return {
-        file.stem.removeprefix("tiny_color_"): file.read_bytes()
-        for file in (results / "figures").glob("tiny_color_*.svg")
+        file.stem.removeprefix(f"{DATASET}_{COMPOSITION}_"): file.read_bytes()
+        for file in (results / "figures").glob(f"{DATASET}_{COMPOSITION}_*.svg")
         if "_in_train" in file.stem or "division" in file.stem
     }
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    return make_results(tmp_path / "results")
+def copied(results: Path, tmp_path: Path) -> Path:
+    """The small run's divergences without its figures, and the path of a made-up division."""
+    place = Path(DATASET, COMPOSITION)
+    (tmp_path / place).mkdir(parents=True)
+    for name in ("divergence.parquet", "divergence.json"):
+        shutil.copy(results / place / name, tmp_path / place)
+    steps = list(range(1, 49))
+    path = {"images": steps, "atom": [1 / n for n in steps], "compound": [1 / n**0.2 for n in steps]}
+    wanted = {"atom": 0.02, "compound": "max"}
+    reached = {"atom_divergence": 0.0123, "compound_divergence": 0.4567}
+    write_json({"wanted": wanted, **reached, "path": path}, division(tmp_path))
+    return tmp_path
 
 
 def division(results: Path) -> Path:
-    return results / "tiny" / "color" / "division.json"
+    return results / DATASET / COMPOSITION / "division.json"
 
 
-def test_same_data_same_bytes(results: Path) -> None:
-    figures = draw(results, division=division(results))
+def test_same_data_same_bytes(copied: Path) -> None:
+    figures = draw(copied, division=division(copied))
     assert set(figures) == {*FIGURES, "division"}
-    assert draw(results, division=division(results)) == figures
+    assert draw(copied, division=division(copied)) == figures
 
 
-def test_a_figure_has_its_numbers(results: Path) -> None:
-    title, numbers = described(draw(results)["test_unseen_compounds_in_train"])
-    assert title == "Pairs of train and unseen (tiny, color)"
-    assert numbers == (
-        "red wing 30.0 % of train and 10.0 % of unseen, green wing 20.0 % of train and 20.0 % of unseen,"
-        " white bill 10.0 % of train and 30.0 % of unseen"
-    )
+def test_a_figure_has_its_numbers(copied: Path) -> None:
+    title, numbers = described(draw(copied)["test_unseen_compounds_in_train"])
+    assert title == f"Pairs of train and unseen ({DATASET}, {COMPOSITION})"
+    shown = read_json(copied / DATASET / COMPOSITION / "divergence.json")["distributions"]
+    (of,) = [each for each in shown if (each["split"], each["kind"]) == ("test_unseen", "compounds")]
+    first = f"{of['names'][0].replace('_', ' ')} {100 * of['train'][0]:.1f} % of train and {100 * of['test'][0]:.1f} %"
+    assert numbers.startswith(f"{first} of unseen, ") and numbers.count(" % of unseen") == len(of["names"])
 
 
 @pytest.mark.parametrize(
@@ -92,17 +103,17 @@ def test_bars_of_train_and_test_lie_side_by_side(kind: str, names: list[str], sh
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["train (n = 1,200)", "unseen (n = 300)"]
 
 
-def test_what_was_not_measured_is_named(results: Path) -> None:
-    file = results / "tiny" / "color" / "divergence.json"
+def test_what_was_not_measured_is_named(copied: Path) -> None:
+    file = copied / DATASET / COMPOSITION / "divergence.json"
     content = read_json(file)
     content["distributions"] = [shown for shown in content["distributions"] if shown["split"] != "test_swapped"]
     file.write_text(json.dumps(content))
-    for name, figure in draw(results).items():
+    for name, figure in draw(copied).items():
         assert (b"not measured" in figure) == ("swapped" in name)
 
 
-def test_path_and_targets(results: Path, tmp_path: Path) -> None:
-    content = read_json(division(results))
+def test_path_and_targets(copied: Path, tmp_path: Path) -> None:
+    content = read_json(division(copied))
     for target, dashed, reached in ("max", 1, 0.0123), (0.3, 2, 0.001):
         content["wanted"]["compound"] = target
         content["atom_divergence"] = reached

@@ -5,9 +5,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.project import COMPOSITION, DATASET, GENERATORS
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.plot.examples import mark, read_examples, spread, swapped_spans
 
@@ -76,11 +78,16 @@ def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
 
 
 def test_every_swap_marks_its_pairs(results: Path) -> None:
-    found, unseen = read_examples(Layout(results, "tiny", "color"), ["faithful"], "0", 12, 0)
-    assert len(found) == 12 and len(unseen) == 6
-    for example in found:
-        seen, swapped = example.captions
-        marked = [[text for text, kind in caption.segments if kind] for caption in (seen, swapped)]
-        assert marked[1] == [example.pair] and marked[0][0].split()[1] == example.pair.split()[1]
-        assert marked[0] != marked[1]
-    assert len({example.image_id for example in found}) == 12
+    layout = Layout(results, DATASET, COMPOSITION)
+    swaps, unseen = read_examples(layout, GENERATORS, "0", 12, 0)
+    changes = pd.read_parquet(layout.place / "swapped.parquet").set_index(["image_id", "swapped_text"])["changes"]
+    assert len({example.image_id for example in swaps}) == 12 and len(unseen) == 6
+    for example in swaps:
+        seen, swapped = ([text for text, kind in caption.segments if kind] for caption in example.captions)
+        text = "".join(text for text, _ in example.captions[1].segments)
+        for change in changes[example.image_id, text]:
+            assert change["new_adj"] in " ".join(swapped) and seen != swapped
+    for example in unseen:
+        (caption,) = example.captions
+        assert [picture.title for picture in caption.pictures] == ["faithful", "memorizer", "photographs"]
+        assert {kind for _, kind in caption.segments} == {"", "unseen"}

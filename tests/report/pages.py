@@ -1,14 +1,10 @@
 """Write and read pages."""
 
-from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
-from tests.made_up import COMPOSITION, DATASET, GENERATORS
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.divergence.results import FIGURES
-from workflow_scripts.plot.drawing import empty, save, style
-from workflow_scripts.plot.labels import SPLIT_NAMES, WORD_KINDS
+from tests.project import COMPOSITION, DATASET, GENERATORS
 from workflow_scripts.report import make_page
 from workflow_scripts.report.steps import MakePage
 
@@ -54,45 +50,14 @@ class Page(HTMLParser):
         return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
 
 
-def draw_figures(results: Path) -> None:
-    """Write stand-ins of all figures of the page, with titles as the steps that draw give them."""
-    titles = {
-        name: name.capitalize()
-        for name in ("scores", "gaps", "drops", "comparisons", "pairs", "by_judge", "health", "loss", "swapped_pairs")
-    }
-    titles["division"] = "Divergence while the division grew"
-    titles |= {name: f"Parts of {name}" for name in FIGURES}
-    for split, name in SPLIT_NAMES.items():
-        for words in WORD_KINDS.values():
-            titles[words] = f"{words.capitalize()} in each split"
-            titles[f"{split}_{words}"] = f"{words.capitalize()} in {name}"
-    layout = Layout(results, DATASET, COMPOSITION)
-    with style():
-        for name, title in titles.items():
-            save(empty(name), layout.figure(name), f"{title} ({DATASET}, {COMPOSITION})", "a 50.0 %, b 50.0 %")
-
-
-def write_page(
-    results: Path,
-    examples: int = 12,
-    fid: Sequence[str] = (),
-    method: str = "pairs",
-    sections: Sequence[str] = (),
-    generators: Sequence[str] = GENERATORS,
-    configured: Sequence[str] = GENERATORS,
-    compositions: Sequence[str] = (COMPOSITION,),
-) -> str:
-    """Write the page of made-up results and return it."""
-    if not (results / "figures" / "tiny_color_division.svg").is_file():
-        draw_figures(results)
+def write_page(results: Path, **more: Any) -> str:
+    """Write the page of the small run's results and return it. more: settings of the step that differ."""
+    generators = [{"name": name, "kind": name} for name in GENERATORS]
+    settings: dict[str, Any] = {
+        "compositions": [COMPOSITION], "generators": list(GENERATORS), "oracle": list(GENERATORS), "judges": ["0"],
+        "reference": "faithful", "examples": 12, "split": {"method": "pairs"}, "about": {"faithful": "draws what <b>"},
+        "judge": {"train_on": "half", "model": "</pre><script>"}, "generate": {"generators": generators},
+    } | more  # fmt: skip
     page = results / "report.html"
-    step = MakePage(
-        results=results, dataset=DATASET, compositions=list(compositions), generators=list(generators),
-        oracle=["faithful"], fid=list(fid), judges=["0"] if generators else [], reference="faithful",
-        sections=list(sections), examples=examples, seed=0, split={"method": method},
-        judge={"train_on": "half", "model": "</pre><script>"}, page=page,
-        about={"faithful": "draws what <b>"},
-        generate={"generators": [{"name": name, "kind": name} for name in configured]},
-    )  # fmt: skip
-    make_page.main(step)
+    make_page.main(MakePage(results=results, dataset=DATASET, seed=0, page=page, **settings))
     return page.read_text(encoding="utf-8")

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.compun.test_compun_page import make_page as make_compun_page
-from tests.made_up import COMPOSITION, DATASET
-from tests.project import Project
+from tests.project import COMPOSITION, DATASET, Project
 from tests.report.pages import write_page
 from tests.report.test_list_entries import listed as listed
 from workflow_scripts.core.code import ROOT

@@ -10,9 +10,9 @@ LEARNING = {"torch", "open_clip", "spacy", "scipy"}
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        (["steps", "make_table", "join_tables"], {*LEARNING, "matplotlib", "PIL", "jinja2"}),
+        (["steps", "make_table", "join_tables"], {*LEARNING, "matplotlib", "PIL"}),
         (["make_page"], {*LEARNING, "matplotlib"}),
-        (["draw_scores", "draw_examples"], LEARNING),
+        (["draw_scores"], LEARNING),
     ],
 )
 def test_imports(modules: list[str], unwanted: set[str]) -> None:

@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tests.made_up import COMPOSITION, DATASET, GENERATORS
+from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import read_table
@@ -41,7 +43,7 @@ def listed(results: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
         list_entries.main(
             ListEntries(
                 results=results, dataset=DATASET, compositions=[COMPOSITION], generators=list(GENERATORS), judge="0",
-                train_on="train", page=folder / "entries.html", data=folder / "entries",
+                train_on="half", page=folder / "entries.html", data=folder / "entries",
             )
         )  # fmt: skip
     text = (folder / "entries" / f"{COMPOSITION}.js").read_text()
@@ -51,8 +53,8 @@ def listed(results: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 def test_every_scored_image_is_listed_with_its_rank(listed: tuple[Path, dict[str, Any]], results: Path) -> None:
     layout, (_, data) = Layout(results, DATASET, COMPOSITION), listed
     for name, columns in data["generators"].items():
-        files = layout.scores(name, "0").glob("test_*.parquet")
-        scored = {file.stem: read_table(file, tables.SCORES) for file in files}
+        files = [layout.scores(name, "0") / f"{split}.parquet" for split in tables.TESTS]
+        scored = {file.stem: read_table(file, tables.SCORES) for file in files if file.is_file()}
         assert len(columns["prompt"]) == sum(map(len, scored.values())) == len(columns["nearest"])
         assert sum(columns["hit"]) == sum(table["hit"].sum() for table in scored.values())
         assert all((results / (columns["prefix"] + path)).is_file() for path in columns["path"])
@@ -76,3 +78,16 @@ def test_the_page_reads_only_its_data(listed: tuple[Path, dict[str, Any]]) -> No
         "composition", "generator", "split", "pair", "hit"
     ]  # fmt: skip
     assert not any(tag in ("link", "iframe") or attrs.get("src") for tag, attrs in page.tags)
+
+
+@pytest.mark.parametrize(
+    ("holders", "nearest"), [(("b", "c"), "shared"), (("c", "b"), "shared"), (("b", "b"), "other")]
+)
+def test_a_caption_that_another_class_shares_may_be_the_nearest(holders: tuple[str, str], nearest: str) -> None:
+    """The image is of the class of b; only a caption that all its holders have in common with that class is its own."""
+    classes = pd.Series({"a": "x", "b": "x", "c": "y"})
+    pool = pd.DataFrame({"image_id": [*holders, "c"], "text": ["shared", "shared", "other"]})
+    vectors = {"shared": [1.0], "other": [0.5]}
+    given = SimpleNamespace(entries=pd.DataFrame({"image_id": ["a"], "text": ["own"]}), pool=pool)
+    shown = list_entries.nearest_wrong(given, classes, lambda texts: np.array([vectors[t] for t in texts]), np.eye(1))
+    assert shown == [nearest]

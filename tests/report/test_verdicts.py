@@ -8,16 +8,17 @@ from scipy import stats
 from tests.report.scored import SKILLS, scores
 from workflow_scripts.core.io import empty_table
 from workflow_scripts.core.tables import DIVERGENCE, TESTS
-from workflow_scripts.report import by_pair, comparisons, normalized
+from workflow_scripts.report import by_pair, comparisons
 from workflow_scripts.report.table import Scored, table_row
-from workflow_scripts.report.verdicts import few_pairs, lines, verdicts
+from workflow_scripts.report.values import add_normalized
+from workflow_scripts.report.verdicts import FEW_PAIRS, LEAST_SEEN, MARGIN, few_pairs, none_line, verdicts
 from workflow_scripts.stats.paired import holm
 
 
 def tables(found: list[Scored], reference: str | None = "faithful") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of table.csv and of comparisons.csv."""
     rows = [table_row(score, empty_table(DIVERGENCE), 2, 50) for score in found]
-    normalized.add_normalized(found, rows, reference)
+    add_normalized(found, rows, reference)
     return pd.DataFrame(rows), pd.DataFrame(comparisons.comparisons(found, reference, 50))
 
 
@@ -32,11 +33,15 @@ def words(
     return {v.generator: v.word for v in verdicts(table, differences, reference, healthy)}
 
 
+def lines(table: pd.DataFrame, differences: pd.DataFrame, healthy: bool | None = None) -> str:
+    return "\n".join(verdict.line for verdict in verdicts(table, differences, "faithful", healthy))
+
+
 def test_verdicts(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     expected = dict.fromkeys(SKILLS, "composes")
     expected |= {"faithful": "reference", "memorizer": "memorizes", "blind": "inconclusive"}
     assert words(*made) == expected
-    said = "\n".join(lines(*made, "faithful", None))
+    said = lines(*made)
     row = made[1].query("kind == 'beyond' and a == 'memorizer' and measure == 'adjective'").set_index("split")
     for split, name in (("test_unseen", "unseen"), ("test_swapped", "swapped")):
         one = row.loc[split]
@@ -50,24 +55,50 @@ def test_verdicts(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     assert line.endswith(" (without the image: 16.7; faithful: 78.0).")
 
 
-@pytest.mark.parametrize(
-    "low, high, word",
-    [
-        (-0.01, 0.09, "does not follow prompts"), (-0.01, 0.3, "inconclusive"), (np.nan, np.nan, "inconclusive"),
-        (0.01, 0.3, "memorizes"),
-    ],
-)  # fmt: skip
-def test_what_ignores_prompts_does_not_memorize(
-    made: tuple[pd.DataFrame, pd.DataFrame], low: float, high: float, word: str
+# A little more than nothing, and less than rounding hides.
+E = 1e-9
+# R-precision on seen captions (low, high) and adjective accuracy (low) as fractions of the reference's, the interval of
+# the fall beyond the reference's on unseen and on swapped, and the word.
+DECISIONS = [
+    ((0.5, 0.9), 0.9, (-0.05, 0.05), (-0.05, 0.05), "composes"),
+    ((-0.01, MARGIN - E), 0.9, (-0.3, -0.1), (-0.3, -0.1), "does not follow prompts"),
+    ((0.05, MARGIN), 0.9, (-0.05, 0.05), (-0.05, 0.05), "composes"),
+    ((0.0, 0.9), 0.9, (-0.3, -0.1), (-0.3, -0.1), "inconclusive: may not follow prompts"),
+    ((E, 0.9), 0.9, (-0.3, -0.1), (-0.3, -0.1), "memorizes"),
+    ((np.nan, np.nan), 0.9, (-0.3, -0.1), (-0.3, -0.1), "inconclusive: R-precision of faithful"),
+    ((0.5, 0.9), 0.9, (-0.3, -E), (-0.05, 0.05), "memorizes"),
+    ((0.5, 0.9), 0.9, (-0.05, 0.05), (-0.3, -E), "memorizes"),
+    ((0.5, 0.9), 0.9, (-0.3, 0.0), (-0.3, 0.0), "inconclusive: loses"),
+    ((0.5, 0.9), LEAST_SEEN, (-0.05, 0.05), (-0.05, 0.05), "composes"),
+    ((0.5, 0.9), LEAST_SEEN - E, (-0.05, 0.05), (-0.05, 0.05), "inconclusive: may have little to lose"),
+    ((0.5, 0.9), LEAST_SEEN - E, (-0.3, -0.1), (-0.05, 0.05), "memorizes"),
+    ((0.5, 0.9), 0.9, (-MARGIN + E, 0.05), (-MARGIN + E, 0.05), "composes"),
+    ((0.5, 0.9), 0.9, (-MARGIN, 0.05), (-0.05, 0.05), "inconclusive: loses"),
+    ((0.5, 0.9), 0.9, (-0.05, 0.05), (-MARGIN, 0.05), "inconclusive: loses"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("follows", "least", "unseen", "swapped", "word"), DECISIONS)
+def test_a_verdict_changes_just_at_its_threshold(
+    made: tuple[pd.DataFrame, pd.DataFrame], follows: tuple, least: float, unseen: tuple, swapped: tuple, word: str
 ) -> None:
-    """low, high: R-precision on seen captions, as a fraction of the reference's."""
-    table = made[0].copy()
-    row = (table["generator"] == "memorizer") & (table["split"] == "test_seen")
-    table.loc[row, ["exact_normalized_low", "exact_normalized_high"]] = low, high
-    assert words(table, made[1])["memorizer"] == word
-    said = "\n".join(lines(table, made[1], "faithful", None))
-    assert ("memorizer: does not follow prompts: R-precision on seen captions is " in said) == (high == 0.09)
-    assert ("may not follow prompts: R-precision" in said) == (word == "inconclusive" and high == 0.3)
+    table, differences = made[0].copy(), made[1].copy()
+    row = (table["generator"] == "composer") & (table["split"] == "test_seen")
+    normalized = ["exact_normalized_low", "exact_normalized_high", "adjective_normalized_low"]
+    table.loc[row, normalized] = [*follows, least]
+    for split, ends in (("test_unseen", unseen), ("test_swapped", swapped)):
+        beyond = (differences["kind"] == "beyond") & (differences["a"] == "composer") & (differences["split"] == split)
+        differences.loc[beyond, ["low", "high"]] = ends
+    (line,) = [line for line in lines(table, differences).splitlines() if line.startswith("composer: ")]
+    assert line.startswith(f"composer: {word}")
+
+
+@pytest.mark.parametrize("pairs", [0, 1, FEW_PAIRS - 1, FEW_PAIRS])
+def test_few_pairs_are_named_up_to_their_number(made: tuple[pd.DataFrame, pd.DataFrame], pairs: int) -> None:
+    warnings = list(few_pairs(made[0].assign(pairs=pairs)))
+    assert [f"unseen tests {pairs} and swapped tests {pairs} held-out" in line for line in warnings] == [True] * (
+        0 < pairs < FEW_PAIRS
+    )
 
 
 def test_without_a_normalized_score_nothing_composes(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -77,7 +108,7 @@ def test_without_a_normalized_score_nothing_composes(made: tuple[pd.DataFrame, p
 
 def test_no_verdict_by_an_unfit_judge(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     assert set(words(*made, healthy=False).values()) == {"reference", "inconclusive"}
-    assert "withheld, because falls cannot be distinguished" in "\n".join(lines(*made, "faithful", False))
+    assert "withheld, because falls cannot be distinguished" in lines(*made, healthy=False)
     assert words(*made, healthy=True) == words(*made)
 
 
@@ -96,7 +127,8 @@ def test_photographs_as_the_reference_serve_no_swapped_captions() -> None:
 def test_without_a_reference_there_is_no_verdict(reference: str | None) -> None:
     found = scores({"faithful": SKILLS["faithful"], "memorizer": SKILLS["memorizer"]}, images=20)
     table, differences = tables(found, reference)
-    assert lines(table, differences, reference, None)[0].startswith("no verdict: ")
+    assert not verdicts(table, differences, reference, None)
+    assert none_line(reference).startswith(f"no verdict: {reference or 'the reference'}")
     assert not (differences["kind"] == "beyond").any()
 
 

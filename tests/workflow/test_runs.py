@@ -18,7 +18,7 @@ from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"
 # Rules that read what all generators made.
-OF_ALL_GENERATORS = {"score_images", "make_table", "make_page", "draw_examples", "list_entries"}
+OF_ALL_GENERATORS = {"score_images", "make_table", "make_page", "list_entries"}
 
 
 def folders(count: int, place: str = "images") -> list[dict[str, str]]:

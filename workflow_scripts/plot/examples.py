@@ -1,6 +1,5 @@
-"""Examples for the page and for print: captions with their pairs marked, and the pictures made from them."""
+"""Examples for the page: captions with their pairs marked, and the pictures made from them."""
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +14,16 @@ from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
 from workflow_scripts.plot.labels import pair_words, percent
 
-# Swapped examples on a printed page.
-PER_PAGE = 6
 # Swapped examples for each unseen example.
 SWAPPED_TO_UNSEEN = 2
 
 Segment = tuple[str, str]
 Span = tuple[int, int, str]
-# split, image_id, caption_id
-Prompt = tuple[str, str, int]
+# What identifies a caption, and a prompt, whatever its draw.
+CAPTION = ["image_id", "caption_id"]
+PROMPT = ["split", *CAPTION]
+# A generator's pictures by prompt.
+Made = Mapping[tuple[str, str, int], "Picture"]
 
 
 @dataclass(frozen=True)
@@ -99,65 +99,25 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
 
 
-@dataclass(frozen=True)
-class Made:
-    """What one generator made, by prompt: (status, path), and (hit, exact score, right) if it was scored."""
-
-    name: str
-    files: Mapping[Prompt, tuple[str, str | None]]
-    scores: Mapping[Prompt, tuple[bool, float, bool | None]]
-
-
 def read_made(layout: Layout, generator: str, judge: str, images: Collection[str]) -> Made:
     """Return what a generator made of the captions of ``images``: the first draw of each prompt."""
     manifest = read_table(layout.generated(generator) / "manifest.parquet", MANIFEST)
-    manifest = manifest[manifest["image_id"].isin(images)]
-    first = manifest.sort_values("draw").drop_duplicates(["split", "image_id", "caption_id"])
-    files = {(r.split, r.image_id, r.caption_id): (r.status, r.path) for r in first.itertuples()}
-    draws = {(r.split, r.image_id, r.caption_id, r.draw) for r in first.itertuples()}
-    tables = {split: layout.scores(generator, judge) / f"{split}.parquet" for split in TESTS}
-    scored = {
-        (split, r.image_id, r.caption_id): (
-            bool(r.hit), float(r.expected_top1), None if math.isnan(r.adjective_first) else r.adjective_first > 0.5
+    manifest = manifest[manifest["image_id"].isin(images)].sort_values("draw").drop_duplicates(PROMPT)
+    files = {split: layout.scores(generator, judge) / f"{split}.parquet" for split in TESTS}
+    scores = [read_table(file, SCORES).assign(split=split) for split, file in files.items() if file.is_file()]
+    columns = [*PROMPT, "draw", "hit", "expected_top1", "adjective_first"]
+    scored = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
+    made = {}
+    for row in manifest.merge(scored, on=[*PROMPT, "draw"], how="left").itertuples():
+        known = not pd.isna(row.hit)
+        made[row.split, row.image_id, row.caption_id] = Picture(
+            generator,
+            row.path if row.status == "ok" else None,
+            row.status if row.status != "ok" else f"{percent(row.expected_top1, 0)} %" if known else "not scored",
+            bool(row.hit) if known else None,
+            row.adjective_first > 0.5 if known and not pd.isna(row.adjective_first) else None,
         )
-        for split, file in tables.items() if file.is_file()
-        for r in read_table(file, SCORES).itertuples()
-        if (split, r.image_id, r.caption_id, r.draw) in draws
-    }  # fmt: skip
-    return Made(generator, files, scored)
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """Generated pictures, and real ones by image_id."""
-
-    real: Mapping[str, str]
-    made: Sequence[Made]
-
-    def pictures(self, prompt: Prompt) -> list[Picture]:
-        pictures = []
-        for made in self.made:
-            if prompt not in made.files:
-                continue
-            status, path = made.files[prompt]
-            hit, exact, right = made.scores.get(prompt, (None, None, None))
-            scored = "not scored" if hit is None else f"{percent(exact, 0)} %"
-            verdict = scored if status == "ok" else status
-            pictures.append(Picture(made.name, path if status == "ok" else None, verdict, hit, right))
-        return pictures
-
-    def example(self, image_id: str, caption_id: int, pair: str, captions: Mapping[str, list[Segment]]) -> Example:
-        """Return an example. captions: the segments of each caption by the split whose prompt it is."""
-        path = self.real.get(image_id)
-        return Example(
-            image_id,
-            pair_words(pair),
-            Picture("real image", path, "" if path else "no file"),
-            [
-                Caption(name.removeprefix("test_"), segments, self.pictures((name, image_id, caption_id)))
-                for name, segments in captions.items()
-            ],
-        )
+    return made
 
 
 def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
@@ -183,8 +143,7 @@ def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple
         for start, end in nouns.get(change["start"], []):
             # Only adjectives and articles before them change, so a noun moves by as much as the end of the change
             # before it.
-            before = [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start]
-            shift = before[-1] if before else 0
+            shift = ([0] + [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start])[-1]
             seen.append((start, end, "seen"))
             swapped.append((start + shift, end + shift, "swapped"))
     return seen, swapped
@@ -193,54 +152,55 @@ def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple
 def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
     """Return the segments of a seen caption and its swapped one, a row of ``tables.SWAPPED``, changed pairs marked."""
     nouns: dict[int, list[tuple[int, int]]] = {}
-    for pair in _of_caption(pairs, row).itertuples():
+    for pair in pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)].itertuples():
         if any((pair.adjective_start, pair.noun) == (c["start"], c["noun"]) for c in row.changes):
             nouns.setdefault(pair.adjective_start, []).append((pair.noun_start, pair.noun_end))
     seen, swapped = swapped_spans(row, nouns)
     return {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
 
 
-def unseen_examples(chosen: Sequence[Any], pairs: pd.DataFrame, gallery: Gallery) -> list[Example]:
-    """Return captions of test_unseen. chosen: rows of ``tables.PROMPTS``; pairs: columns of ``tables.PAIRS``."""
-    examples = []
-    for row in chosen:
-        own = _of_caption(pairs, row)
-        held = own[own["adjective"] + "_" + own["noun"] == row.pair]
-        spans = [(p.adjective_start, p.adjective_end, "unseen") for p in held.itertuples()]
-        spans += [(p.noun_start, p.noun_end, "unseen") for p in held.itertuples()]
-        captions = {"test_unseen": mark(row.text, spans)}
-        examples.append(gallery.example(row.image_id, int(row.caption_id), row.pair, captions))
-    return examples
-
-
-def _of_caption(pairs: pd.DataFrame, row: Any) -> pd.DataFrame:
-    return pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)]
+def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, int], list[Span]]:
+    """Return where prompts of test_unseen name their held-out pair, by image and caption."""
+    named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
+    spans: dict[tuple[str, int], list[Span]] = {}
+    for row in named.merge(prompts[[*CAPTION, "pair"]].drop_duplicates(), on=[*CAPTION, "pair"]).itertuples():
+        words = (row.adjective_start, row.adjective_end, "unseen"), (row.noun_start, row.noun_end, "unseen")
+        spans.setdefault((row.image_id, row.caption_id), []).extend(words)
+    return spans
 
 
 def read_examples(
     layout: Layout, generators: Sequence[str], judge: str, n: int, seed: int
 ) -> tuple[list[Example], list[Example]]:
-    """Return at most ``n`` swapped examples, and unseen ones; the same for the page and for print."""
-    data, place = layout.data, layout.place
-    captions = read_table(data / "captions.parquet", CAPTIONS)
+    """Return at most ``n`` swapped examples, and unseen ones."""
+    captions = read_table(layout.data / "captions.parquet", CAPTIONS)
     classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
-    prompts = read_table(place / "prompts.parquet", PROMPTS).drop_duplicates(["split", "image_id", "caption_id"])
+    prompts = read_table(layout.place / "prompts.parquet", PROMPTS).drop_duplicates(PROMPT)
     drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
-    swapped = read_table(place / "swapped.parquet", SWAPPED)
-    swapped = swapped.merge(drawn["test_swapped"][["image_id", "caption_id"]], on=["image_id", "caption_id"])
-    unseen = drawn["test_unseen"].dropna(subset="pair")
+    swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
+    swapped = swapped.merge(drawn["test_swapped"][CAPTION], on=CAPTION)
     draw = rng(seed, "examples", layout.dataset, layout.composition)
-    chosen = choose(swapped, classes, n, draw), choose(unseen, classes, n // SWAPPED_TO_UNSEEN, draw)
-    shown = {row.image_id for rows in chosen for row in rows}
+    chosen = choose(swapped, classes, n, draw)
+    unseen = drawn["test_unseen"].dropna(subset="pair")
+    others = choose(unseen, classes, n // SWAPPED_TO_UNSEEN, draw)
+    shown = {row.image_id for row in [*chosen, *others]}
     pairs = read_table(layout.read / "pairs.parquet", PAIRS)
     pairs = pairs[pairs["image_id"].isin(shown)]
-    images = read_table(data / "images.parquet", IMAGES).dropna(subset="path")
-    real = dict(zip(images["image_id"], images["path"], strict=True))
-    made = [read_made(layout, name, judge, shown) for name in generators]
+    images = read_table(layout.data / "images.parquet", IMAGES).set_index("image_id")["path"].dropna()
     # Generators of all splits come first, so that each generator's pictures are in one column.
-    made.sort(key=lambda one: -len({split for split, _, _ in one.files}))
-    gallery = Gallery(real, made)
-    with_originals = [
-        gallery.example(row.image_id, int(row.caption_id), row.pair, swapped_segments(row, pairs)) for row in chosen[0]
+    made = [read_made(layout, name, judge, shown) for name in generators]
+    made.sort(key=lambda of_generator: -len({split for split, _, _ in of_generator}))
+
+    def example(row: Any, texts: Mapping[str, list[Segment]]) -> Example:
+        path = images.get(row.image_id)
+        real, captions = Picture("real image", path, "" if path else "no file"), []
+        for split, segments in texts.items():
+            prompt = (split, row.image_id, row.caption_id)
+            pictures = [of_generator[prompt] for of_generator in made if prompt in of_generator]
+            captions.append(Caption(split.removeprefix("test_"), segments, pictures))
+        return Example(row.image_id, pair_words(row.pair), real, captions)
+
+    spans = pair_spans(unseen, pairs)
+    return [example(row, swapped_segments(row, pairs)) for row in chosen], [
+        example(row, {"test_unseen": mark(row.text, spans[row.image_id, row.caption_id])}) for row in others
     ]
-    return with_originals, unseen_examples(chosen[1], pairs, gallery)

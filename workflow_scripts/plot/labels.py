@@ -22,10 +22,6 @@ PART_NAMES = {
 }
 
 
-# The scores that are compared, by their columns.
-MEASURE_NAMES = {"exact": "R-precision", "adjective": "adjective accuracy"}
-
-
 def swatch(word: str) -> str | None:
     """Return the color #rrggbb that a word names in xkcd's survey or in CSS; None if it names none."""
     from matplotlib.colors import CSS4_COLORS, XKCD_COLORS  # slow to import, and few need it

@@ -54,7 +54,8 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     """Return a page or a part of one; ``{{ part | body }}`` renders a ``PageSection``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(sorted(ROOT.glob("workflow_scripts/*/templates"))),
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=jinja2.select_autoescape(["html.j2", "xml.j2"]), undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
 
     def body(section: PageSection) -> Markup:

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.report.comparisons import HELDOUT, Name, fall
-from workflow_scripts.report.table import MEASURES, Row, Scored, columns_of
+from workflow_scripts.report.measures import MEASURES
+from workflow_scripts.report.table import Row, Scored, columns_of
 from workflow_scripts.report.values import Values, values_of
 from workflow_scripts.stats import crossed
 from workflow_scripts.stats.interval import Estimate

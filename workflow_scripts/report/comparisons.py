@@ -7,7 +7,7 @@
   after the swap; on unseen of different images, unpaired.
 - ``beyond``: a generator's fall minus that of the reference, b, paired by image and pair.
 
-``measure`` is a score of ``table.MEASURES``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
+``measure`` is a score of ``measures.MEASURES``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
 ``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. Of each score, the family of
 ``primary`` comparisons is every ``beyond``, and generators on unseen and on swapped: ``p_holm`` is adjusted within it
 by Holm's method. All others are ``exploratory``.
@@ -20,7 +20,8 @@ import numpy as np
 
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import TESTS
-from workflow_scripts.report.table import MEASURES, Row, Scored
+from workflow_scripts.report.measures import MEASURES
+from workflow_scripts.report.table import Row, Scored
 from workflow_scripts.report.values import Values, values_of
 from workflow_scripts.stats import crossed, interval
 from workflow_scripts.stats.paired import holm

@@ -11,6 +11,6 @@ class ReportConfig(Section):
     examples: int = Field(
         24,
         ge=0,
-        description="captions shown beside their swapped ones for each composition, with images, six to a printed"
-        " page; in report.html half as many unseen captions too",
+        description="captions shown beside their swapped ones in report.html for each composition, with images, and"
+        " half as many unseen captions",
     )

@@ -17,7 +17,7 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.io import atomic_folder, read_json, read_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
-from workflow_scripts.plot.examples import mark
+from workflow_scripts.plot.examples import mark, pair_spans
 from workflow_scripts.plot.labels import SPLIT_NAMES, pair_words
 from workflow_scripts.plot.page import write_page
 from workflow_scripts.report.steps import ListEntries
@@ -35,11 +35,12 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
 
     ``classes`` are by image_id, ``images`` (n, d) embeddings of the entries' images.
     """
-    pool = entry_set.pool.drop_duplicates("text").reset_index(drop=True)
-    captions = pool["text"].tolist()
-    texts = embed_texts(captions)
     names = {name: number for number, name in enumerate(classes.unique())}
-    of_pool = pool["image_id"].map(classes).map(names).to_numpy()
+    holders = entry_set.pool["image_id"].map(classes).map(names).groupby(entry_set.pool["text"], sort=False)
+    # A caption that images of several classes have is of another class for every entry.
+    of_text = holders.first().where(holders.nunique() == 1, -1)
+    captions, of_pool = of_text.index.tolist(), of_text.to_numpy()
+    texts = embed_texts(captions)
     of_entries = entry_set.entries["image_id"].map(classes).map(names).to_numpy()
     place = {text: number for number, text in enumerate(captions)}
     own = entry_set.entries["text"].map(place).fillna(-1).to_numpy(int)
@@ -56,24 +57,15 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
 
 def marked(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:
     """Return each prompt in segments: a swapped one's new adjectives are marked, an unseen one's held-out pair."""
-    key = ["image_id", "caption_id"]
-    changes = {(r.image_id, r.caption_id): r.changes for r in swapped.itertuples()}
-    unseen = prompts.loc[prompts["split"] == "test_unseen", [*key, "pair"]].drop_duplicates()
-    named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"]).merge(unseen, on=[*key, "pair"])
-    spans: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
-    for row in named.itertuples():
-        found = spans.setdefault((row.image_id, row.caption_id), [])
-        found += [(row.adjective_start, row.adjective_end, "unseen"), (row.noun_start, row.noun_end, "unseen")]
-    segments = []
-    for row in prompts.itertuples():
-        of = (row.image_id, row.caption_id)
-        marks: list[tuple[int, int, str]] = []
-        if row.split == "test_swapped":
-            marks = [(change["new_start"], change["new_end"], "swapped") for change in changes.get(of, ())]
-        elif row.split == "test_unseen":
-            marks = spans.get(of, [])
-        segments.append([list(segment) if segment[1] else [segment[0]] for segment in mark(row.text, marks)])
-    return segments
+    new = {
+        (row.image_id, row.caption_id): [(change["new_start"], change["new_end"], "swapped") for change in row.changes]
+        for row in swapped.itertuples()
+    }
+    spans = {"test_swapped": new, "test_unseen": pair_spans(prompts[prompts["split"] == "test_unseen"], pairs)}
+    by_prompt = (
+        mark(row.text, spans.get(row.split, {}).get((row.image_id, row.caption_id), [])) for row in prompts.itertuples()
+    )
+    return [[[words, kind] if kind else [words] for words, kind in segments] for segments in by_prompt]
 
 
 class Numbers(dict[str, int]):

@@ -52,33 +52,17 @@ class MakeTable(OfResults):
 
 
 class DrawScores(CompositionStep):
-    """Draw the scores, the differences, also by divergence, and the judge's training."""
+    """Draw the scores, the falls from seen, also by pair, and the judges' training."""
 
     judges: list[Input] = Field(min_length=1, description="folders of the judges, with log.csv")
-    healths: list[Input] = Field(min_length=1, description="health of each judge, health/J.json")
     table: Input = Field(description="table.csv")
     differences: Input = Field(description="comparisons.csv")
     by_pair: Input = Field(description="pairs.csv")
     seed: Seed
     scores: Output = Field(description="figure of the scores (SVG)")
     gaps: Output = Field(description="figure of each generator's splits against seen, and beyond the reference (SVG)")
-    drops: Output = Field(description="figure of the same by divergence (SVG)")
-    comparisons: Output = Field(description="figure of generators against each other (SVG)")
     pairs: Output = Field(description="figure of each held-out pair's falls (SVG)")
-    by_judge: Output | None = Field(None, description="figure of the scores by each of several judges (SVG)")
-    health: Output = Field(description="figure of the judges' health (SVG)")
     loss: Output = Field(description="figure of the judges' training (SVG)")
-
-
-class DrawExamples(OfResults):
-    """Draw pages for print: seen captions beside their swapped ones, with each generator's images."""
-
-    composition: str = Field(description="name of the composition")
-    generators: Generators
-    judge: str = Field(description="name of the judge whose scores are shown")
-    examples: Examples
-    seed: Seed
-    document: Output = Field(description="the pages (PDF)")
 
 
 class ListEntries(OfResults):

@@ -4,7 +4,7 @@
 ``adjective_corrected`` the same after correction for chance. Their intervals (``_low``, ``_high``) cover images, pairs
 and judges; those of ``_fixed_low`` and ``_fixed_high`` only images, for these pairs and judges. ``_se_pairs`` and so on
 are standard errors: what each source alone adds to a score's error; ``_se_judges`` needs several judges.
-``_normalized`` is relative to the reference (``normalized.py``). With several judges, the first rows are of their mean,
+``_normalized`` is relative to the reference (``values.py``). With several judges, the first rows are of their mean,
 without ``judge_seed`` and ``judge_hash``, and those of each judge follow.
 
 ``prompts`` is ``pairs`` (captions with a pair) or ``all``, as configured, and ``swapped`` for captions that were
@@ -31,14 +31,11 @@ from workflow_scripts.core.rounding import DECIMALS
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.tables import SCORES, TESTS
 from workflow_scripts.divergence import results as divergences
+from workflow_scripts.report.measures import BY_OTHERS, MEASURES
 from workflow_scripts.stats import crossed, interval
 from workflow_scripts.stats.interval import Estimate
 from workflow_scripts.stats.r_precision import sampled
 
-# The scores with an interval, and the column of ``tables.SCORES`` that each is the mean of.
-MEASURES = {"exact": "expected_top1", "adjective": "adjective_first"}
-# What a summary calls each score of text alone.
-BLIND = {"exact": "blind_control", "adjective": "adjective_chance"}
 SOURCES = ("pairs", "images", "judges", "residual")
 
 
@@ -51,8 +48,6 @@ def _normalized(name: str) -> list[str]:
     return [f"{name}_normalized{end}" for end in ("", "_low", "_high")]
 
 
-# The blind control, and what hubs take, of ``score_images``.
-BY_OTHERS = ("blind_control", "hubness")
 COLUMNS = [
     "dataset", "composition", "generator", "split", "prompts", "n", "images", "pairs", *_columns("exact"),
     *_normalized("exact"), "adjective_n", *_columns("adjective"), "adjective_chance", "adjective_corrected",
@@ -128,7 +123,10 @@ def averaged(scores: Sequence[Scored]) -> Scored:
         if not score.entries[ENTRY].equals(first.entries[ENTRY]):
             raise UserError(f"{first.generator}: judges scored different images of {first.split}; score again")
     tables = tuple(score.entries for score in scores)
-    means = {name: np.mean([table[name] for table in tables], axis=0) for name in MEASURES.values()}
+    means = {
+        name: np.mean([table[name] for table in tables], axis=0)
+        for name in (measure.entries for measure in MEASURES.values())
+    }
     known = {name: [score.about.get(name) for score in scores] for name in (*BY_OTHERS, "adjective")}
     about = {name: None if None in values else float(np.mean(np.array(values))) for name, values in known.items()}
     summary = {**first.summary, "judge_hash": None}
@@ -160,7 +158,7 @@ def judge_means(scored: Scored, name: str, weights: np.ndarray | None = None) ->
     """Return a score by each judge, (J,); None if there is one judge."""
     if len(scored.by_judge) == 1:
         return None
-    values = [table[MEASURES[name]].to_numpy() for table in scored.by_judge]
+    values = [table[MEASURES[name].entries].to_numpy() for table in scored.by_judge]
     if weights is not None:
         return np.array([np.average(of_judge, weights=weights) for of_judge in values])
     return np.array([np.nanmean(of_judge) for of_judge in values])
@@ -177,10 +175,10 @@ def estimate(cells: crossed.Cells, judges: np.ndarray | None) -> Estimate:
 
 def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, float | None]:
     """Return a score's columns; None without entries."""
-    rows = scored.entries[scored.entries[MEASURES[name]].notna()]
+    rows = scored.entries[scored.entries[MEASURES[name].entries].notna()]
     if rows.empty:
         return dict.fromkeys(_columns(name))
-    values, weights = rows[MEASURES[name]].to_numpy(), np.ones(len(rows))
+    values, weights = rows[MEASURES[name].entries].to_numpy(), np.ones(len(rows))
     images, about = rows["image_id"].to_numpy(), scored.summary
     cells = crossed.cells(images, rows["pair"].to_numpy(), values, weights)
     # The same random numbers for all rows, so that they resample the same images.

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.core.layout import ORACLE
-from workflow_scripts.plot.labels import MEASURE_NAMES, SPLIT_NAMES, interval, percent
+from workflow_scripts.plot.labels import SPLIT_NAMES, interval, percent
 from workflow_scripts.report.comparisons import HELDOUT
+from workflow_scripts.report.measures import MEASURES
 from workflow_scripts.report.rows import against_seen, beyond_reference, main_rows, of_measure
-from workflow_scripts.report.table import BLIND
 
 # A generator composes if the interval excludes a loss of this much more than the reference's. It does not follow
 # prompts if the interval excludes this fraction of the reference's R-precision on seen captions.
@@ -61,9 +61,9 @@ def _lost(row: Any) -> str:
 def _of_seen(seen: Any, reference: Any, measure: str) -> str:
     """Return a score on seen captions, with those that it is normalized by. seen, reference: rows of ``table.csv``."""
     parts = [getattr(seen, f"{measure}{end}") for end in ("", "_low", "_high")]
-    blind = f"without the image: {percent(getattr(reference, BLIND[measure]))}"
+    blind = f"without the image: {percent(getattr(reference, MEASURES[measure].blind))}"
     others = f"{blind}; {reference.generator}: {percent(getattr(reference, measure))}"
-    return f"{MEASURE_NAMES[measure]} on seen captions is {percent(parts[0])} {interval(*parts[1:])} ({others})"
+    return f"{MEASURES[measure].title} on seen captions is {percent(parts[0])} {interval(*parts[1:])} ({others})"
 
 
 def _verdict(rows: pd.DataFrame, seen: Any, reference: Any, measure: str) -> Verdict:
@@ -125,12 +125,10 @@ def verdicts(
     return result
 
 
-def lines(table: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, healthy: bool | None) -> list[str]:
-    """Return what leads a composition's table, a line each."""
+def none_line(reference: str | None) -> str:
+    """Return why there is no verdict."""
     why = "the reference" if reference is None else f"{reference}, the reference,"
-    none = f"no verdict: {why} has no falls; name a generator of seen and held-out pairs in score.reference."
-    found = [verdict.line for verdict in verdicts(table, comparisons, reference, healthy)]
-    return [*(found or [none]), *few_pairs(table)]
+    return f"no verdict: {why} has no falls; name a generator of seen and held-out pairs in score.reference."
 
 
 def few_pairs(table: pd.DataFrame) -> Iterator[str]:
