@@ -38,32 +38,14 @@ def all_scores(wildcards):
 
 def page_reads():
     """Return what the page reads, apart from its tables and figures: examples, counts and the stages' sections."""
-    of_splits = [
-        "<dataset>/dataset.json",
-        *dict.fromkeys(
-            str(layout(composition).read / f"pairs.{kind}")
-            for composition in CONFIG.compositions
-            for kind in ("json", "parquet")
-        ),
-        *of_compositions("splits.json", "swapped.json", "prompts.json"),
-        *split_page_reads(),
-        *divergence_page_reads(),
-        *specs_page_reads(),
-        *compun_page_reads(),
-    ]
-    if captions_alone():
-        return of_splits
-    return [
-        *of_splits,
-        *(
-            file
-            for composition in CONFIG.compositions
-            for file in layout(composition).examples(GENERATORS, CONFIG.judges[0])
-        ),
-        *of_compositions(*(f"generated/{name}/summary.json" for name in GENERATORS)),
-        *all_fids(),
-        *score_page_reads(),
-    ]
+    layouts = [layout(composition) for composition in CONFIG.compositions]
+    files = ["<dataset>/dataset.json", *of_compositions("splits.json", "swapped.json", "prompts.json")]
+    files += dict.fromkeys(str(of.read / "pairs.parquet") for of in layouts)
+    files += [*split_page_reads(), *divergence_page_reads(), *specs_page_reads(), *compun_page_reads()]
+    if not captions_alone():
+        files += [file for of in layouts for file in of.examples(GENERATORS, CONFIG.judges[0])]
+        files += [*all_fids(), *score_page_reads()]
+    return files
 
 
 def entries_read():

@@ -20,11 +20,10 @@ NAMES_LISTED = 20
 
 def summarise(manifest: pd.DataFrame) -> dict[str, Any]:
     """Count images by split and status, and name the first that are missing or unreadable."""
-    counts = {
-        split: {status: int((rows["status"] == status).sum()) for status in ("ok", "missing", "unreadable")}
-        for split, rows in manifest.groupby("split", sort=False)
-    }
-    result: dict[str, Any] = {"prompts": len(manifest), "splits": counts}
+    result: dict[str, Any] = {"prompts": len(manifest), "splits": {}}
+    for split, rows in manifest.groupby("split", sort=False):
+        counts = rows["status"].value_counts()
+        result["splits"][split] = {name: int(counts.get(name, 0)) for name in ("ok", "missing", "unreadable")}
     for status in ("missing", "unreadable"):
         rows = manifest[manifest["status"] == status]
         names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(NAMES_LISTED).itertuples()]
