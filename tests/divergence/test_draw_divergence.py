@@ -67,7 +67,8 @@ def test_a_figure_has_its_numbers(copied: Path) -> None:
     title, numbers = described(draw(copied)["test_unseen_compounds_in_train"])
     assert title == f"Pairs of train and unseen ({DATASET}, {COMPOSITION})"
     shown = read_json(copied / DATASET / COMPOSITION / "divergence.json")["distributions"]
-    (of,) = [each for each in shown if (each["split"], each["kind"]) == ("test_unseen", "compounds")]
+    of_unseen = ("pairs", "test_unseen", "compounds")
+    (of,) = [each for each in shown if (each["definition"], each["split"], each["kind"]) == of_unseen]
     first = f"{of['names'][0].replace('_', ' ')} {100 * of['train'][0]:.1f} % of train and {100 * of['test'][0]:.1f} %"
     assert numbers.startswith(f"{first} of unseen, ") and numbers.count(" % of unseen") == len(of["names"])
 
