@@ -56,13 +56,8 @@ class Findings:
             self.error(key, str(error))
 
     def exists(self, key: str, path: str | Path, kind: str = "file") -> bool:
-        """Return whether ``path`` is a readable ``kind`` (file, folder, or file or folder); add an error if it is not.
-
-        Addresses are not checked.
-        """
+        """Return whether ``path`` is a readable ``kind`` (file, folder, or file or folder); add an error if it is not."""
         place = Path(path)
-        if "://" in str(path):
-            return True
         try:
             is_folder = stat.S_ISDIR(place.stat().st_mode)
         except OSError as error:  # a name that is too long, a file in place of a folder

@@ -58,18 +58,18 @@ def _files(key: str, settings: Any, findings: Findings, preview: Callable[[Any],
         path = getattr(settings, field, None)
         # The classes of published images may be their numbers.
         if path and (field, path) != ("classes", "number") and findings.exists(f"{key}.{field}", path):
-            size = Path(path).stat().st_size if "://" not in path else 0
+            size = Path(path).stat().st_size
             about.append(f"{path} ({size_text(size)})")
             findings.bytes += TABLES * size
-            if "://" not in path and not size:
+            if not size:
                 findings.error(f"{key}.{field}", f"{path}: empty file; give the file of captions")
-            elif "://" not in path and field == "file" and preview is not None:
+            elif field == "file" and preview is not None:
                 with findings.errors_of(f"{key}.file"):
                     if warning := preview(settings):
                         findings.warn(f"{key}.file", warning)
     if settings.images is None:
         about.append("captions without images: they are split, and nothing is judged")
-    elif findings.exists(f"{key}.images", settings.images, "folder") and "://" not in settings.images:
+    elif findings.exists(f"{key}.images", settings.images, "folder"):
         counted = findings.count_images(f"{key}.images", settings.images)
         about.append(f"{counted} in {settings.images} ({size_text(counted.bytes)})")
     return about

@@ -42,7 +42,7 @@ def _check(generator: Generator, config: Any, findings: Findings) -> str:
         sketch = config.dataset.sketch
         findings.bytes += len(config.compositions) * round(sketch.images * SKETCH * (sketch.size / 96) ** 2)
     settings = [generator.settings(composition) for composition in config.compositions]
-    paths = dict.fromkeys(each.path for each in settings if "://" not in getattr(each, "path", "://"))
+    paths = dict.fromkeys(each.path for each in settings if hasattr(each, "path"))
     counts = [str(findings.count_images(key, path)) for path in paths if findings.exists(key, path, "folder")]
     if getattr(kind, "MODEL", False):
         for model in {each.model for each in settings if each.model.startswith((".", "/", "~"))}:
