@@ -56,7 +56,7 @@ class Findings:
             self.error(key, str(error))
 
     def exists(self, key: str, path: str | Path, kind: str = "file") -> bool:
-        """Return whether ``path`` is a readable ``kind`` (file, folder, or file or folder); add an error if it is not."""
+        """Return whether ``path`` is a readable ``kind`` (file, folder, file or folder); add an error if it is not."""
         place = Path(path)
         try:
             is_folder = stat.S_ISDIR(place.stat().st_mode)
