@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.compun.test_compun_page import make_page as make_compun_page
@@ -136,6 +137,9 @@ def press_tab_through(page: Any) -> None:
 def test_keys_reach_all_of_the_report(open_page: Callable[..., Any], results: Path, tmp_path: Path) -> None:
     place = shutil.copytree(results, tmp_path / "results")
     shutil.copytree(place / DATASET / COMPOSITION, place / DATASET / "shape")
+    for name in ("table", "comparisons"):
+        rows = pd.read_csv(place / f"{name}.csv")
+        pd.concat([rows, rows.assign(composition="shape")]).to_csv(place / f"{name}.csv", index=False)
     write_page(place)
     for file in [*(place / "figures").glob(f"{DATASET}_{COMPOSITION}_*")]:
         shutil.copy(file, file.with_name(file.name.replace(COMPOSITION, "shape", 1)))
