@@ -39,11 +39,14 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "^x: no captions;"),
-        ([("a", 0, ""), ("a", 1, " \t")], "^x: no captions, 2 are empty;"),
-        ([("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")], "image 'a': duplicate caption_id 0"),
-        ([("a", 0, "x"), ("b", 3, "y\0")], r"image 'b': caption 3 contains a control character \(1 in total\); remove"),
-        ([("a", 0, "x", "1"), ("a", 1, "y", "2")], "image 'a' has captions of two classes"),
+        ([], "^x: no captions "),
+        ([("a", 0, ""), ("a", 1, " \t")], "^x: no captions .2 are empty"),
+        ([("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")], "image 'a': caption 0: duplicate caption_id"),
+        (
+            [("a", 0, "x"), ("b", 3, "y\0")],
+            r"image 'b': caption 3: contains a control character \(1 in total\); remove",
+        ),
+        ([("a", 0, "x", "1"), ("a", 1, "y", "2")], "image 'a': caption 0: the image has captions of two classes"),
     ],
 )
 def test_refused_captions(rows: list[tuple], message: str) -> None:
@@ -112,7 +115,7 @@ def test_refused_images(tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no")
     for paths, message in (
         (["a.jpg"], "none of 1 images is readable, the first: a: "),
-        ([None] * 2, "duplicate image 'a'"),
+        ([None] * 2, "1 duplicate images: .'a'"),
     ):
         images = pd.DataFrame({"image_id": "a", "path": paths})
         with pytest.raises(UserError, match=message):

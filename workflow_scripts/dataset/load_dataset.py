@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_scripts.core import cli, plugins, tables
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.fingerprint import check_unchanged, fingerprint
 from workflow_scripts.core.io import atomic_folder, safe_id, write_frame, write_json, write_table
 from workflow_scripts.core.pictures import BrokenImage, image_size
@@ -25,32 +25,20 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
     """Check and sort captions, and put each on one line; return them, and ``image_id caption_id`` of each empty one."""
     for image_id in captions["image_id"].unique():
         safe_id(image_id)
-    controlled = captions[captions["text"].str.contains(CONTROL)]
-    if len(controlled):
-        first = controlled.iloc[0]
-        raise UserError(
-            f"{source}: image {first['image_id']!r}: caption {first['caption_id']} contains a control character"
-            f" ({len(controlled)} in total); remove them: {first['text'][:80]!r}"
-        )
-    duplicates = captions[captions.duplicated(["image_id", "caption_id"])]
-    if len(duplicates):
-        first = duplicates.iloc[0]
-        raise UserError(
-            f"{source}: image {first['image_id']!r}: duplicate caption_id {first['caption_id']} ({len(duplicates)} "
-            "duplicates in total); number the captions of each image differently"
-        )
-    classes = captions.groupby("image_id")["class_id"].nunique(dropna=False)
-    if (classes > 1).any():
-        raise UserError(
-            f"{source}: image {classes.index[classes > 1][0]!r} has captions of two classes; keep one class"
-        )
+    classes = captions.groupby("image_id")["class_id"].transform("nunique", dropna=False)
+    for is_bad, fault, remedy in (
+        (captions["text"].str.contains(CONTROL), "contains a control character", "remove it"),
+        (captions.duplicated(["image_id", "caption_id"]), "duplicate caption_id", "number them differently"),
+        (classes > 1, "the image has captions of two classes", "keep one class"),
+    ):
+        for row in captions[is_bad].head(1).itertuples():
+            where = f"{source}: image {row.image_id!r}: caption {row.caption_id}"
+            raise UserError(f"{where}: {fault} ({is_bad.sum()} in total); {remedy}: {row.text[:80]!r}")
     captions = captions.assign(text=clean(captions["text"])).sort_values(["image_id", "caption_id"], ignore_index=True)
     is_empty = captions["text"] == ""
-    empty = [f"{row.image_id} {row.caption_id}" for row in captions[is_empty].itertuples()]
+    empty = list(captions["image_id"][is_empty] + " " + captions["caption_id"][is_empty].astype(str))
     captions = captions[~is_empty].reset_index(drop=True)
-    if captions.empty:
-        reason = f", {len(empty)} are empty" if empty else ""
-        raise UserError(f"{source}: no captions{reason}; check the source's files")
+    require(len(captions), source, f"no captions ({len(empty)} are empty)", "check the source's files")
     return captions, empty
 
 
@@ -98,10 +86,8 @@ def check_images(
     """
     for image_id in images["image_id"]:
         safe_id(image_id)
-    duplicates = images["image_id"][images["image_id"].duplicated()]
-    if len(duplicates):
-        count = f"{len(duplicates)} in total"
-        raise UserError(f"{source}: duplicate image {duplicates.iloc[0]!r} ({count}); keep one of each")
+    duplicates = list(images["image_id"][images["image_id"].duplicated()])
+    require(not duplicates, source, f"{len(duplicates)} duplicate images: {duplicates[:3]}", "keep one of each")
     ids = sorted(captions["image_id"].unique())
     silent = images[~images["image_id"].isin(ids)]
     for path in silent["path"].dropna():
@@ -110,10 +96,8 @@ def check_images(
     images = images.reindex(columns=["image_id", "path", *BOX])
     given = images["path"].notna()
     sizes, missing, broken = measure(images[given], folder)
-    if given.any() and not sizes:
-        raise UserError(
-            f"{source}: none of {given.sum()} images is readable, the first: {(broken + missing)[0]}; check the files"
-        )
+    fault = f"none of {given.sum()} images is readable, the first: {[*broken, *missing, None][0]}"
+    require(sizes or not given.any(), source, fault, "check the files")
     images["path"] = images["path"].where(images["image_id"].isin(sizes), None)
     for axis, name in enumerate(("width", "height")):
         images[name] = images["image_id"].map({i: size[axis] for i, size in sizes.items()}).astype("Int64")
@@ -157,8 +141,8 @@ def main(step: LoadDataset) -> None:
     settings = plugins.settings(source, step.settings)
     where = f"dataset source {choice.source}"
     files = {path.stem: path for path in step.tables}
-    if absent := [name for name in getattr(source, "TABLES", ()) if name not in files]:
-        raise UserError(f"--tables: {where} also writes {' and '.join(absent)}; give a .parquet path for each")
+    absent = [name for name in getattr(source, "TABLES", ()) if name not in files]
+    require(not absent, "--tables", f"{where} also writes {' and '.join(absent)}", "give a .parquet path for each")
     with atomic_folder(step.folder) as folder:
         given = {"processes": step.processes} if getattr(source, "PARALLEL", False) else {}
         loaded = source.load(settings, seed=step.seed, limit=choice.limit, folder=folder, cache=step.cache, **given)

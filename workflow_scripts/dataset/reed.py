@@ -6,20 +6,32 @@ Each photograph has a file of ten captions, one a line; a caption's id is its li
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import pandas as pd
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from workflow_scripts.core.disk import check_space
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import require
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.archive import contents, unpack
 from workflow_scripts.dataset.download import Candidate, Published, candidates, unchecked
-from workflow_scripts.dataset.names import SHA256
 from workflow_scripts.dataset.source import spread
 
 PLACE = "name below root, address, or several in order"
+SHA256 = r"^[0-9a-fA-F]{64}$"
+
+
+def _names(value: object) -> object:
+    names = value if isinstance(value, list) else [value]
+    if value is not None and not (names and all(isinstance(name, str) and name for name in names)):
+        raise ValueError("expected a name or an address, or a list of them")
+    return value
+
+
+# In the config: a name below the root, an address, or several.
+Names = Annotated[str | list[str], BeforeValidator(_names)]
+NamesOrNone = Annotated[str | list[str] | None, BeforeValidator(_names)]
 
 
 class Files(Section):
@@ -66,8 +78,7 @@ def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> 
             undecodable.append(name)
         lines = re.split(r"\r\n|\n|\r", text.rstrip())
         rows.extend((match[1], number, line) for number, line in enumerate(lines))
-    if not rows:
-        raise UserError(f"{archive}: contains no {layout}; give the archive of the captions")
+    require(rows, archive, f"contains no {layout}", "give the archive of the captions")
     table = pd.DataFrame(rows, columns=["name", "caption_id", "text"])
     check_single(table, "name", archive)
     return table.sort_values(["name", "caption_id"], ignore_index=True), sorted(undecodable)
@@ -75,8 +86,8 @@ def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> 
 
 def check_single(captions: pd.DataFrame, name: str, archive: Path) -> None:
     """Raise UserError if a value of column ``name`` has several caption files in ``archive``."""
-    if len(duplicates := captions[captions.duplicated([name, "caption_id"])]):
-        raise UserError(f"{archive}: {duplicates[name].iloc[0]} has several caption files; keep one of them")
+    duplicates = list(captions[name][captions.duplicated([name, "caption_id"])])
+    require(not duplicates, archive, f"{', '.join(duplicates[:1])} has several caption files", "keep one of them")
 
 
 def take(
@@ -99,8 +110,8 @@ def take(
     """
     described = captions[["image_id", "class_id"]].drop_duplicates()
     with_photograph = described[described["image_id"].isin(photographs)]
-    if archive is not None and with_photograph.empty:
-        raise UserError(f"{archive}: none of its photographs has a caption; give archives of the same data set")
+    fault = "none of its photographs has a caption"
+    require(archive is None or len(with_photograph), archive, fault, "give archives of the same data set")
     # If there are photographs, a limit counts only images that have one.
     chosen = spread(described if limit is None or archive is None else with_photograph, limit, seed)
     copied = sorted(chosen & set(photographs))

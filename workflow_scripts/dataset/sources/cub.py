@@ -16,11 +16,10 @@ import pandas as pd
 from pydantic import Field
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.download import Published, google_drive, obtain
-from workflow_scripts.dataset.names import Names, NamesOrNone
-from workflow_scripts.dataset.reed import PLACE, Files, read_caption_files, take
+from workflow_scripts.dataset.reed import PLACE, Files, Names, NamesOrNone, read_caption_files, take
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "CUB_200_2011.tgz"
@@ -122,12 +121,10 @@ def read_photographs(archive: Path) -> tuple[dict[str, tuple[str, int]], dict[st
     wanted = ("images.txt", "bounding_boxes.txt")
     sizes, kept = contents(archive, lambda name: name.rsplit("/", 1)[-1] in wanted)
     photographs = {m[1]: (name, size) for name, size in sizes.items() if (m := _IMAGE.fullmatch(name))}
-    if not photographs:
-        raise UserError(f"{archive}: contains no images/<class>/<name>.jpg; give the archive of the photographs")
+    require(photographs, archive, "contains no images/<class>/<name>.jpg", "give the archive of the photographs")
     tables = {name.rsplit("/", 1)[-1]: raw for name, raw in kept.items()}
     for name in wanted:
-        if name not in tables:
-            raise UserError(f"{archive}: contains no {name}; get the archive again")
+        require(name in tables, archive, f"contains no {name}", "get the archive again")
     numbered = _numbered(archive, "images.txt", tables, 1)
     number_to_id = {number: name.rsplit(".", 1)[0] for number, (name,) in numbered.items()}
     boxes = {}
@@ -147,11 +144,8 @@ def _numbered(archive: Path, name: str, tables: dict[str, bytes], fields: int) -
         words = line.split()
         if not words:
             continue
-        if len(words) != fields + 1:
-            raise UserError(
-                f"{archive}: {name}: line {number}: expected {fields + 1} words, got {len(words)}; get it again"
-            )
-        if words[0] in rows:
-            raise UserError(f"{archive}: {name}: line {number}: duplicate number {words[0]}; get it again")
+        where = f"{archive}: {name}: line {number}"
+        require(len(words) == fields + 1, where, f"expected {fields + 1} words, got {len(words)}", "get it again")
+        require(words[0] not in rows, where, f"duplicate number {words[0]}", "get it again")
         rows[words[0]] = words[1:]
     return rows

@@ -18,11 +18,19 @@ from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
 from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.dataset.archive import contents
 from workflow_scripts.dataset.download import Published, google_drive, obtain
-from workflow_scripts.dataset.names import SHA256, Names, NamesOrNone
-from workflow_scripts.dataset.reed import PLACE, Files, check_single, read_caption_files, take
+from workflow_scripts.dataset.reed import (
+    PLACE,
+    SHA256,
+    Files,
+    Names,
+    NamesOrNone,
+    check_single,
+    read_caption_files,
+    take,
+)
 from workflow_scripts.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "102flowers.tgz"
@@ -73,11 +81,8 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     check_labels(labels, photographs or captions["image_id"].unique(), files["labels"])
     captions["class_id"] = captions["image_id"].map(labels)
     unknown = captions["class_id"].isna()
-    if unknown.all():
-        raise UserError(
-            f"{files['captions']}: none of its images is among the {len(labels)} labelled ones; give files of the"
-            " same data set"
-        )
+    fault = f"none of its images is among the {len(labels)} labelled ones"
+    require(not unknown.all(), files["captions"], fault, "give files of the same data set")
     other = captions[~unknown & (captions["class_id"] != captions["folder"])].drop_duplicates("image_id")
     described = set(captions["image_id"])
     summary = {
@@ -108,8 +113,7 @@ def read_captions(archive: Path) -> tuple[pd.DataFrame, list[str]]:
 def read_photographs(archive: Path) -> dict[str, tuple[str, int]]:
     """Return the name in the archive and the size in bytes of each photograph, by image_id."""
     photographs = {m[1]: (name, size) for name, size in contents(archive)[0].items() if (m := _IMAGE.fullmatch(name))}
-    if not photographs:
-        raise UserError(f"{archive}: contains no jpg/image_<number>.jpg; give the archive of the photographs")
+    require(photographs, archive, "contains no jpg/image_<number>.jpg", "give the archive of the photographs")
     return photographs
 
 
@@ -121,20 +125,16 @@ def read_labels(file: Path) -> dict[str, str]:
     except _DAMAGE as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"{file}: truncated, damaged or not a MATLAB file ({reason}); get it again") from error
-    if labels is None:
-        raise UserError(f"{file}: contains no labels; give imagelabels.mat")
+    require(labels is not None, file, "contains no labels", "give imagelabels.mat")
     values = np.asarray(labels).ravel()
     numbers = np.issubdtype(values.dtype, np.number) and np.isrealobj(values) and len(values)
-    if not numbers or not (np.isfinite(values) & (values >= 1) & (values == np.floor(values))).all():
-        raise UserError(f"{file}: expected labels to be whole numbers from 1; give imagelabels.mat")
+    whole = numbers and (np.isfinite(values) & (values >= 1) & (values == np.floor(values))).all()
+    require(whole, file, "expected labels to be whole numbers from 1", "give imagelabels.mat")
     return {f"image_{number:05d}": str(int(value)) for number, value in enumerate(values, 1)}
 
 
 def check_labels(labels: dict[str, str], image_ids: Iterable[str], file: Path) -> None:
     """Raise UserError unless the last image has the last label, because only their order matches them."""
     last = max(int(i.removeprefix("image_")) for i in image_ids)
-    if last != len(labels):
-        raise UserError(
-            f"{file}: expected {last} labels, the number of the last image, got {len(labels)}; give files of the same"
-            " data set"
-        )
+    fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
+    require(last == len(labels), file, fault, "give files of the same data set")

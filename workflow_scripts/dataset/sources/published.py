@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import Field
 
 from workflow_scripts.core.documents import decode, no_such
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.published import read_data
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.source import Loaded, named
@@ -56,11 +56,8 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def class_of(image: str, path: str) -> str:
     """Return the class by C-CUB's rule: 182 for ``182.Yellow_Warbler/Yellow_Warbler_0026_176337``."""
     number = image.split(".")[0]
-    if not number.isdecimal():
-        raise UserError(
-            f"{path}: image {image!r}: expected a number before a dot, the class; set dataset.published.classes to a"
-            " file of lines image id, tab, class, or to null"
-        )
+    remedy = "set dataset.published.classes to a file of lines image id, tab, class, or to null"
+    require(number.isdecimal(), f"{path}: image {image!r}", "expected a number before a dot, the class", remedy)
     return number
 
 
@@ -75,8 +72,8 @@ def read_classes(path: Path) -> dict[str, str]:
         if not line.strip():
             continue
         image, _, class_id = line.strip().partition("\t")
-        if not (class_id := class_id.strip()):
-            raise UserError(f"{path}: line {number}: expected image id, tab, class; got {line.strip()[:60]!r}")
-        if classes.setdefault(image, class_id) != class_id:
-            raise UserError(f"{path}: line {number}: image {image!r} has a second class; remove one")
+        where, class_id = f"{path}: line {number}", class_id.strip()
+        require(class_id, where, f"expected image id, tab, class; got {line.strip()[:60]!r}")
+        same = classes.setdefault(image, class_id) == class_id
+        require(same, where, f"image {image!r} has a second class", "remove one")
     return classes
