@@ -44,7 +44,7 @@ def test_precision_and_recall_of_real_captions(cub_root: Path, name: str, nouns:
     """A part of them (blind) was not looked at in development."""
     captions = {"cub": cub_root / "cub_captions.zip", "flowers": cub_root.parent / "flowers" / "captions.txt.gz"}[name]
     if not captions.is_file():
-        pytest.skip(f"{captions} is not there")
+        pytest.skip(f"optional: {captions} is not there")
     labels = with_texts(read_labels(HERE / f"labels_{name}.jsonl"), captions)
     for part in ("dev", "blind"):
         for numbers in count([label for label in labels if label["part"] == part], nouns).values():
