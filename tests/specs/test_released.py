@@ -156,8 +156,8 @@ def test_the_cat_of_the_readme() -> None:
     weights, cat = os.environ.get("SPECS_WEIGHTS"), os.environ.get("SPECS_CAT")
     if not weights or not cat:
         pytest.skip(
-            "optional: the released weights are not here: set SPECS_WEIGHTS to spec.pt of huggingface.co/Xiaohud/SPECS (a path,"
-            " or Xiaohud/SPECS) and SPECS_CAT to images/cat.png of github.com/mbzuai-nlp/SPECS"
+            "optional: the released weights are not here: set SPECS_WEIGHTS to spec.pt of huggingface.co/Xiaohud/SPECS"
+            " (a path, or Xiaohud/SPECS) and SPECS_CAT to images/cat.png of github.com/mbzuai-nlp/SPECS"
         )
     cfg, state = read_released(weights)
     model = construct(cfg)
