@@ -187,7 +187,7 @@ def test_captions_are_compared_as_they_are_kept(tmp_path: Path) -> None:
     ("split", "message"),
     [
         ({"heldout": {"pairs": ["red_bill"]}}, "remove heldout.pairs or published"),
-        ({"published": {"split": "split.pkl"}}, "split.published.split: split.pkl: add {composition}"),
+        ({"published": {"split": "split.pkl"}}, "split.published: split.pkl: several compositions; add {composition}"),
         ({"published": None, "heldout": {"pairs": {"hue": ["a_b"]}}}, "split.heldout.pairs: unknown composition hue"),
     ],
 )

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_type_hints
 
 import pytest
@@ -58,7 +59,7 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
 
     changed: list[tuple[object, str, Callable[..., object]]] = [
         (cli.log, "handle", nothing),
-        (disk.shutil, "disk_usage", lambda folder: (0, 0, sys.maxsize)),
+        (disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=sys.maxsize)),
         (progress.Progress, "add", nothing),
         (lock, "locked", free),
         (digests, "faults", lambda path, recorded: []),
