@@ -57,8 +57,8 @@ def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project
         assert own["generate_images"] == 2 * 50 and own["score_images"] == 2
         assert {n for rule, n in own.items() if n not in (1, 100)} == {2}
     assert planned["join_tables"] == 1
-    # A data set's five of its own; a composition's eighteen; one a generator and composition.
-    assert sum(planned.values()) == 4 * (5 + 2 * 18 + 2 * 50) + 1
+    # A data set's five of its own; a composition's sixteen; one a generator and composition.
+    assert sum(planned.values()) == 4 * (5 + 2 * 16 + 2 * 50) + 1
 
 
 def test_the_oracle_scores_every_generator_whose_scenes_are_known(tmp_path: Path) -> None:

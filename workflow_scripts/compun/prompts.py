@@ -44,6 +44,8 @@ def read_texts(path: Path) -> dict[str, list[str]]:
             table = pd.read_csv(path, dtype=str, keep_default_na=False)
         except (OSError, ValueError) as error:
             raise UserError(f"{path}: not a readable CSV file ({one_line(error)}); correct it") from error
+        # pandas takes what rows have more than the header for an index.
+        require(isinstance(table.index, pd.RangeIndex), path, "rows have more cells than the header", "correct them")
         require({"compound", "text"} <= set(table), path, "no columns compound and text", "give both")
         empty = table.index[(table[["compound", "text"]] == "").any(axis=1)]
         require(empty.empty, path, f"row {[*empty + 1, 0][0]}: empty cell", "fill it in or remove the row")
