@@ -36,7 +36,7 @@ PUBLISHED = [
 
 @dataclass(frozen=True)
 class Size:
-    """images, of which the whole training takes ``epochs`` rounds; steps of the plain side, a warm-up of one more."""
+    """Images, epochs of the whole training, images of a batch, and steps of the plain side after its first."""
 
     images: int
     epochs: int

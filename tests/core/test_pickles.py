@@ -147,8 +147,7 @@ def test_every_way_to_an_object_is_closed(tmp_path: Path, raw: bytes, wanted: st
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_truncated_anywhere(tmp_path: Path, protocol: int) -> None:
     raw = pickle.dumps([("Yellow_0026", 3, np.int64(0)), {"text": "é", "set": {1, 2}}], protocol)
-    for end in range(len(raw)):
-        refused(tmp_path, raw[:end])
+    assert all(refused(tmp_path, raw[:end]) for end in range(len(raw)))
 
 
 def test_size_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
