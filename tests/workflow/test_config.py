@@ -60,6 +60,13 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, s
         ({"split": {"heldout": {"pairs": {"size": ["big_bill"]}}}}, ["split.heldout.pairs: unknown composition size"]),
         ({"split": {"published": {"split": "s.pkl"}}}, ["split.published: s.pkl: several", "add {composition}"]),
         ({"results": "~/x"}, ["results: '~' would be misread"]),
+        ({"split": {"published": {"split": "x"}, "heldout": {"pairs": ["red_bill"]}}}, ["remove heldout.pairs or pub"]),
+        ({"split": {"method": "divergence", "heldout": {"pairs": ["red_bill"]}}}, ["remove heldout.pairs"]),
+        ({"split": {"method": "divergence", "published": {"split": "x.pkl"}}}, ["remove published"]),
+        ({"split": {"divergence": {"train": 0.7, "test": 0.4}}}, ["sum to at most 1, not 1.1"]),
+        ({"split": {"divergence": {"compound": 1.5}}}, ["compound: expected max or a number from 0 to 1"]),
+        ({"split": {"divergence": {"compound": "most"}}}, ["split.divergence.compound"]),
+        ({"split": {"divergence": {"atom": -0.1}}}, ["split.divergence.atom"]),
     ],
 )
 def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
