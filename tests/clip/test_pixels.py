@@ -51,15 +51,7 @@ def test_resizing_is_torchvisions(by: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "mode", "by"),
-    [
-        (64, "shortest", "bicubic"),
-        (64, "shortest", "bilinear"),
-        (128, "shortest", "bicubic"),
-        ((40, 64), "shortest", "bicubic"),
-        (64, "squash", "bicubic"),
-        ((40, 64), "squash", "bilinear"),
-        (64, "longest", "bicubic"),
-    ],
+    [(64, "shortest", "bicubic"), (128, "shortest", "bicubic"), ((40, 64), "squash", "bilinear")],
 )
 def test_pixels_are_open_clips(tmp_path: Path, size: int | tuple[int, int], mode: str, by: str) -> None:
     Image.fromarray(NOISE).save(tmp_path / "noise.png")

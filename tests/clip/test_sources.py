@@ -213,6 +213,7 @@ def test_judges_that_the_config_refuses(settings: dict[str, Any], said: str) -> 
     [
         ({"text_cfg": None}, "not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg"),
         ({"vision_cfg": []}, "not an open_clip model config"),
+        ({"name": "odd", "model_cfg": {"embed_dim": 3}}, "not an open_clip model config"),
         ({"embed_dim": "x"}, "cannot build a model of its config"),
         ({"vision_cfg": {"timm_model_name": "../../x", "image_size": 32}}, "cannot build a model of its config"),
         ({"vision_cfg": {"tower": "../../x"}}, "unknown tower '../../x'"),

@@ -1,4 +1,4 @@
-"""What real captions do, by worked examples: each pair is written `adjective noun relation`, as it stands in the text."""
+"""What real captions do, by worked examples: each pair is `adjective noun relation`, as it stands in the text."""
 
 import pytest
 

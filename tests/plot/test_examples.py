@@ -52,12 +52,9 @@ def test_mark_by_hand() -> None:
     assert mark(text, [(17, 21, "new"), (2, 5, "old")]) == [
         ("a ", ""), ("red", "old"), (" wing and a ", ""), ("blue", "new"), (" bill", "")
     ]  # fmt: skip
-
-
-def test_marks_with_only_spaces_between_them_are_one() -> None:
     assert mark("a red  wing, blue", [(2, 5, "x"), (7, 11, "x"), (13, 17, "x")]) == [
         ("a ", ""), ("red  wing", "x"), (", ", ""), ("blue", "x")
-    ]  # fmt: skip
+    ], "with only spaces between them, marks are one"  # fmt: skip
     assert mark("red wing", [(0, 3, "x"), (4, 8, "y")]) == [("red", "x"), (" ", ""), ("wing", "y")]
 
 

@@ -25,16 +25,12 @@ def test_shares_by_hand() -> None:
     ]
     values = fraction_true(scenes, captions)(np.array([0, 1]))
     assert values.tolist() == [[1, 1 / 3, 0], [0, 0, 0]]
-
-
-def test_equal_shares_are_equal_floats() -> None:
+    # Equal shares are equal floats.
     scenes = pd.DataFrame({f"p{i}:color": ["red"] for i in range(9)})
-
-    def caption(true: int, of: int) -> frozenset:
-        return frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(of))
-
-    values = fraction_true(scenes, [caption(1, 3), caption(2, 6), caption(3, 9)])(np.array([0]))[0]
-    assert values[0] == values[1] == values[2]
+    captions = [
+        frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(3 * true)) for true in (1, 2, 3)
+    ]
+    assert len(set(fraction_true(scenes, captions)(np.array([0]))[0])) == 1
 
 
 def test_swapped_facts() -> None:

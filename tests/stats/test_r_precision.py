@@ -177,11 +177,6 @@ def test_no_eligible_image() -> None:
         score(np.ones((1, 2)), np.array([0]), np.array([4]), pool)
 
 
-def test_eligible_counts() -> None:
-    pool = make_pool(np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1]), np.arange(6))
-    assert [pool.eligible(of) for of in (0, 1, 9)] == [(1, 3), (2, 3), (3, 6)]
-
-
 @pytest.mark.parametrize("images", [10, 30, 60])  # float32, float64, and a least common multiple above 2^53
 def test_weights_are_those_of_the_definition(images: int) -> None:
     """An own caption that beats every distractor is beaten with chance 0, not with a rounding error."""
@@ -197,17 +192,6 @@ def test_weights_are_those_of_the_definition(images: int) -> None:
         assert counted.sum() == total and counted / total == pytest.approx(chances, rel=1e-6)
         assert ((counted == 0) == (chances == 0)).all()
     assert weights.weights.dtype == (np.float32 if images == 10 else np.float64)
-
-
-def test_the_score_of_one_image_alone_is_that_of_judge() -> None:
-    generator = np.random.default_rng(5)
-    pool = make_pool(np.arange(300) // 3, np.arange(300) // 27, generator.integers(0, 50, 300))
-    entries = Entries(generator.integers(0, 50, 400), generator.integers(0, 12, 400), [("a", i, 0) for i in range(400)])
-    values = generator.integers(0, 20, 50).astype(np.float32)
-    same = blocks(lambda rows: values[None].repeat(len(rows), 0), entries.classes)
-    judged = judge(same, 50, entries, pool, candidates=9, ties="random", seed=0)
-    alone = precision.expected_of_one(values, entries, pool, 9, "random")
-    assert np.array_equal(alone, judged.expected) and 0 < alone.mean() < 1
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 12), st.integers(0, 5))
