@@ -36,16 +36,10 @@ def captions(texts: list[str]) -> pd.DataFrame:
 
 
 def step(folder: Path, processes: int = 1, cache: str = "cache") -> ExtractPairs:
-    return ExtractPairs(
-        captions=folder / "captions.parquet",
-        adjectives=[LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")],
-        nouns=LEXICONS / "nouns" / "birds.yaml",
-        parsing=Parsing(model=MODEL),
-        processes=processes,
-        cache=folder / cache,
-        pairs=folder / "pairs.parquet",
-        summary=folder / "pairs.json",
-    )
+    files = {name: folder / f"{name}.parquet" for name in ("captions", "pairs")}
+    adjectives = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
+    words = {"adjectives": adjectives, "nouns": LEXICONS / "nouns" / "birds.yaml", "parsing": Parsing(model=MODEL)}
+    return ExtractPairs(**files, **words, processes=processes, cache=folder / cache, summary=folder / "pairs.json")
 
 
 def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache") -> tuple[pd.DataFrame, dict]:
@@ -66,9 +60,6 @@ def test_rows_and_summary(tmp_path):
     assert [summary[c] for c in counts] == [5, 4, 3, 1, 1, 3]
     assert summary["relations"] == {"adjacent": 2, "attributive": 0, "predicative": 1, "shared": 0, "disputed": 0}
     assert "warning" not in summary
-
-
-def test_no_captions_give_no_pairs(tmp_path):
     table, summary = run(tmp_path, empty_table(CAPTIONS))
     assert table.empty and summary["captions"] == 0 and "warning" not in summary
 

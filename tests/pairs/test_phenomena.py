@@ -117,9 +117,7 @@ def test_parse_against_surface_is_disputed(find):
     relations = {(o.adjective, o.noun): o.relation for o in find("this bird has a black crown brown primaries")}
     assert relations["black", "crown"] == relations["brown", "primary"] == "adjacent"
     assert relations.get(("black", "primary"), "disputed") == "disputed"
-
-
-def test_the_reading_of_a_shared_adjective_is_open_before_another_predicate(find):
+    # The reading of a shared adjective is open before another predicate.
     relations = {(o.adjective, o.noun): o.relation for o in find("a brown head and feet that is fluffy")}
     assert relations["brown", "foot"] == "disputed"
 

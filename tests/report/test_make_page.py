@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from tests.report.pages import Page, write_page
+from tests.report.pages import Page, place_of, write_page
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_json, write_table
 from workflow_scripts.plot.labels import SPLIT_NAMES, interval, percent
@@ -21,10 +21,6 @@ HOSTILE = "<script>alert(1)</script> & <b>"
 @pytest.fixture
 def copied(results: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(results, tmp_path / "results"))
-
-
-def place_of(results: Path) -> Path:
-    return results / DATASET / COMPOSITION
 
 
 @pytest.fixture(scope="module")

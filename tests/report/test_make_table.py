@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.project import COMPOSITION, DATASET, GENERATORS
+from tests.report.pages import place_of
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, write_json, write_table
 from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
@@ -28,10 +29,6 @@ def copied(results: Path, tmp_path: Path) -> Path:
     """A copy of what tables are made of."""
     ignored = shutil.ignore_patterns("images", "export", "figures", "entries")
     return Path(shutil.copytree(results, tmp_path / "results", ignore=ignored))
-
-
-def place_of(results: Path) -> Path:
-    return results / DATASET / COMPOSITION
 
 
 def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:

@@ -12,10 +12,6 @@ from workflow_scripts.score.score_oracle import facts_of_captions, facts_of_swap
 from workflow_scripts.stats.r_precision import expected_top1
 
 
-def fact_rows(*rows: tuple) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"])
-
-
 def test_shares_by_hand() -> None:
     scenes = pd.DataFrame({"wing:color": ["red", "blue"], "bill:shape": ["long", None]})
     captions = [
@@ -34,12 +30,11 @@ def test_shares_by_hand() -> None:
 
 
 def test_swapped_facts() -> None:
-    facts = fact_rows(
-        ("a", 0, "wing", "color", "red", 2, 5),
-        ("a", 0, "bill", "shape", "long", 15, 19),
-        ("a", 1, "wing", "color", "red", 2, 5),
-        ("b", 0, "tail", "color", "red", 2, 5),
-    )
+    rows = [
+        ("a", 0, "wing", "color", "red", 2, 5), ("a", 0, "bill", "shape", "long", 15, 19),
+        ("a", 1, "wing", "color", "red", 2, 5), ("b", 0, "tail", "color", "red", 2, 5),
+    ]  # fmt: skip
+    facts = pd.DataFrame(rows, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"])
     changes = [{"noun": "wing", "original_adj": "red", "new_adj": "blue", "start": 2, "end": 5}]
     swapped = pd.DataFrame({"image_id": ["a"], "caption_id": [0], "changes": [changes]})
     assert facts_of_swapped(facts, swapped) == {

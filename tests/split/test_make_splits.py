@@ -17,14 +17,9 @@ def made(seed: int, heldout_seed: int):
     data = world(seed, images=40, captions=2)
     names = pair_names(data.ranking).tolist()
     heldout = [names[heldout_seed % len(names)]]
-    ids = data.captions["image_id"]
-    return (
-        data,
-        heldout,
-        *make_splits(
-            ids, pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto", heldout_seed, "d", "color"
-        ),
-    )
+    of_images = pairs_of_images(data.pairs, data.ranking, heldout)
+    made = make_splits(data.captions["image_id"], of_images, heldout, "auto", heldout_seed, "d", "color")
+    return data, heldout, *made
 
 
 @settings(max_examples=25)

@@ -30,16 +30,14 @@ from workflow_scripts.split.swap_adjectives import Candidate, apply, swap_adject
         ),
         # None that describes the noun elsewhere.
         (
-            "a red bill that is black", "red_bill", ["red bill", "black bill predicative"], {},
-            {new: f"a{'n' * (new == 'orange')} {new} bill that is black" for new in ("blue", "gray", "orange")},
+            "red bill that is black", "red_bill", ["red bill", "black bill predicative"], {},
+            {new: f"{new} bill that is black" for new in ("blue", "gray", "orange")},
             {"describes the noun elsewhere": 1},
         ),
         # A swapped prompt keeps its other changes; among its variants is what the caption said before.
         (
-            "a red bill, a gray belly and black wings", "blue_bill", ["red bill", "gray belly", "black wings"],
-            {"bill": "blue", "wing": "orange"},
-            {new: f"a{'n' * (new == 'orange')} {new} bill, a gray belly and orange wings"
-             for new in ("black", "gray", "orange", "red")}, {},
+            "red bill, black wings", "blue_bill", ["red bill", "black wings"], {"bill": "blue", "wing": "orange"},
+            {new: f"{new} bill, orange wings" for new in ("black", "gray", "orange", "red")}, {},
         ),
         # A pair that is said twice is replaced twice.
         (

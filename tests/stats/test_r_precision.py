@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.stats import r_precision as precision
 from workflow_scripts.stats.r_precision import (
     Entries,
@@ -90,16 +89,6 @@ def test_tiny_ties_lose_nothing(beaten: float, tied: float) -> None:
     assert value == pytest.approx(float(exact), rel=1e-12)
 
 
-def test_by_hand() -> None:
-    # All tied: each of the hundred is first as often as any other.
-    assert expected_top1(np.array([0.0]), np.array([1.0]))[0] == pytest.approx(0.01)
-    # One of two candidates that ties half of the time: 1/2 + 1/2 * 1/2.
-    assert expected_top1(np.array([0.0]), np.array([0.5]), 2)[0] == pytest.approx(0.75)
-    assert expected_top1(np.array([0.01]), np.array([0.0]))[0] == pytest.approx(0.99**99)
-    assert expected_top1(np.array([1.0]), np.array([0.0]))[0] == 0
-    assert expected_top1(np.array([0.01]), np.array([0.3]), ties="own_first")[0] == pytest.approx(0.99**99)
-
-
 @pytest.mark.parametrize("ties", ["random", "own_first"])
 def test_sampled_converges_to_exact(ties: str) -> None:
     generator = np.random.default_rng(1)
@@ -169,12 +158,6 @@ def test_a_hit_depends_on_its_own_key_alone() -> None:
     for name in ("similarity", "beaten", "tied", "expected", "hit"):
         assert np.array_equal(getattr(part, name), getattr(whole, name)[shuffled]), name
     assert 0.05 < whole.hit.mean() < 0.95
-
-
-def test_no_eligible_image() -> None:
-    pool = make_pool(np.array([0, 1]), np.array([4, 4]), np.array([0, 1]))
-    with pytest.raises(UserError, match="another class"):
-        score(np.ones((1, 2)), np.array([0]), np.array([4]), pool)
 
 
 @pytest.mark.parametrize("images", [10, 30, 60])  # float32, float64, and a least common multiple above 2^53

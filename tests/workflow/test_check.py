@@ -35,6 +35,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt"}}, ["no/C_CUB_shape.pt", f"{DRIVE}/1A2"]),
     ({"human": {"generators": ["nobody"]}}, ["human.generators", "nobody"]),
     ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
+    ({"dataset": {"source": "table", "table": {"file": "c.csv"}}, "specs": {}}, ["specs.data: null describes sketches"]),
     ({"compun": {"captions": "no.json"}}, ["compun.captions: no.json"]),
     ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
     ({"compun": {"models": MODELS}}, ["compun.models: mine", "unknown model 'RN51'"]),
@@ -48,16 +49,16 @@ SMALL_JUDGE = {"judge": {"model": "sketch"}}
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "part"),
+    ("content", "part"),
     [
-        ("t.csv", "id,caption\na,red\n", "no column 'image_id'; its columns: 'id', 'caption'"),
-        ("t.csv", "", "empty file"),
-        ("t.csv", "image_id,caption\na\nb,red\n", "1 of the first 100 rows will be skipped, the first: line 2: 1 val"),
+        ("id,caption\na,red\n", "no column 'image_id'; its columns: 'id', 'caption'"),
+        ("", "empty file"),
+        ("image_id,caption\na\nb,red\n", "1 of the first 100 rows will be skipped, the first: line 2: 1 val"),
     ],
 )
-def test_the_table_of_captions_is_read_a_little(tmp_path: Path, name: str, content: str, part: str) -> None:
-    (tmp_path / name).write_text(content)
-    data = {"dataset": {"source": "table", "table": {"file": str(tmp_path / name)}}}
+def test_the_table_of_captions_is_read_a_little(tmp_path: Path, content: str, part: str) -> None:
+    (tmp_path / "t.csv").write_text(content)
+    data = {"dataset": {"source": "table", "table": {"file": str(tmp_path / "t.csv")}}}
     findings = check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **data}))
     assert [part in line for line in findings.errors + findings.warnings] == [True], findings
 

@@ -60,15 +60,9 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, s
         ({"split": {"heldout": {"pairs": {"size": ["big_bill"]}}}}, ["split.heldout.pairs: unknown composition size"]),
         ({"split": {"published": {"split": "s.pkl"}}}, ["split.published: s.pkl: several", "add {composition}"]),
         ({"results": "~/x"}, ["results: '~' would be misread"]),
-        (
-            {"judge": {"model": "sketch", "epochs": 0}},
-            ["epochs: 0 with pretrained: null is a judge with random weights"],
-        ),
+        ({"judge": {"model": "sketch", "epochs": 0}}, ["epochs: 0 with pretrained: null is a judge with random w"]),
         ({"judge": {"model": "RN50", "pretrained": None, "epochs": 0}}, ["is a judge with random weights"]),
-        (
-            {"judge": {"model": "hf-hub:a/b", "pretrained": "x"}},
-            ["pretrained must be null, because hf-hub:a/b has its own"],
-        ),
+        ({"judge": {"model": "hf-hub:a/b", "pretrained": "x"}}, ["pretrained must be null, because hf-hub:a/b has"]),
         ({"judge": {"model": "hf-hub:a b"}}, ["model 'hf-hub:a b': expected hf-hub:owner/name"]),
         ({"judge": {"model": "hf-hub:../../x"}}, ["expected hf-hub:owner/name"]),
         ({"split": {"published": {"split": "x"}, "heldout": {"pairs": ["red_bill"]}}}, ["remove heldout.pairs or pub"]),

@@ -50,12 +50,3 @@ def test_the_users_captions(first_run: Project, tmp_path: Path) -> None:
     tables = [pd.read_csv(project.root / name / "specs.csv") for name in ("own", "results")]
     own, before = (table[table["judge"] == "stretched"]["value"].tolist() for table in tables)
     assert own == before
-
-
-def test_only_sketches_can_be_described(project: Project) -> None:
-    (project.root / "bad.yaml").write_text(
-        "dataset: {source: table, table: {file: captions.csv}}\nspecs: {seeds: [0]}\n"
-    )
-    failed = project.snakemake("bad.yaml", "--dry-run", check=False)
-    assert failed.returncode
-    assert "specs.data: null describes sketches, but dataset.source is table" in failed.stdout + failed.stderr
