@@ -35,7 +35,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt"}}, ["no/C_CUB_shape.pt", f"{DRIVE}/1A2"]),
     ({"human": {"generators": ["nobody"]}}, ["human.generators", "nobody"]),
     ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
-    ({"dataset": {"source": "table", "table": {"file": "c.csv"}}, "specs": {}}, ["specs.data: null describes sketches"]),
+    ({"dataset": {"source": "table", "table": {"file": "x"}}, "specs": {}}, ["specs.data: null describes sketches"]),
     ({"compun": {"captions": "no.json"}}, ["compun.captions: no.json"]),
     ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
     ({"compun": {"models": MODELS}}, ["compun.models: mine", "unknown model 'RN51'"]),
