@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks import plain_score
 from benchmarks.speed.score import differences, exact_pass
 from tests.project import COMPOSITION, DATASET
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")  # where no caption ties
 def test_both_ways_give_the_same_scores(results: Path, tmp_path: Path) -> None:
     generators = ["faithful", "memorizer"]
     plain_score.main(results / DATASET, COMPOSITION, "0", tmp_path / "plain.json", generators, candidates=10)
