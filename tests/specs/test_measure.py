@@ -6,19 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.specs.measure import cosine, specs
+from workflow_scripts.specs.measure import specs
 
 
 def draw(n: int, d: int, seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
     made = torch.Generator().manual_seed(seed)
     return torch.randn(n, d, generator=made, dtype=dtype), torch.randn(n, d, generator=made, dtype=dtype)
-
-
-def test_by_hand() -> None:
-    images = torch.tensor([[3.0, 4.0], [1.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
-    texts = torch.tensor([[3.0, 4.0], [-9.0, 0.0], [0.0, 5.0], [1.0, 1.0]])
-    assert specs(images, texts).tolist() == pytest.approx([1, 0, 0.5, (1 + 0.5**0.5) / 2])
-    assert cosine(images, texts).tolist() == pytest.approx([1, -1, 0, 0.5**0.5])
 
 
 @given(n=st.integers(1, 20), d=st.integers(1, 64), seed=st.integers(0, 99))
