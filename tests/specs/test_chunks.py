@@ -1,4 +1,4 @@
-"""Chunks: they add up to the caption, each beginning is complete, and a negative differs in one chunk."""
+"""Chunks: they add up to the caption, and each beginning is complete."""
 
 import itertools
 
@@ -46,6 +46,9 @@ MARKED = [
     "A sign | on the wall | reads \"Bless this home\" | in cursive letters.",
     "A British Shorthair cat | with plush, bluish-gray fur | is lounging | on a deep green velvet sofa. | The cat"
     " | is partially tucked | under a multi-colored woven blanket | with fringed edges.",
+    # What is not separated at all.
+    "a small yellow bird",
+    "...",
     # A number alone is not a chunk.
     "1. A yellow taxi. | 2. A man.",
 ]  # fmt: skip

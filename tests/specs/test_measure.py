@@ -1,4 +1,4 @@
-"""The score of a pair, by hand and against torchmetrics."""
+"""The score of a pair against torchmetrics."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.specs.measure import specs
+from workflow_scripts.specs.measure import cosine, specs
 
 
 def draw(n: int, d: int, seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
@@ -20,8 +20,10 @@ def test_against_torchmetrics(n: int, d: int, seed: int) -> None:
     from torchmetrics.functional import pairwise_cosine_similarity
 
     images, texts = draw(n, d, seed)
-    expected = (pairwise_cosine_similarity(images, texts).diagonal() + 1) / 2
-    torch.testing.assert_close(specs(images * 7, texts / 3), expected)  # only directions matter
+    expected = pairwise_cosine_similarity(images, texts).diagonal()
+    # Only directions matter.
+    torch.testing.assert_close(cosine(images * 7, texts / 3), expected)
+    torch.testing.assert_close(specs(images * 7, texts / 3), (expected + 1) / 2)
 
 
 def test_precision_is_kept_or_raised() -> None:
