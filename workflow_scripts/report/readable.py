@@ -24,7 +24,6 @@ from workflow_scripts.score.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.score.health import read_health
 
 NONE = "–"
-COMPARED = "comparisons.csv"
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
     "train": "has seen train alone",
