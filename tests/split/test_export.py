@@ -23,7 +23,8 @@ def place(results: Path) -> Path:
 
 
 def test_published_formats(place: Path) -> None:
-    assert sorted(p.name for p in (place / "export").iterdir()) == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
+    names = [path.name for path in sorted((place / "export").glob("[!.]*"))]
+    assert names == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
     images = read_table(place / "splits.parquet", SPLIT).groupby("split")["image_id"].agg(list).to_dict()
     split, data = (pickle.loads((place / "export" / f"{name}.pkl").read_bytes()) for name in ("split", "data"))
     assert split == images | {"heldout_pairs": sorted(read_json(place / "heldout.json")["pairs"])}
