@@ -9,13 +9,13 @@ from PIL import Image
 
 from benchmarks import plain_score
 from benchmarks.speed.score import differences, exact_pass
+from compclip.clip import model
+from compclip.clip.config import ModelConfig
+from compclip.core.seeds import rng
+from compclip.io import read_frame, write_frame
+from compclip.score import score_images
+from compclip.score.steps import ScoreImages
 from tests.score.world import build, make_step
-from workflow_scripts.clip import model
-from workflow_scripts.clip.config import ModelConfig
-from workflow_scripts.core.io import read_frame, write_frame
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.score import score_images
-from workflow_scripts.score.steps import ScoreImages
 
 
 def test_both_ways_give_the_same_scores(tmp_path: Path) -> None:

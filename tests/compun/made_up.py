@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from workflow_scripts.compun import analyze_choices
-from workflow_scripts.compun.steps import AnalyzeChoices
-from workflow_scripts.core.io import write_json, write_table
-from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
+from compclip.compun import analyze_choices
+from compclip.compun.steps import AnalyzeChoices
+from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
+from compclip.io import write_json, write_table
 
 DATASET = "tiny"
 MODELS = {"drawn": 0.06, "<b>other</b>": 0.02}

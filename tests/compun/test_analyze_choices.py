@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.compun import published
+from compclip.compun.analyze_choices import COLUMNS, Estimator, analyze
+from compclip.compun.section import read_analysis
+from compclip.core.tables import CHOICES
+from compclip.io import check_table, write_table
+from compclip.stats.paired import holm
 from tests.compun.made_up import MODELS, analyze_place, make_choices, make_compounds, make_place
 from tests.specs.evaluated import refused
-from workflow_scripts.compun import published
-from workflow_scripts.compun.analyze_choices import COLUMNS, Estimator, analyze
-from workflow_scripts.compun.section import read_analysis
-from workflow_scripts.core.io import check_table, write_table
-from workflow_scripts.core.tables import CHOICES
-from workflow_scripts.stats.paired import holm
 
 ESTIMATE = Estimator(200, 0)
 THREE = ["similarity_compound", "similarity_n1", "similarity_n2"]

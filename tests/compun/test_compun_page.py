@@ -6,13 +6,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.compun import draw_compun
+from compclip.compun.section import FIGURES, read_analysis
+from compclip.compun.steps import DrawCompun
+from compclip.plot.page import described
 from tests.compun.made_up import DATASET, HOSTILE, analyze_place, make_place
 from tests.plot.overlapping import overlapping
 from tests.report.pages import Page
-from workflow_scripts.compun import draw_compun
-from workflow_scripts.compun.section import FIGURES, read_analysis
-from workflow_scripts.compun.steps import DrawCompun
-from workflow_scripts.plot.page import described
 
 
 def make_page(results: Path, *, kinds: bool = True) -> str:

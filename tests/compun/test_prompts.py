@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from workflow_scripts.compun.prompts import compound_prompts, read_texts, usual_prompts
-from workflow_scripts.core.errors import UserError
+from compclip.compun.prompts import compound_prompts, read_texts, usual_prompts
+from compclip.core.errors import UserError
 
 COMPOUNDS = pd.DataFrame(
     {

@@ -3,13 +3,13 @@
 import pandas as pd
 import pytest
 
-from workflow_scripts.compun import classify, draw_compounds, load_compounds
-from workflow_scripts.compun.analyze_choices import Estimator, differences
-from workflow_scripts.compun.config import TRAININGS, Drawn, NamedModel
-from workflow_scripts.compun.steps import Classify, DrawCompounds, LoadCompounds
-from workflow_scripts.judge import train_judge
-from workflow_scripts.judge.config import SmallJudgeConfig
-from workflow_scripts.judge.steps import TrainJudge
+from compclip.compun import classify, draw_compounds, load_compounds
+from compclip.compun.analyze_choices import Estimator, differences
+from compclip.compun.config import TRAININGS, Drawn, NamedModel
+from compclip.compun.steps import Classify, DrawCompounds, LoadCompounds
+from compclip.judge import train_judge
+from compclip.judge.config import SmallJudgeConfig
+from compclip.judge.steps import TrainJudge
 
 pytestmark = pytest.mark.slow  # two trainings
 DRAWN = Drawn(tested=72, things=1600)

@@ -6,12 +6,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.core import seeds
-from workflow_scripts.dataset.sketch.captions import NOUNS, SYNONYMS
-from workflow_scripts.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
-from workflow_scripts.dataset.sketch.world import ATTRIBUTES, PARTS, Dice, Scene, draw_scene, make_world
-from workflow_scripts.specs.chunks import Chunker
+from compclip.clip.vision import import_torchvision
+from compclip.core import seeds
+from compclip.dataset.sketch.captions import NOUNS, SYNONYMS
+from compclip.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
+from compclip.dataset.sketch.world import ATTRIBUTES, PARTS, Dice, Scene, draw_scene, make_world
+from compclip.specs.chunks import Chunker
 
 WORLD = make_world(0, 40)
 SEEDS = st.integers(0, 2**32)

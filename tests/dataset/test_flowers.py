@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from compclip.core import tables
+from compclip.core.errors import UserError
+from compclip.dataset import load_dataset
+from compclip.dataset.download import Published
+from compclip.dataset.source import Loaded
+from compclip.dataset.sources import flowers
+from compclip.io import read_json, read_table
 from tests.dataset.conftest import Site, flowers_files, jpeg, load_step, tar
-from workflow_scripts.core import tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.dataset import load_dataset
-from workflow_scripts.dataset.download import Published
-from workflow_scripts.dataset.source import Loaded
-from workflow_scripts.dataset.sources import flowers
 
 LABELS = [77, 77, 1, 102]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
+from compclip.core.errors import UserError
+from compclip.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
 
 TRAIN, TEST = (0.001, 0.001, 0.998, 0), (0.4, 0.4, 0, 0.2)
 

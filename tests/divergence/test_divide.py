@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from compclip.core.errors import UserError
+from compclip.divergence import divide as step
+from compclip.divergence.divide import divide, path
+from compclip.divergence.greedy import Division
+from compclip.divergence.measure import measure
+from compclip.divergence.samples import from_bags, read_samples
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence import divide as step
-from workflow_scripts.divergence.divide import divide, path
-from workflow_scripts.divergence.greedy import Division
-from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.samples import from_bags, read_samples
 
 Run = Any
 

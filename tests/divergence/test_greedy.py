@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.divergence import greedy as module
+from compclip.divergence.greedy import greedy
+from compclip.divergence.kernels import TEST, TRAIN, Goal, as_kind, place, renew
+from compclip.divergence.samples import from_bags
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.divergence import greedy as module
-from workflow_scripts.divergence.greedy import greedy
-from workflow_scripts.divergence.kernels import TEST, TRAIN, Goal, as_kind, place, renew
-from workflow_scripts.divergence.samples import from_bags
 
 # As counts are, and as weights W(G, R) may be; a sample may have none.
 bags = st.dictionaries(st.sampled_from("abcde"), st.sampled_from([0.3, 0.5, 1.0, 2.0, 3.0]), max_size=4)

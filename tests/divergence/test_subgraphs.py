@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.divergence import subgraphs
-from workflow_scripts.divergence.samples import Samples, collect, from_bags
-from workflow_scripts.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
-from workflow_scripts.pairs.tree import Tree
+from compclip.divergence import subgraphs
+from compclip.divergence.samples import Samples, collect, from_bags
+from compclip.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
+from compclip.pairs.tree import Tree
 
 ALL = 10**9
 EMPTY = Tree([], [], [])

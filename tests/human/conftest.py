@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_json, write_json, write_table
-from workflow_scripts.human import sample_tasks
-from workflow_scripts.human.config import Sampling
-from workflow_scripts.human.steps import SampleTasks
-from workflow_scripts.human.tasks import read_tasks
+from compclip.core import tables
+from compclip.human import sample_tasks
+from compclip.human.config import Sampling
+from compclip.human.steps import SampleTasks
+from compclip.human.tasks import read_tasks
+from compclip.io import read_json, write_json, write_table
 
 DATASET, COMPOSITION = "tiny", "color"
 GENERATORS = ("honest", "lazy", "twin")

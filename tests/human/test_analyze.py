@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.core.errors import UserError
+from compclip.human import analyze
+from compclip.human.correlation import other_scores, run_scores
+from compclip.human.steps import Analyze
+from compclip.human.tasks import KINDS, prompt_key
+from compclip.io import read_json
 from tests.human.conftest import COMPOSITION, DATASET, Study, make_study
 from tests.human.simulated import COLUMNS, sigmoid, simulate
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.human import analyze
-from workflow_scripts.human.correlation import other_scores, run_scores
-from workflow_scripts.human.steps import Analyze
-from workflow_scripts.human.tasks import KINDS, prompt_key
 
 PEOPLE, CARELESS = 6, 2
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).

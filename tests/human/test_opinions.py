@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_scripts.human.opinions import majorities, opinions_of, preferences, workers_of
-from workflow_scripts.human.tasks import TASKS
+from compclip.human.opinions import majorities, opinions_of, preferences, workers_of
+from compclip.human.tasks import TASKS
 
 
 def task(name: str, kind: str, generators: str = "g", **more: object) -> dict[str, object]:

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from compclip.core.errors import UserError
+from compclip.core.tables import SWAPPED
+from compclip.human.pictures import TILES, broken, read_picture
+from compclip.human.sample_tasks import allot, in_turns
+from compclip.human.tasks import ALL_KINDS, KINDS, shown_columns
+from compclip.io import read_json, read_table
+from compclip.plot.page import render
 from tests.human.conftest import COMPOSITION, CONSENT, DATASET, GENERATORS, Study, make_study
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.human.pictures import TILES, broken, read_picture
-from workflow_scripts.human.sample_tasks import allot, in_turns
-from workflow_scripts.human.tasks import ALL_KINDS, KINDS, shown_columns
-from workflow_scripts.plot.page import render
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.integers(0, 120), st.integers(0, 5))

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from workflow_scripts.human.entries import make_trials
+from compclip.human.entries import make_trials
 
 
 def occurrence(image: str, caption: int, text: str, adjective: str, noun: str, relation: str = "adjacent") -> tuple:

@@ -16,4 +16,4 @@ LEARNING = {"torch", "open_clip", "spacy", "scipy"}
     ],
 )
 def test_imports(modules: list[str], unwanted: set[str]) -> None:
-    assert not unwanted & loaded("\n".join(f"import workflow_scripts.report.{name}" for name in modules))
+    assert not unwanted & loaded("\n".join(f"import compclip.report.{name}" for name in modules))

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.specs import correlate
+from compclip.specs.correlate import correlations
 from tests.specs.evaluated import refused
-from workflow_scripts.specs import correlate
-from workflow_scripts.specs.correlate import correlations
 
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.specs.measure import cosine, specs
+from compclip.clip.vision import import_torchvision
+from compclip.specs.measure import cosine, specs
 
 
 def draw(n: int, d: int, seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:

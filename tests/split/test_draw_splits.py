@@ -6,22 +6,22 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_table
-from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
-from workflow_scripts.plot.page import described
-from workflow_scripts.split import draw_splits
-from workflow_scripts.split.draw_splits import (
+from compclip.core import tables
+from compclip.io import read_table
+from compclip.plot.drawing import save, style
+from compclip.plot.labels import SPLIT_NAMES, swatch
+from compclip.plot.page import described
+from compclip.split import draw_splits
+from compclip.split.draw_splits import (
     MAX_PAIRS,
     draw_swapped_pairs,
     draw_words,
     occurrences_by_split,
     word_shares,
 )
-from workflow_scripts.split.steps import DrawSplits
-from workflow_scripts.stats.balance import cut_dominant
+from compclip.split.steps import DrawSplits
+from compclip.stats.balance import cut_dominant
+from tests.project import COMPOSITION, DATASET
 
 
 def draw(results: Path, folder: Path) -> dict[str, bytes]:

@@ -9,10 +9,10 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
+from compclip.io import spreadsheet_safe, spreadsheet_texts, write_json, write_table
 from tests.split.split_worlds import captions_table, images_table
 from tests.split.stage import run
-from workflow_scripts.core.io import spreadsheet_safe, spreadsheet_texts, write_json, write_table
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
 
 
 def exported(folder: Path) -> Path:

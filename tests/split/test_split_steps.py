@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.digests import digests
+from compclip.io import read_json
 from tests.split.stage import inputs, run_all
-from workflow_scripts.core.io import read_json
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:

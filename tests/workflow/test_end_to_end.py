@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from compclip.report.table import COLUMNS
 from tests.project import Project
-from workflow_scripts.report.table import COLUMNS
 
 
 def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
@@ -70,7 +70,7 @@ def test_bad_config_is_one_line(project: Project) -> None:
 
 
 RETURN, EDITED = "\n    return ", "\n    repr(0)\n    return "
-CODE = "workflow_scripts/"
+CODE = "compclip/"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.core.cli import INTERRUPTED
+from compclip.core.cli import INTERRUPTED
 from workflow_scripts.workflow import screen as module
 from workflow_scripts.workflow.screen import LogHandler
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from workflow_scripts.checks import Findings
 from workflow_scripts.clip.check import check_model
-from workflow_scripts.core.checks import Findings
 
 
 def check(config: Any, findings: Findings) -> None:

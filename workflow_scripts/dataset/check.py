@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.core import plugins
-from workflow_scripts.core.checks import Findings
-from workflow_scripts.core.disk import size_text
-from workflow_scripts.dataset.choice import SOURCES
-from workflow_scripts.dataset.download import Candidate, is_remote
+from compclip.core import plugins
+from compclip.core.disk import size_text
+from compclip.dataset.choice import SOURCES
+from compclip.dataset.download import Candidate, is_remote
+from workflow_scripts.checks import Findings
 
 # Bytes of a drawn image of 96 x 96 pixels, and of a caption in the tables.
 SKETCH, CAPTION = 4_000, 400

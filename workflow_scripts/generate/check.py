@@ -3,11 +3,11 @@
 from importlib.util import find_spec
 from typing import Any
 
-from workflow_scripts.core import plugins
-from workflow_scripts.core.checks import Findings
+from compclip.core import plugins
+from compclip.generate.config import KINDS, Generator
+from compclip.generate.generator import reads
+from workflow_scripts.checks import Findings
 from workflow_scripts.dataset.check import SKETCH, is_scored, tables
-from workflow_scripts.generate.config import KINDS, Generator
-from workflow_scripts.generate.generator import reads
 
 # Tables that only some sources make.
 OF_SKETCHES = {"scenes", "facts"}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workflow_scripts.core.checks import Findings
+from workflow_scripts.checks import Findings
 from workflow_scripts.dataset.check import is_scored
 
 

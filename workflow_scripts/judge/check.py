@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from compclip.clip.config import model_file
+from workflow_scripts.checks import Findings, has_gpu
 from workflow_scripts.clip.check import check_model
-from workflow_scripts.clip.config import model_file
-from workflow_scripts.core.checks import Findings, has_gpu
 from workflow_scripts.dataset.check import is_scored
 
 # Bytes of a judge of open_clip, with the state of its training: about those of RN50.

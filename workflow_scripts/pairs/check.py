@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.core.checks import Findings
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.text.language import installed_name
-from workflow_scripts.text.lexicon import lexicons_of, load_lexicon, merge
+from compclip.core.code import ROOT
+from compclip.text.language import installed_name
+from compclip.text.lexicon import lexicons_of, load_lexicon, merge
+from workflow_scripts.checks import Findings
 
 
 def check(config: Any, findings: Findings) -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from workflow_scripts.core.checks import Findings
-from workflow_scripts.dataset.download import is_remote
+from compclip.dataset.download import is_remote
+from workflow_scripts.checks import Findings
 
 
 def check(config: Any, findings: Findings) -> None:

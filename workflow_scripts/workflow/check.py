@@ -15,13 +15,14 @@ from typing import Any
 from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.checks import Findings
-from workflow_scripts.core.cli import UNDER_RUN, log
-from workflow_scripts.core.code import PACKAGE, ROOT, module_file
-from workflow_scripts.core.disk import size_text
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.cli import UNDER_RUN
+from compclip.core.code import ROOT, module_file
+from compclip.core.disk import size_text
+from compclip.core.errors import UserError
+from compclip.core.log import log
+from compclip.core.step import Step
+from workflow_scripts.checks import Findings
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
 
 # Keys without which no part of a run works.
@@ -36,7 +37,7 @@ class Check(Step):
 
 def stages() -> list[ModuleType]:
     """Return the modules ``<stage>/check.py``, in the order of the config's sections."""
-    names = [f"{PACKAGE}.{section}.check" for section in Config.model_fields]
+    names = [f"workflow_scripts.{section}.check" for section in Config.model_fields]
     return [importlib.import_module(name) for name in names if module_file(name)]
 
 

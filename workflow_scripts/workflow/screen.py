@@ -20,8 +20,8 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.core.cli import INTERRUPTED
-from workflow_scripts.core.code import ROOT
+from compclip.core.cli import INTERRUPTED
+from compclip.core.code import ROOT
 
 LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE)
 KILLED = re.compile(r"died with <Signals\.SIGKILL|non-zero exit status 137\b")

@@ -1,0 +1,134 @@
+"""Read other people's pickles without running anything in them.
+
+A pickle is a program that calls what it names. Here a name stands for one of the functions in ``_BUILDERS``, or the
+file is refused. These cover sets and bytes of old protocols, OrderedDict and defaultdict (read as dicts), and numpy's
+numbers and arrays of numbers or texts (read as numbers and lists). Texts of Python 2 become bytes, because it does not
+say how they are encoded: see ``as_text``.
+"""
+
+import io
+import math
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compclip.core import limits
+from compclip.core.documents import no_such
+from compclip.core.errors import UserError, require
+
+
+class _Refused(Exception):
+    """The pickle asks for more than plain data; the message names it."""
+
+
+def as_text(value: Any) -> str | None:
+    """Return a text, or bytes decoded as UTF-8, else as Latin-1; None for anything else, or half a surrogate pair."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.decode("latin-1")
+    if isinstance(value, str) and (value.isascii() or not re.search("[\ud800-\udfff]", value)):
+        return value
+    return None
+
+
+def describe(value: Any) -> str:
+    """Describe a value in an error: a plain value by its repr, others by their type."""
+    if isinstance(value, str | bytes):
+        return repr(value[:60])
+    if isinstance(value, int) and value.bit_length() > 64:
+        return "a huge number"
+    kind = "list" if isinstance(value, list) else type(value).__name__
+    return repr(value) if isinstance(value, int | float | None) else f"a {kind}"
+
+
+class _Dtype:
+    """A numpy type of numbers or texts."""
+
+    def __init__(self, spec: Any, *_: Any) -> None:
+        self.spec, self.order = as_text(spec) or "", "<"
+        if not re.fullmatch(r"[biufUS]\d{1,6}|O\d", self.spec):
+            raise _Refused(f"a numpy type {describe(spec)}")
+
+    def __setstate__(self, state: Any) -> None:
+        self.order = ">" if as_text(state[1]) == ">" else "<"
+
+    def values(self, raw: Any) -> np.ndarray:
+        """Return the values in an array's bytes, or in the list of its objects, which are plain already."""
+        if not self.spec.startswith("O"):
+            return np.frombuffer(raw, np.dtype(self.order + self.spec))
+        values = np.empty(len(raw), object)
+        values[:] = list(raw)
+        return values
+
+
+class _Array(list):
+    """An array, read as a nested list."""
+
+    def __setstate__(self, state: Any) -> None:
+        self.fill(*state[1:])
+
+    def fill(self, shape: tuple[int, ...], dtype: _Dtype, fortran: bool, raw: Any) -> "_Array":
+        values = dtype.values(raw)
+        # An array without entries may claim any number of empty rows.
+        if len(values) != math.prod(shape):
+            raise ValueError("an array whose size differs from its shape")
+        self[:] = values.reshape(shape or (1,), order="F" if fortran else "C").tolist() if len(values) else []
+        return self
+
+
+def _bytes(raw: Any = b"", encoding: Any = "latin1") -> bytes:
+    """Return what old protocols write for bytes; never a number of zeros."""
+    return raw if isinstance(raw, bytes) else raw.encode("latin-1")
+
+
+_BUILDERS: dict[str, Callable[..., Any]] = {
+    "builtins.set": set,
+    "builtins.frozenset": frozenset,
+    "builtins.bytes": _bytes,
+    "builtins.bytearray": _bytes,
+    "_codecs.encode": _bytes,
+    "collections.OrderedDict": dict,
+    "collections.defaultdict": lambda factory=None: {},
+    "numpy.dtype": _Dtype,
+    "numpy.core.multiarray.scalar": lambda dtype, raw: dtype.values(raw)[0].item(),
+    "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
+    "numpy.core.numeric._frombuffer": lambda raw, dtype, shape, order: _Array().fill(shape, dtype, order == "F", raw),
+    # The type of an array, and what a defaultdict makes: only arguments.
+    "numpy.ndarray": lambda *_: None,
+    **{f"builtins.{name}": lambda *_: None for name in ("dict", "list", "int")},
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Callable[..., Any]:
+        word = re.sub(r"^__builtin__\.", "builtins.", re.sub(r"^numpy\._core\.", "numpy.core.", f"{module}.{name}"))
+        if word not in _BUILDERS:
+            raise _Refused(f"{module}.{name}")
+        return _BUILDERS[word]
+
+
+def read_pickle(path: str | Path) -> Any:
+    """Return the plain content of a pickle of protocol 0 to 5 (see above): lists, dicts, texts, numbers."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(no_such(path))
+    size = path.stat().st_size
+    require(size <= limits.PICKLE_BYTES, path, limits.over("PICKLE_BYTES", f"{size:,} bytes"), "do not trust it")
+    try:
+        return _Unpickler(io.BytesIO(path.read_bytes()), encoding="bytes").load()
+    except _Refused as error:
+        raise UserError(f"{path}: refused, because it would build {error}; only plain data is read") from error
+    except Exception as error:  # damaged pickles raise many kinds
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise UserError(f"{path}: truncated, damaged or not a pickle ({reason}); get it again") from error
+
+
+def plain_pickle(value: Any) -> bytes:
+    """Return a pickle that every Python 3 reads."""
+    return pickle.dumps(value, protocol=2)
