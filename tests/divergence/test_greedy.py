@@ -1,5 +1,7 @@
 """The greedy division takes the samples that the plain pseudocode takes."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags
 from workflow_scripts.divergence import greedy as module
 from workflow_scripts.divergence.greedy import greedy
-from workflow_scripts.divergence.kernels import Goal
+from workflow_scripts.divergence.kernels import TEST, TRAIN, Goal, as_kind, place, renew
 from workflow_scripts.divergence.samples import from_bags
 
 # As counts are, and as weights W(G, R) may be; a sample may have none.
@@ -36,3 +38,32 @@ def test_the_same_choices_over_many_steps(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "RENEW", 40)
     found = greedy(from_bags(atoms, compounds), 72, 24, Goal(0.02, 1.0, False), first=7)
     assert (found.train.tolist(), found.test.tolist()) == plain[:2]
+
+
+def test_ties_go_to_the_first_sample() -> None:
+    words = [Counter("ab")] * 6
+    found = greedy(from_bags(words, words), 3, 2, Goal(0.0, 0.0, False), first=2)
+    # train, test, train, test, train: whichever is further behind 3 to 2.
+    assert found.train.tolist() == [2, 1, 4] and found.test.tolist() == [0, 3]
+
+
+def test_a_side_without_weight_meets_no_target() -> None:
+    """Sample 1 has no compounds: D_C would be undefined, and so is not the wanted 1."""
+    atoms = [Counter("a"), Counter("a"), Counter("a")]
+    compounds = [Counter("x"), Counter(), Counter("xy")]
+    found = greedy(from_bags(atoms, compounds), 1, 1, Goal(0.0, 1.0, False), first=0)
+    assert found.test.tolist() == [2] and np.isnan(found.compound[0]) and not np.isnan(found.compound[1])
+
+
+def test_sums_kept_by_differences_are_those_made_anew() -> None:
+    samples = from_bags(*adjective_noun_bags(60))
+    for matrix, alpha in ((samples.atoms, 0.5), (samples.compounds, 0.1)):
+        kind = as_kind(matrix, alpha)
+        renew(kind)
+        for sample in range(40):
+            place(kind, sample, TEST if sample % 3 == 0 else TRAIN)
+        kept = kind.sides.gains.copy(), kind.sides.overlap.copy()
+        assert kept[1] > 0
+        renew(kind)
+        np.testing.assert_allclose(kept[0], kind.sides.gains, atol=1e-12)
+        np.testing.assert_allclose(kept[1], kind.sides.overlap, atol=1e-12)

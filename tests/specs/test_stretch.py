@@ -59,6 +59,13 @@ def test_against_a_loop(keep: int, others: int, factor: int, seed: int, dtype: t
     assert new.dtype == dtype
 
 
+def test_the_published_lengths() -> None:
+    old = torch.randn(77, 8, generator=torch.Generator().manual_seed(0))
+    new = stretch_positions(old)
+    assert len(new) == 248 and torch.equal(new[:20], old[:20])
+    torch.testing.assert_close(new[247], old[76] + 0.75 * (old[76] - old[75]))
+
+
 @pytest.mark.parametrize(
     ("n", "length", "keep"), [(77, 250, 20), (77, 60, 20), (20, 248, 20), (1, 4, 0), (77, 248, -1)]
 )

@@ -46,6 +46,11 @@ def test_ctrl_c_waits_for_snakemake(
     assert next(answers, None) is None
 
 
+def printed(folders: list[Path], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    print_results([*map(str, folders)])
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")]
+
+
 def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = {
         "judged/table.md": "not shown: the common table contains it",
@@ -58,8 +63,7 @@ def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pyt
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         digests.record(tmp_path / name, "stage.step")
-    print_results([str(tmp_path / name) for name in ("", "judged", "captions")])
-    assert [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")] == [
+    assert printed([tmp_path, tmp_path / "judged", tmp_path / "captions"], capsys) == [
         *("| 1 |", ""),
         *(f"| {row} |" for row in range(12)),
         *("…", f"table: {tmp_path}/table.md", f"table: {tmp_path}/compun.md"),

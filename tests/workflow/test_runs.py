@@ -84,8 +84,13 @@ def test_a_run_among_others_is_the_run_alone() -> None:
 
 
 def test_what_stands_beside_runs_is_said_of_each() -> None:
-    runs = {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}}
-    assert run_values({"results": "r", "seed": 3, "judge": {"epochs": 2}, "runs": runs}) == {
+    values = {
+        "results": "r",
+        "seed": 3,
+        "judge": {"epochs": 2},
+        "runs": {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}},
+    }
+    assert run_values(values) == {
         "a": {"results": "r/a", "seed": 3, "judge": {"epochs": 2, "lr": 0.1}},
         "b": {"results": "r/b", "seed": 4, "judge": {"epochs": 2}},
     }
