@@ -9,10 +9,6 @@ import pandas as pd
 COLUMNS = ["task_id", "annotator", "choice", "lead_time"]
 
 
-def sigmoid(x: float) -> float:
-    return float(1 / (1 + np.exp(-x)))
-
-
 def answer_of(task: Mapping[str, Any]) -> tuple[str, str]:
     """Return the answer that the planted probability is of, and the other one."""
     if task["kind"] == "match":
