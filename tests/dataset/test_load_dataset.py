@@ -152,7 +152,8 @@ def test_the_artifacts(tmp_path: Path) -> None:
     assert all((tmp_path / "results" / p).is_file() for p in images["path"].dropna())
     assert not (place / "images" / "3.jpg").exists()
     summary = read_json(place / "dataset.json")
-    assert (summary["images"], summary["images_with_file"], summary["captions"]) == (3, 2, 4)
+    counted = ("images", "images_with_file", "captions", "classes")
+    assert [summary[name] for name in counted] == [3, 2, 4, 2]
     assert summary["captions_empty"] == {"count": 1, "names": ["007 1"]}
     assert summary["images_broken"]["count"] == 1
     # No artifact contains an absolute path.

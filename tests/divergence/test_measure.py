@@ -2,8 +2,6 @@
 
 import json
 import statistics
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -96,12 +94,3 @@ def test_structures_are_weighed_over_both_files(tmp_path: Path, capsys: pytest.C
     assert values["compound_divergence"] == pytest.approx(1 - (1 / 3) ** 0.1, abs=1e-15)
     kept = command(capsys, "--train", train, "--test", test, "--keep", "1")
     assert kept["compounds"] == 1 and kept["compound_divergence"] == 0
-
-
-def test_a_fault_is_one_line(tmp_path: Path) -> None:
-    good, bad = write(tmp_path / "a.jsonl", [("ab", ["ab"])]), tmp_path / "b.jsonl"
-    bad.write_bytes(b'{"atoms": ["\xe9"]}\n')
-    words = [sys.executable, "-m", step.__name__, "--train", good, "--test", bad]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stdout == ""
-    assert f"{bad}: line 1: " in done.stderr and done.stderr.count("\n") == 1
