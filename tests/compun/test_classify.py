@@ -15,7 +15,7 @@ from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, picture, real_judge, refused
 from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.compun import classify
-from workflow_scripts.compun.classify import choose, ranks
+from workflow_scripts.compun.classify import choose
 from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.compun.steps import Classify
 from workflow_scripts.core.cache import Cache
@@ -142,14 +142,6 @@ def test_choose() -> None:
     answers, right = choose(three)
     assert answers.tolist() == ["compound", "n1", "n2", "n1", "n2", "n1", "n1"]
     assert right.tolist() == [True, *[False] * 6]
-
-
-def test_ranks_are_a_sort() -> None:
-    values = np.random.default_rng(0).standard_normal((40, 90))
-    own = np.random.default_rng(1).integers(90, size=40)
-    order = [list(np.argsort(-row)).index(place) + 1 for row, place in zip(values, own, strict=True)]
-    assert ranks(values, own).tolist() == order
-    assert ranks(np.ones((1, 3)), np.array([0])).tolist() == [3], "a tie precedes"
 
 
 def painted(path: Path, text: str) -> None:

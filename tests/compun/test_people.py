@@ -14,7 +14,6 @@ from workflow_scripts.compun import analyze_people, sample_compun_tasks
 from workflow_scripts.compun.analyze_people import majority
 from workflow_scripts.compun.sample_compun_tasks import study_tasks
 from workflow_scripts.compun.steps import AnalyzePeople, SampleCompunTasks
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.human.pictures import encode, read_picture
 from workflow_scripts.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
@@ -165,12 +164,3 @@ def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -
     assert summary["accuracy"]["low"] ** 5 == pytest.approx(0.025, rel=1e-4) and summary["accuracy"]["high"] == 1
     assert summary["kinds"]["compound"]["tasks"] == COMPLETE and summary["kinds"]["confusing"]["answered"] == 0
     assert summary["kinds"]["compound"]["agreement"]["alpha"] is None
-
-
-def test_careless_people_alone_are_refused(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
-    write_answers(tmp_path / "a.csv", tasks, {"p": careless})
-    with pytest.raises(UserError, match="lower keep"):
-        analyze(place / "human" / "tasks.parquet", tmp_path / "a.csv", tmp_path / "out")
-    (tmp_path / "b.csv").write_text("task_id,annotator,choice\nt0,p,1\n")
-    with pytest.raises(UserError, match="no answer to the tasks"):
-        analyze(place / "human" / "tasks.parquet", tmp_path / "b.csv", tmp_path / "out")

@@ -20,7 +20,7 @@ NODES = 5
 @dataclass(frozen=True)
 class Occurrence:
     name: str
-    nodes: frozenset[int]
+    nodes: frozenset[Any]
     edges: frozenset[tuple[Any, ...]]
 
     def within(self, other: "Occurrence") -> bool:

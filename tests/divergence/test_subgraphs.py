@@ -1,6 +1,5 @@
 """Compounds of trees: against the definition, checked node set by node set, and against the general weights."""
 
-from collections import defaultdict
 from itertools import chain, combinations
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.divergence.test_samples import Occurrence, weight
 from workflow_scripts.divergence import subgraphs
 from workflow_scripts.divergence.samples import Samples, collect, from_bags
 from workflow_scripts.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
@@ -56,30 +56,16 @@ def listed(tree: Tree, nodes: int, branching: int) -> list[tuple[frozenset[int],
 
 def weights(samples: list[list[Tree]], nodes: int, branching: int) -> list[dict[str, float]]:
     """W(G,R) of each sample as the definition has it: over all compounds around an occurrence, of any size."""
-    occurrences = [
-        [(t, members, name) for t, tree in enumerate(part) for members, name in listed(tree, nodes, branching)]
+    found = [
+        [
+            Occurrence(name, frozenset((t, v) for v in members), frozenset())
+            for t, tree in enumerate(part)
+            for members, name in listed(tree, nodes, branching)
+        ]
         for part in samples
     ]
-    with_one = defaultdict(set)
-    with_both = defaultdict(set)
-    for r, part in enumerate(occurrences):
-        for t, members, name in part:
-            with_one[name].add(r)
-            for other_t, other, around in part:
-                if t == other_t and members < other:
-                    with_both[name, around].add(r)
-    result = []
-    for part in occurrences:
-        best: dict[str, float] = defaultdict(float)
-        for t, members, name in part:
-            shares = [
-                len(with_both[name, around]) / len(with_one[name])
-                for other_t, other, around in part
-                if t == other_t and members < other
-            ]
-            best[name] = max(best[name], 1 - max(shares, default=0))
-        result.append({name: weight for name, weight in best.items() if weight > 1e-12})
-    return result
+    every = [{name: weight(name, part, found) for name in {g.name for g in part}} for part in found]
+    return [{name: value for name, value in of_sample.items() if value > 1e-12} for of_sample in every]
 
 
 def samples_of(found: Subgraphs, texts: list[list[int]], keep: int = 100_000) -> Samples:

@@ -14,7 +14,7 @@ from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.human import sample_tasks
 from workflow_scripts.human.config import Sampling
 from workflow_scripts.human.steps import SampleTasks
-from workflow_scripts.human.tasks import read_tasks
+from workflow_scripts.human.tasks import KINDS, read_tasks
 
 CONSENT = "You get $5 & <thanks>\nWrite to me@example.org"
 # Four tasks of each split and generator, or of each split and two generators.
@@ -79,3 +79,9 @@ def run(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def study(run: Path) -> Study:
     """Tasks, pictures and projects; read-only."""
     return make_study(run, run / DATASET / COMPOSITION / "human")
+
+
+@pytest.fixture(scope="session")
+def large(run: Path) -> Study:
+    """Enough tasks to recover what was planted."""
+    return make_study(run, run / DATASET / COMPOSITION / "large", **dict.fromkeys(KINDS, 120))

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.human.conftest import Study, make_study
+from tests.human.conftest import Study
 from tests.human.simulated import COLUMNS, simulate
-from tests.project import COMPOSITION, DATASET
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json
 from workflow_scripts.human import analyze
@@ -26,12 +25,6 @@ STRENGTH = {"photographs": 1.0, "faithful": 0.5, "memorizer": 0.25}
 
 def score_of(study: Study) -> dict[tuple[Any, ...], float]:
     return run_scores(study.tasks, study.scores)["expected_top1"]
-
-
-@pytest.fixture(scope="module")
-def large(run: Path) -> Study:
-    """Enough tasks to recover what was planted."""
-    return make_study(run, run / DATASET / COMPOSITION / "large", **dict.fromkeys(KINDS, 120))
 
 
 def agreement(score: Any, known: Mapping[tuple[Any, ...], float]) -> Any:
