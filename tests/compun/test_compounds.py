@@ -1,5 +1,6 @@
-"""Lists of compounds and their images: the benchmark's own, a user's, and what is wrong with one."""
+"""Lists of compounds, their images and texts: the benchmark's own, a user's, and what is wrong with one."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.specs.evaluated import refused
 from workflow_scripts.compun.load_compounds import joined, key, load, match, read_list, split_open, two_spellings
+from workflow_scripts.compun.prompts import read_texts
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS
@@ -62,23 +65,29 @@ def test_a_table(tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("read", "text", "fault"),
     [
-        ("compound\n", "no compounds; give a table"),
-        ("noun\ngoldfish\n", "no column 'compound'; its columns: 'noun'"),
-        ("compound,frist,second\ngoldfish,gold,fish\n", "unknown column 'frist'; allowed: compound, first"),
-        ("compound,first\ngoldfish,gold\n", "line 2: one constituent; give both or neither"),
-        ("compound,kind\ngoldfish,neither\n", "line 2: kind 'neither'; use either, both, none"),
-        ("compound,kind\ngoldfish,both\n ,both\n", "line 3: no compound"),
-        ("compound,kind\ngoldfish\n", "line 2: 1 values, the header has 2 columns; correct the row"),
-        ("compound\ngoldfish\nlab coat\nLab_Coat\n", "line 4: duplicate entry 'Lab Coat'; remove one"),
+        (read_list, "compound\n", "no compounds; give a table"),
+        (read_list, "noun\ngoldfish\n", "no column 'compound'; its columns: 'noun'"),
+        (read_list, "compound,frist,second\ngoldfish,gold,fish\n", "unknown column 'frist'; allowed: compound, first"),
+        (read_list, "compound,first\ngoldfish,gold\n", "line 2: one constituent; give both or neither"),
+        (read_list, "compound,kind\ngoldfish,neither\n", "line 2: kind 'neither'; use either, both, none"),
+        (read_list, "compound,kind\ngoldfish,both\n ,both\n", "line 3: no compound"),
+        (read_list, "compound,kind\ngoldfish\n", "line 2: 1 values, the header has 2 columns; correct the row"),
+        (read_list, "compound\ngoldfish\nlab coat\nLab_Coat\n", "line 4: duplicate entry 'Lab Coat'; remove one"),
+        (read_texts, "compound,caption\na,b\n", "no columns compound and text"),
+        (read_texts, "compound,text\na,b\na,\n", "row 2: empty cell"),
+        (read_texts, "", "not a readable CSV file"),
+        (read_texts, "compound,text\na b,x\nA_B,y\n", "differ only in case or spaces"),
+        (read_texts, '["x"]', "does not map compounds to texts"),
+        (read_texts, '{"a": "x"}', "'a': expected a list of texts"),
+        (read_texts, '{"a": [""]}', "'a': expected a list of texts"),
     ],
 )
-def test_a_wrong_list_is_one_line(tmp_path: Path, text: str, fault: str) -> None:
-    file = listed(tmp_path / "a.csv", text)
-    with pytest.raises(UserError) as caught:
-        read_list(file)
-    assert str(file) in str(caught.value) and fault in str(caught.value) and "\n" not in str(caught.value)
+def test_a_fault_is_one_line(tmp_path: Path, read: Callable[[Path], object], text: str, fault: str) -> None:
+    file = listed(tmp_path / ("a.json" if text[:1] in ("[", "{") else "a.csv"), text)
+    message = refused(lambda: read(file))
+    assert str(file) in message and fault in message
 
 
 words = st.text("abcdefgh", min_size=1, max_size=6)

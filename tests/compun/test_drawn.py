@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.project import DATASET
 from workflow_scripts.clip.tokens import WORD, clean, make_vocabulary
 from workflow_scripts.compun import draw_compounds, drawn
 from workflow_scripts.compun.config import TRAININGS, Drawn
@@ -42,14 +43,14 @@ def is_true(text: str, things: tuple[Thing, ...]) -> bool:
 
 
 def run(folder: Path, seed: int = 0) -> Path:
-    place = folder / "d" / "compun" / "drawn"
-    draw_compounds.main(DrawCompounds(drawn=Drawn(tested=24, things=300), seed=seed, results=folder, folder=place))
+    place = folder / DATASET / "compun" / "drawn"
+    draw_compounds.main(DrawCompounds(drawn=Drawn(tested=24, things=240), seed=seed, results=folder, folder=place))
     return place
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(tmp_path_factory.mktemp("drawn"))
+def place(of_run: Path) -> Path:
+    return of_run / "drawn"
 
 
 def test_things_differ_by_their_silhouettes() -> None:
@@ -153,7 +154,7 @@ def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     trained = {name: set(table.query("split == 'train'")["image_id"]) for name, table in splits.items()}
     watched = {frozenset(table.query("split == 'test_seen'")["image_id"]) for table in splits.values()}
     assert len(watched) == 1 and len(next(iter(watched))) == draw_compounds.WATCHED
-    assert len(trained["untaught"]) == 300 + 100 + 12 * 8 and trained["untaught"] < trained["taught"]
+    assert len(trained["untaught"]) == 240 + 100 + 12 * 8 and trained["untaught"] < trained["taught"]
     extra = captions[captions["image_id"].isin(trained["taught"] - trained["untaught"])]
     assert extra["image_id"].nunique() == 24 * 8
     untaught = captions[captions["image_id"].isin(trained["untaught"])]["text"].tolist()

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from workflow_scripts.compun.prompts import compound_prompts, read_texts, usual_prompts
-from workflow_scripts.core.errors import UserError
 
 COMPOUNDS = pd.DataFrame(
     {
@@ -53,25 +52,6 @@ def test_tables_of_texts(tmp_path: Path) -> None:
     pd.DataFrame(rows, columns=["compound", "text"]).to_csv(tmp_path / "a.csv", index=False)
     expected = {"snow ball": ["one", "two"], "b": ["x"]}
     assert read_texts(tmp_path / "a.json") == read_texts(tmp_path / "a.csv") == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "fault"),
-    [
-        ("a.csv", "compound,caption\na,b\n", "no columns compound and text"),
-        ("a.csv", "compound,text\na,b\na,\n", "row 2: empty cell"),
-        ("a.csv", "", "not a readable CSV file"),
-        ("a.csv", "compound,text\na b,x\nA_B,y\n", "differ only in case or spaces"),
-        ("a.json", '["x"]', "does not map compounds to texts"),
-        ("a.json", '{"a": "x"}', "'a': expected a list of texts"),
-        ("a.json", '{"a": [""]}', "'a': expected a list of texts"),
-    ],
-)
-def test_faulty_tables_are_one_line(tmp_path: Path, name: str, text: str, fault: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(UserError) as caught:
-        read_texts(tmp_path / name)
-    assert fault in str(caught.value) and str(tmp_path / name) in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["captions", "descriptions"])

@@ -104,18 +104,17 @@ def test_what_is_written(run: Run, tmp_path: Path) -> None:
         ({"compound_divergence": -0.5}, "compound_divergence"),
         ({"compound_divergence": "nan"}, "compound_divergence"),
         ({"restarts": 0}, "restarts"),
+        ({"samples": "few.jsonl", "train": 1, "test": 1}, "few.jsonl: .*weighs nothing"),
     ],
 )
 def test_refused(run: Run, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    few = '{"atoms": ["a"], "compounds": ["x"]}\n{"atoms": ["a"], "compounds": []}\n'
+    (tmp_path / "few.jsonl").write_text(few)
+    if "samples" in options:
+        options = options | {"samples": tmp_path / options["samples"]}
     with pytest.raises((UserError, ValidationError), match=message):
         run(**options)
     assert not (tmp_path / "split.json").exists()
-
-
-def test_a_side_without_compounds_is_refused(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "few.jsonl").write_text('{"atoms": ["a"], "compounds": ["x"]}\n{"atoms": ["a"], "compounds": []}\n')
-    with pytest.raises(UserError, match="few.jsonl: .*weighs nothing"):
-        run(samples=tmp_path / "few.jsonl", train=1, test=1)
 
 
 def test_samples_without_atoms_or_compounds_are_placed() -> None:

@@ -126,19 +126,12 @@ def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> 
     assert set(shown["split"]) == {"test_seen", "test_swapped"}
     assert {*shown["generator_1"], *shown["generator_2"].dropna()} == {"faithful", "memorizer"}
     assert {c["of"] for c in study.summary["cells"] if c["kind"] == "match"} != {0}
-
-
-def test_one_generator_has_no_perceptual_task(run: Path, tmp_path: Path) -> None:
-    study = make_study(run, tmp_path, generators=("faithful",))
-    assert "perceptual" not in set(study.tasks["kind"])
-    assert study.summary["kinds"]["perceptual"]["none"] == 0
-
-
-def test_no_tasks_are_refused(run: Path, tmp_path: Path) -> None:
-    nothing = dict.fromkeys(KINDS, 0)
+    # One generator has no perceptual task.
+    alone = make_study(run, tmp_path, generators=("faithful",))
+    assert "perceptual" not in set(alone.tasks["kind"]) and alone.summary["kinds"]["perceptual"]["none"] == 0
     with pytest.raises(UserError, match="no tasks"):
-        make_study(run, tmp_path, **nothing)
-    assert not (tmp_path / "tasks.parquet").exists()
+        make_study(run, tmp_path / "none", **dict.fromkeys(KINDS, 0))
+    assert not (tmp_path / "none" / "tasks.parquet").exists()
 
 
 def test_an_unreadable_picture_is_named(tmp_path: Path) -> None:
