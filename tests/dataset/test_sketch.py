@@ -24,9 +24,6 @@ from workflow_scripts.dataset.sketch.world import (
     COLORS,
     KINDS,
     PARTS,
-    PLAIN_COLORS,
-    SHAPE_FRACTIONS,
-    SHAPED_COLORS,
     SHAPES,
     Dice,
     Scene,
@@ -143,21 +140,16 @@ def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
     assert len({(fact.part, fact.kind) for fact in caption.facts}) == len(caption.facts)
 
 
-def test_fractions_sum_to_one() -> None:
-    for fractions in (SHAPED_COLORS, PLAIN_COLORS):
-        assert sum(fractions) == pytest.approx(1) and len(fractions) == len(COLORS)
-    assert sum(SHAPE_FRACTIONS) < 1 and len(SHAPE_FRACTIONS) >= max(map(len, SHAPES.values()))
-
-
 def test_scenes_have_known_values_in_the_intended_fractions() -> None:
     scenes = [draw_scene(WORLD, n % 40, Dice(seeds.rng(2, n))) for n in range(4000)]
     for attribute, known in ATTRIBUTES.items():
         values = [scene[attribute] for scene in scenes]
         assert set(values) <= {*known, None} and (None in values) == attribute.endswith(":shape")
         # A species' habit changes a fraction by 70 % of a fortieth.
-        first = WORLD.values[attribute][0]
-        expected = WORLD.cumulative[attribute][0]
-        assert np.mean([v == first for v in values]) == pytest.approx(expected, abs=0.05)
+        expected = np.diff(WORLD.cumulative[attribute], prepend=0)
+        assert expected.sum() == pytest.approx(1) and (expected > 0).all()
+        found = [np.mean([v == value for v in values]) for value in WORLD.values[attribute]]
+        assert found == pytest.approx(expected, abs=0.05)
 
 
 def drawn_facts(seed: int, images: int) -> tuple[list[Scene], list[list[Caption]], list[int]]:

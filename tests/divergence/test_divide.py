@@ -1,4 +1,4 @@
-"""Divisions of wanted divergences: never worse than the greedy ones, and the command line."""
+"""Divisions of wanted divergences: greedy as the pseudocode, never worse than greedy; the command line."""
 
 import json
 from collections import Counter
@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import workflow_scripts.divergence.greedy as greedy_module
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence import divide as step
 from workflow_scripts.divergence.divide import divide, path
-from workflow_scripts.divergence.greedy import Division
+from workflow_scripts.divergence.greedy import Division, greedy
+from workflow_scripts.divergence.kernels import Goal
 from workflow_scripts.divergence.measure import measure
 from workflow_scripts.divergence.samples import from_bags, read_samples
 
@@ -137,3 +141,29 @@ def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
     assert divide(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
     with pytest.raises(UserError, match="no sample has both atoms and compounds"):
         divide(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)
+
+
+# As counts are, and as weights W(G, R) may be; a sample may have none.
+BAGS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from([0.3, 0.5, 1.0, 2.0, 3.0]), max_size=4)
+SHARES = st.floats(0, 1).map(lambda x: round(x, 3))
+
+
+@given(st.data())
+def test_the_same_choices_as_the_plain_greedy(data: st.DataObject) -> None:
+    n = data.draw(st.integers(2, 12))
+    atoms, compounds = (data.draw(st.lists(BAGS, min_size=n, max_size=n)) for _ in range(2))
+    n_train = data.draw(st.integers(1, n - 1))
+    n_test = data.draw(st.integers(1, n - n_train))
+    atom, compound, first = data.draw(SHARES), data.draw(SHARES), data.draw(st.integers(0, n - 1))
+    train, test, path = plain_greedy(atoms, compounds, n_train, n_test, atom, compound, first)
+    found = greedy(from_bags(atoms, compounds), n_train, n_test, Goal(atom, compound, False), first)
+    assert found.train.tolist() == train and found.test.tolist() == test
+    np.testing.assert_allclose(np.transpose([found.atom, found.compound]), path, atol=1e-12)
+
+
+def test_the_same_choices_over_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    atoms, compounds = adjective_noun_bags(120)
+    plain = plain_greedy(atoms, compounds, 72, 24, 0.02, 1.0, first=7)
+    monkeypatch.setattr(greedy_module, "RENEW", 40)
+    found = greedy(from_bags(atoms, compounds), 72, 24, Goal(0.02, 1.0, False), first=7)
+    assert (found.train.tolist(), found.test.tolist()) == plain[:2]

@@ -14,9 +14,11 @@ from PIL import Image
 from tests.conftest import ROOT
 from tests.human.conftest import CONSENT, SETTINGS, Study, make_study
 from tests.project import COMPOSITION, DATASET, GENERATORS
+from tests.split.split_worlds import pairs_table
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.core.tables import PAIRS, PROMPTS, SWAPPED
+from workflow_scripts.human.entries import make_trials
 from workflow_scripts.human.pictures import TILES, broken, read_picture
 from workflow_scripts.human.tasks import ALL_KINDS, KINDS, shown_columns
 from workflow_scripts.plot.page import render
@@ -174,3 +176,45 @@ def test_label_studio_projects(study: Study) -> None:
             assert all(shown[name] == row[name] for name in shown if name.startswith("text"))
             raw = base64.b64decode(shown["picture_1"].partition("base64,")[2])
             assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()
+
+
+TRIALS = {
+    ("a", 0, "a red wing and a blue bill"): ["red wing", "blue bill"],
+    ("a", 1, "the wing is orange or so"): ["orange wing predicative"],
+    ("b", 0, "red wing and bill"): ["red wing", "red bill shared"],
+    ("b", 1, "a bird with a green tail"): ["green tail"],
+    ("c", 0, "an orange wing"): ["orange wing"],
+}
+
+
+@pytest.fixture
+def captions_and_pairs() -> tuple[pd.DataFrame, pd.DataFrame]:
+    rows = []
+    for (image, caption, text), pairs in TRIALS.items():
+        for adjective, noun, *relation in map(str.split, pairs):
+            spans = [end for word in (adjective, noun) for end in (text.index(word), text.index(word) + len(word))]
+            rows.append((image, caption, adjective, noun, *spans, *(relation or ["adjacent"])))
+    return pd.DataFrame([*TRIALS], columns=["image_id", "caption_id", "text"]), pairs_table(rows)
+
+
+def test_trials_by_hand(captions_and_pairs: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    trials, left_out = make_trials(*captions_and_pairs, {"red_wing", "orange_wing"}, ["blue", "orange", "red"], seed=0)
+    rows = [tuple(row) for row in trials[["image_id", "caption_id", "adjective", "wrong", "wrong_text"]].values]
+    # Of image a, red and orange are said of the wing: blue is all that is left. Of b, red bears on the bill as well.
+    assert rows[:2] == [
+        ("a", 0, "red", "blue", "a blue wing and a blue bill"),
+        ("a", 1, "orange", "blue", "the wing is blue or so"),
+    ]
+    assert rows[2][:3] == ("c", 0, "orange") and rows[2][4] == f"a {rows[2][3]} wing"
+    assert left_out == {"shared or disputed": 1}
+    trials, left_out = make_trials(*captions_and_pairs, {"orange_wing"}, ["orange", "red"], seed=0)
+    assert len(trials) == 1 and left_out == {"no wrong adjective is left": 1}
+
+
+def test_wrong_adjectives_depend_on_the_seed_alone(captions_and_pairs: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    captions, pairs = captions_and_pairs
+    adjectives = [f"color{i}" for i in range(30)]
+    one, _ = make_trials(captions, pairs, {"red_wing", "orange_wing"}, adjectives, 1)
+    same, _ = make_trials(captions.iloc[::-1], pairs.iloc[::-1], {"orange_wing", "red_wing"}, adjectives, 1)
+    other, _ = make_trials(captions, pairs, {"red_wing", "orange_wing"}, adjectives, 2)
+    assert one.equals(same) and not one.equals(other)

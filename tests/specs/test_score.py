@@ -1,4 +1,4 @@
-"""Pairs scored end to end by a tiny stretched model: scores, what cannot be scored, the cache, the command."""
+"""The score against torchmetrics; pairs scored by a tiny stretched model, what cannot be scored, the command."""
 
 import re
 import sys
@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from tests.clip.conftest import clip_folder
@@ -15,6 +17,7 @@ from tests.specs.evaluated import refused
 from workflow_scripts.clip import tokens
 from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.clip.model import Judge, load_judge
+from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
 from workflow_scripts.specs import score as step
@@ -176,3 +179,35 @@ def test_the_command(
 def test_bad_tables(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "pairs.csv").write_text(content)
     assert re.search(rf"pairs\.csv: {message}", refused(lambda: read_pairs(tmp_path / "pairs.csv")))
+
+
+def draw(n: int, d: int, seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    made = torch.Generator().manual_seed(seed)
+    return torch.randn(n, d, generator=made, dtype=dtype), torch.randn(n, d, generator=made, dtype=dtype)
+
+
+@given(n=st.integers(1, 20), d=st.integers(1, 64), seed=st.integers(0, 99))
+def test_against_torchmetrics(n: int, d: int, seed: int) -> None:
+    import_torchvision()
+    from torchmetrics.functional import pairwise_cosine_similarity
+
+    images, texts = draw(n, d, seed)
+    expected = pairwise_cosine_similarity(images, texts).diagonal()
+    # Only directions matter.
+    torch.testing.assert_close(cosine(images * 7, texts / 3), expected)
+    torch.testing.assert_close(specs(images * 7, texts / 3), (expected + 1) / 2)
+
+
+def test_precision_is_kept_or_raised() -> None:
+    images, texts = draw(8, 512, 0, torch.float64)
+    exact = specs(images, texts)
+    assert exact.dtype == torch.float64
+    half = specs(images.half(), texts.half())
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, exact.float(), atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (3, 4), (4,)])
+def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="expected pairs of rows"):
+        specs(torch.zeros(2, 4), torch.zeros(shape))
