@@ -36,9 +36,7 @@ def made(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:
     return check_table(table.assign(rank=(three >= three[:, :1]).sum(axis=1)), CHOICES, "choices")
 
 
-@pytest.fixture
-def small() -> pd.DataFrame:
-    """Tables by model, prompt and measure."""
+def test_by_hand() -> None:
     choices = made(
         [
             ("a", "m", "template", 0.30, 0.20, 0.10),
@@ -53,10 +51,7 @@ def small() -> pd.DataFrame:
     )
     compounds = pd.DataFrame({"compound": list("abcde"), "kind": ["either", "either", "none", None, None]})
     people = {"value": 0.9, "low": 0.8, "high": 1.0, "n": 5}
-    return analyze(choices, compounds, people, ESTIMATE)
-
-
-def test_by_hand(small: pd.DataFrame) -> None:
+    small = analyze(choices, compounds, people, ESTIMATE)
     rows = small.set_index(["model", "prompt", "measure"])
     assert rows.index.is_unique and list(small) == COLUMNS
     expected = {

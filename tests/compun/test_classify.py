@@ -1,8 +1,6 @@
 """Which image a model chooses: against a plain loop, by hand, and with real small models of every kind."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,11 @@ import pytest
 
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.score.world import FakeJudge
-from tests.specs.evaluated import drawn, picture, real_judge, refused
-from workflow_scripts.clip.embed import Embedder
+from tests.specs.evaluated import drawn, opener, picture, real_judge, refused
 from workflow_scripts.compun import classify
 from workflow_scripts.compun.classify import choose
 from workflow_scripts.compun.config import NamedModel
 from workflow_scripts.compun.steps import Classify
-from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.io import read_json, read_table, write_json, write_table
 from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 
@@ -72,13 +68,7 @@ def run(paths: dict[str, Path], models: list[dict[str, str]]) -> tuple[pd.DataFr
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     """A model that reads images which consist of text."""
     judge = FakeJudge()
-
-    @contextmanager
-    def opened(*_: object) -> Iterator[Embedder]:
-        with Cache(tmp_path / "fake.sqlite") as cache:
-            yield Embedder(judge, cache, 4, "made")
-
-    monkeypatch.setattr(classify, "open_model", opened)
+    monkeypatch.setattr(classify, "open_model", opener(judge, tmp_path))
     return judge
 
 

@@ -1,10 +1,11 @@
-"""Drawn birds: captions are true, what they say is visible, and pairs have the intended frequencies."""
+"""Drawn birds: short and long captions are true, what they say is visible, and pairs have intended frequencies."""
 
 import io
 import itertools
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.conftest import ROOT
+from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core import seeds
 from workflow_scripts.dataset.sketch.captions import FACTS, NOUNS, SYNONYMS, Caption, write_caption
+from workflow_scripts.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
 from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import (
     ATTRIBUTES,
@@ -31,6 +34,7 @@ from workflow_scripts.dataset.sketch.world import (
     make_world,
 )
 from workflow_scripts.dataset.sources.sketch import Settings, load
+from workflow_scripts.specs.chunks import Chunker
 from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
 # Two pictures differ visibly in a pixel where its colors are this far apart (of 441, black to white).
@@ -78,8 +82,7 @@ def test_words_are_in_the_lexicons() -> None:
         forms = lexicon(kind).forms
         values = {v for attribute, known in ATTRIBUTES.items() if attribute.endswith(kind) for v in known}
         for value in values:
-            said = [word for word, _ in SYNONYMS.get(value, ((value, 1),))]
-            assert {forms.get(word) for word in said} == {value}
+            assert {forms.get(word) for word in words_of(value)} == {value}
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -169,8 +172,8 @@ def test_held_out_pairs_leave_most_images_to_train_and_facts_identify_birds(seed
     for kind in KINDS:
         images: dict[str, set[int]] = defaultdict(set)
         counts: dict[str, int] = defaultdict(int)
-        for n, said in enumerate(captions):
-            for fact in (f for caption in said for f in caption.facts if f.kind == kind):
+        for n, of_image in enumerate(captions):
+            for fact in (f for caption in of_image for f in caption.facts if f.kind == kind):
                 images[f"{fact.value}_{fact.part}"].add(n)
                 counts[f"{fact.value}_{fact.part}"] += 1
         ranking = sorted(counts, key=lambda p: (-counts[p], p))
@@ -239,3 +242,103 @@ def test_preset_protocol_has_captions_that_tie(tmp_path: Path) -> None:
     small = Settings.model_validate({**preset["dataset"]["sketch"], "images": 200, "size": 32})
     captions = load(small, seed=0, limit=None, folder=tmp_path, cache=tmp_path).captions
     assert (captions.groupby("text")["class_id"].nunique() > 1).sum() >= 5
+
+
+@cache
+def scenes() -> tuple[Scene, ...]:
+    dice = Dice(seeds.rng(3, "scenes"))
+    return tuple(draw_scene(WORLD, number % 40, dice) for number in range(400))
+
+
+def write(seed: int) -> tuple[Scene, list[Sentence]]:
+    dice = Dice(seeds.rng(seed, "test"))
+    scene = draw_scene(WORLD, dice.pick(range(40)), dice)
+    return scene, describe(scene, count_values(scenes()), dice)
+
+
+def words_of(value: str) -> set[str]:
+    return {word for word, _ in SYNONYMS.get(value, ((value, 1),))}
+
+
+def said(text: str) -> list[str]:
+    """The words of a sentence without its articles, which follow the word behind them."""
+    return [word for word in text.rstrip(".").split() if word not in ("a", "an")]
+
+
+@given(SEEDS)
+def test_every_part_is_described_once_and_truly(seed: int) -> None:
+    scene, sentences = write(seed)
+    assert sentences[0].negative is None and sentences[0].part is None
+    assert sorted(s.part for s in sentences[1:]) == sorted(PARTS)
+    for sentence in sentences[1:]:
+        words = set(said(sentence.text))
+        assert any(set(noun.split()) <= words for noun, _, _ in NOUNS[sentence.part])
+        for kind in ("color", "shape"):
+            value = scene.get(f"{sentence.part}:{kind}")
+            assert value is None or len(words & words_of(value)) == 1, (sentence, value)
+        # Nothing else is said of it.
+        told = [v for v in scenes_values(sentence.part) if words & words_of(v)]
+        assert set(told) <= {scene[f"{sentence.part}:color"], scene.get(f"{sentence.part}:shape")}, sentence
+
+
+def scenes_values(part: str) -> list[str]:
+    return [value for name, values in ATTRIBUTES.items() if name.startswith(f"{part}:") for value in values]
+
+
+@given(SEEDS)
+def test_a_negative_has_one_wrong_word(seed: int) -> None:
+    scene, sentences = write(seed)
+    for sentence in sentences[1:]:
+        name = f"{sentence.part}:{sentence.kind}"
+        assert scene[name] == sentence.value != sentence.wrong
+        assert sentence.wrong in ATTRIBUTES[name]
+        true, false = said(sentence.text), said(sentence.negative)
+        (changed,) = [pair for pair in zip(true, false, strict=True) if pair[0] != pair[1]]
+        assert changed[0] in words_of(sentence.value) and changed[1] in words_of(sentence.wrong)
+        for text in (sentence.text, sentence.negative):
+            for article, word in pairwise(text.split()):
+                if article in ("a", "an"):
+                    assert (word[0] in "aeiou") == (article == "an"), text
+
+
+@given(SEEDS)
+def test_a_description_exceeds_clips_context_and_a_short_caption_does_not(seed: int) -> None:
+    import_torchvision()
+    import open_clip
+
+    _, sentences = write(seed)
+    texts = grow(sentences)
+    assert len(texts) == 1 + len(PARTS)
+    for (before, _), (text, negative) in pairwise(texts):
+        assert text.startswith(f"{before} ") and negative.startswith(f"{before} ") and text != negative
+    dice = Dice(seeds.rng(seed, "short"))
+    short = shorten(sentences, dice)
+    assert short.count(".") == SHORT and all(f"{s}." in texts[-1][0] for s in short.removesuffix(".").split(". "))
+    ids = open_clip.SimpleTokenizer(context_length=248)([texts[-1][0], short])
+    assert 77 < int((ids[0] != 0).sum()) <= 248 and int((ids[1] != 0).sum()) <= 77
+
+
+def test_wrong_values_follow_their_frequency() -> None:
+    frequencies = count_values(scenes())
+    assert all(sum(count.values()) == 400 for name, count in frequencies.items() if name.endswith("color"))
+    expected, found = 0.0, 0
+    for seed in range(400):
+        _, sentences = write(seed)
+        for s in sentences[1:]:
+            counts = frequencies[f"{s.part}:{s.kind}"]
+            best = max((v for v in counts if v != s.value), key=lambda v: (counts[v], v))
+            expected += counts[best] / (sum(counts.values()) - counts[s.value])
+            found += s.wrong == best
+    # Five standard errors of so many draws.
+    assert abs(found - expected) < 5 * (expected * (1 - expected / 5200)) ** 0.5
+
+
+def test_each_phrase_describes_a_part() -> None:
+    """Of chunks as training cuts them, none ends behind a bare subject: `the bird`, `its bill`."""
+    chunker = Chunker("en_core_web_sm")
+    values = {word for name in ATTRIBUTES for value in ATTRIBUTES[name] for word in words_of(value)}
+    texts = [write(seed)[1] for seed in range(40)]
+    for sentences, ends in zip(texts, chunker.cut([" ".join(s.text for s in t) for t in texts]), strict=True):
+        text = " ".join(s.text for s in sentences)
+        chunks = [text[a:b] for a, b in pairwise([0, *ends])]
+        assert all(values & set(said(chunk)) for chunk in chunks[1:]), chunks

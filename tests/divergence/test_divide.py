@@ -69,18 +69,17 @@ def test_max_is_the_best_of_all_divisions(seed: int) -> None:
     assert best.compound == pytest.approx(most, abs=1e-9) and best.atom <= 0.5
 
 
-def test_a_limit_out_of_reach_is_noted(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_limit_out_of_reach_is_noted(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Rounding does not count."""
+    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
+    (tmp_path / "even.jsonl").write_text("\n".join(lines) + "\n")
+    limits = {"compound_divergence": "max", "atom_divergence": 0}
+    assert json.loads(run(samples=tmp_path / "even.jsonl", train=5, test=5, **limits))["compound_divergence"] == 1
     for limit, train, test in ((0.5, 20, 10), (0.0, 3, 2)):
+        assert "no division within" not in caplog.text
         found = json.loads(run(compound_divergence="max", atom_divergence=limit, train=train, test=test))
         above = f"no division within the atom divergence {limit} was found" in caplog.text
         assert above == (limit == 0) == (found["atom_divergence"] > limit)
-
-
-def test_a_limit_of_0_is_kept_but_for_rounding(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
-    (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
-    assert json.loads(run(train=5, test=5, atom_divergence=0, compound_divergence="max"))["compound_divergence"] == 1
-    assert "no division" not in caplog.text
 
 
 def test_what_is_written(run: Run, tmp_path: Path) -> None:

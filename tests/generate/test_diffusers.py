@@ -88,6 +88,11 @@ def test_an_image_depends_only_on_its_prompt_and_seed(place: Place, model: Path)
     forget(place)
     some = PROMPTS.iloc[[11, 2, 7, 14, 5]].reset_index(drop=True)
     assert draw(place, model, some) == {name: whole[name] for name in some["file_name"]}
+    # A swapped prompt starts from its original's noise.
+    same = draw(place, model, PROMPTS.assign(text="a red bird"))
+    images = {name.removeprefix(f"{HOME}/"): image for name, image in same.items()}
+    assert images["test_swapped/s/1/0_0.png"] == images["test_seen/s/1/0_0.png"]
+    assert images["test_seen/s/1/0_0.png"] != images["test_seen/s/1/0_1.png"] != images["test_seen/s/1/1_1.png"]
 
 
 def test_a_gpu_draws_the_same_and_half_precision_nearly(place: Place, model: Path) -> None:
@@ -99,14 +104,6 @@ def test_a_gpu_draws_the_same_and_half_precision_nearly(place: Place, model: Pat
     for name in here:
         exact, gpu, low = (np.asarray(Image.open(io.BytesIO(of[name])), int) for of in (here, there, half))
         assert np.ptp(exact) > 0 and abs(exact - gpu).max() <= 1 and abs(exact - low).mean() < 8, name
-
-
-def test_a_swapped_prompt_starts_from_its_originals_noise(place: Place, model: Path) -> None:
-    same = PROMPTS.assign(text="a red bird")
-    made = draw(place, model, same)
-    images = {name.removeprefix(f"{HOME}/"): image for name, image in made.items()}
-    assert images["test_swapped/s/1/0_0.png"] == images["test_seen/s/1/0_0.png"]
-    assert images["test_seen/s/1/0_0.png"] != images["test_seen/s/1/0_1.png"] != images["test_seen/s/1/1_1.png"]
 
 
 def test_a_killed_run_resumes(place: Place, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The score against torchmetrics; pairs scored by a tiny stretched model, what cannot be scored, the command."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from scipy import stats
 
 from tests.clip.conftest import clip_folder
 from tests.specs.evaluated import refused
@@ -20,8 +22,9 @@ from workflow_scripts.clip.model import Judge, load_judge
 from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
+from workflow_scripts.specs import correlate, stretch
 from workflow_scripts.specs import score as step
-from workflow_scripts.specs import stretch
+from workflow_scripts.specs.correlate import correlations
 from workflow_scripts.specs.measure import cosine, specs
 from workflow_scripts.specs.score import read_pairs, score_pairs
 from workflow_scripts.specs.steps import Stretch
@@ -211,3 +214,48 @@ def test_precision_is_kept_or_raised() -> None:
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="expected pairs of rows"):
         specs(torch.zeros(2, 4), torch.zeros(shape))
+
+
+SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
+
+
+def rated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return images with three captions each, scores with ties, and correlated ratings in four steps."""
+    random = np.random.default_rng(seed)
+    scores = np.round(random.random(n), 2)
+    ratings = np.clip((scores * 3 + random.normal(size=n)).round(), 0, 3)
+    return np.array([f"i{i // 3}" for i in range(n)]), scores, ratings
+
+
+def test_values_equal_scipy() -> None:
+    images, scores, ratings = rated(150, 0)
+    found = correlations(images, scores, ratings, 200, 0)
+    for name, theirs in SCIPY.items():
+        assert found[name]["value"] == pytest.approx(theirs(scores, ratings)[0], abs=1e-6)
+        assert found[name]["low"] < found[name]["value"] < found[name]["high"]
+        assert (found[name]["n"], found[name]["images"]) == (150, 50)
+
+
+def test_undefined_values_are_none() -> None:
+    images, scores, ratings = rated(12, 3)
+    assert correlations(images, scores, np.ones(12), 50, 0)["pearson"]["value"] is None
+    alone = correlations(np.repeat("i", 12), scores, ratings, 50, 0)["kendall"]
+    assert alone["value"] is not None and alone["low"] is None
+    assert correlations(images[:1], scores[:1], ratings[:1], 50, 0)["spearman"]["value"] is None
+
+
+def test_scores_are_correlated_with_ratings(tmp_path: Path) -> None:
+    """On a table as ``specs.score`` writes it, of which two rows lack a score or a rating."""
+    images, scores, ratings = rated(30, 4)
+    table = pd.DataFrame({"image": images, "text": "a", "rating": ratings, "specs": scores, "status": "ok"})
+    lacking = pd.DataFrame({"image": ["x", "y"], "rating": ["good", 3], "specs": [0.5, None]})
+    pd.concat([table, lacking]).to_csv(tmp_path / "s.csv", index=False)
+    step = correlate.Correlate(scores=tmp_path / "s.csv", bootstrap=100, output=tmp_path / "r.json")
+    correlate.main(step)
+    result = json.loads(step.output.read_text())
+    assert result["kendall"]["value"] == pytest.approx(stats.kendalltau(scores, ratings)[0], abs=1e-6)
+    assert (result["left_out"], result["pearson"]["n"], result["pearson"]["images"]) == (2, 30, 10)
+    lacking.to_csv(tmp_path / "s.csv", index=False)
+    assert "no row with a score and a rating" in refused(lambda: correlate.main(step))
+    table.drop(columns="rating").to_csv(tmp_path / "s.csv", index=False)
+    assert "no column rating" in refused(lambda: correlate.main(step))
