@@ -51,19 +51,23 @@ def test_exchanges_never_lose_and_a_cleared_compound_is_not_in_train(seed: int, 
         assert after <= before + 1e-9
         before = after
     assert_consistent(state, samples, after)
-    # A compound that train has is cleared, unless too many samples have it; a copy is another division.
+    # A compound that train has is cleared; a copy is another division.
     copy, holds = state.copy(), samples.compounds.toarray() > 0
     item = int(holds[state.order[:n_train]].sum(axis=0).argmax())
     held = holds[state.order[:n_train], item]
-    if state.clear(GOAL, item, generator):
-        assert not holds[state.order[:n_train], item].any() and not state.compounds.sides.weights[0, item]
-        # Who does not hold it stays.
-        np.testing.assert_array_equal(state.order[:n_train] != copy.order[:n_train], held)
-        assert_consistent(state, samples, state.descend(GOAL, 0, generator))
-    else:
-        assert holds[:, item].sum() > 9 - n_train
-        np.testing.assert_array_equal(state.order, copy.order)
+    assert state.clear(GOAL, item, generator) and held.any()
+    assert not holds[state.order[:n_train], item].any() and not state.compounds.sides.weights[0, item]
+    # Who does not hold it stays.
+    np.testing.assert_array_equal(state.order[:n_train] != copy.order[:n_train], held)
+    assert_consistent(state, samples, state.descend(GOAL, 0, generator))
     assert_consistent(copy, samples, after)
+
+
+def test_what_too_many_hold_is_not_cleared() -> None:
+    words = [{"x": 1.0}] * 5 + [{"y": 1.0}] * 2
+    state = fill(from_bags(words, words), np.arange(7), np.array([5, 2]))
+    assert not state.clear(GOAL, 0, np.random.default_rng(0))
+    np.testing.assert_array_equal(state.order, np.arange(7))
 
 
 @pytest.mark.parametrize("seed", range(4))
