@@ -9,6 +9,7 @@ import pytest
 from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.core.code import ROOT
 
+LEARNING = {"torch", "open_clip", "spacy", "scipy"}
 SLOW = {"open_clip", "torchvision", "timm", "transformers", "torch._dynamo", "torch._inductor", "scipy", "matplotlib"}
 
 
@@ -33,11 +34,18 @@ judge.encode_pixels(judge.preprocess._fit(np.zeros((1, 64, 64, 3), np.uint8)), 2
     assert not SLOW & loaded(program)
 
 
-@pytest.mark.parametrize("module", ["split.accept_split", "generate.generate_images", "score.score_oracle"])
-def test_a_step_without_torch_starts_with_little_more_than_pandas(module: str) -> None:
-    assert not (SLOW | {"torch", "pandera", "numba", "spacy"}) & loaded(f"import workflow_scripts.{module}")
+LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than pandas is left
 
 
-@pytest.mark.parametrize("module", ["clip.embed", "clip.config", "judge.steps"])
-def test_what_needs_no_torch_does_not_import_it(module: str) -> None:
-    assert "torch" not in loaded(f"import workflow_scripts.{module}")
+@pytest.mark.parametrize(
+    ("modules", "unwanted"),
+    [
+        *((name, LITTLE) for name in ("split.accept_split", "generate.generate_images", "score.score_oracle")),
+        *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.steps")),
+        ("report.steps report.make_table report.join_tables", {*LEARNING, "matplotlib", "PIL"}),
+        ("report.make_page", {*LEARNING, "matplotlib"}),
+        ("report.draw_scores", LEARNING),
+    ],
+)
+def test_steps_import_only_what_they_need(modules: str, unwanted: set[str]) -> None:
+    assert not unwanted & loaded("\n".join(f"import workflow_scripts.{name}" for name in modules.split()))

@@ -51,15 +51,7 @@ def test_resizing_is_torchvisions(by: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "mode", "by"),
-    [
-        (64, "shortest", "bicubic"),
-        (64, "shortest", "bilinear"),
-        (128, "shortest", "bicubic"),
-        ((40, 64), "shortest", "bicubic"),
-        (64, "squash", "bicubic"),
-        ((40, 64), "squash", "bilinear"),
-        (64, "longest", "bicubic"),
-    ],
+    [(64, "shortest", "bicubic"), (128, "shortest", "bicubic"), ((40, 64), "squash", "bilinear")],
 )
 def test_pixels_are_open_clips(tmp_path: Path, size: int | tuple[int, int], mode: str, by: str) -> None:
     Image.fromarray(NOISE).save(tmp_path / "noise.png")
@@ -90,12 +82,6 @@ def test_every_size_is_fitted_as_by_open_clip(mode: str, by: str) -> None:
             assert off.max() <= (2 if fast else 0) and off.mean() < 0.05, (size, height, width)
 
 
-def test_a_line_cannot_be_fitted(tmp_path: Path) -> None:
-    Image.new("RGB", (300, 1)).save(tmp_path / "line.png")
-    with pytest.raises(UserError, match=r"line\.png: 300 x 1 pixels cannot be resized \(.*\); replace or remove it"):
-        preprocess(16, resize_mode="longest").read([(tmp_path / "line.png", None)])
-
-
 def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
     items: list[pixels.Item] = []
     for i in range(2 * pixels.FITTED_AT_ONCE + 3):
@@ -121,6 +107,9 @@ def test_an_image_in_memory_is_read_as_its_file(tmp_path: Path) -> None:
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:
+    Image.new("RGB", (300, 1)).save(tmp_path / "line.png")
+    with pytest.raises(UserError, match=r"line\.png: 300 x 1 pixels cannot be resized \(.*\); replace or remove it"):
+        preprocess(16, resize_mode="longest").read([(tmp_path / "line.png", None)])
     Image.fromarray(NOISE).save(tmp_path / "whole.png")
     whole = (tmp_path / "whole.png").read_bytes()
     for broken in (b"\x89PNG\r\n\x1a\nnothing", b"", whole[:40], whole[: len(whole) // 2]):

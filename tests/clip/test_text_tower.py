@@ -10,7 +10,7 @@ from workflow_scripts.clip import text_tower
 from workflow_scripts.clip.device import settle
 from workflow_scripts.clip.model import Judge, construct
 from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.text_tower import by_length, causal_tower, encode_families, encode_texts, lengths
+from workflow_scripts.clip.text_tower import by_length, causal_tower, encode_families, encode_texts
 from workflow_scripts.clip.tokens import SPECIAL, get_tokenizer, tokenize
 
 from .conftest import PREPROCESS
@@ -39,24 +39,29 @@ def new_judge(cfg: dict[str, Any] = LONG) -> Judge:
     return Judge(new_model(cfg), get_tokenizer(cfg, vocabulary), preprocess, torch.device("cpu"), 1)
 
 
+FAMILIES = [
+    ["a bird with a red bill and blue feet", "a bird with a red bill", "a bird", "a bird with a green tail"],
+    ["one", "another one", "", "one"],
+    ["bird " * 300, "bird " * 200, "bird " * 246 + "feet", "bird " * 247],
+    ["", "a", "a bird " * 100, ""],
+]
+
+
 @pytest.mark.parametrize("own", [{}, {"custom_text": True}, {"vision_cfg": CONV}], ids=["clip", "custom", "towers"])
-def test_short_texts_are_encoded_as_long_ones(own: dict[str, Any]) -> None:
+def test_texts_are_encoded_as_in_the_whole_context(own: dict[str, Any]) -> None:
+    """Features and gradients of texts, and of families that have all, nothing or a truncated caption in common."""
     cfg = {**LONG, **own}
-    model = new_model(cfg)
-    texts = ["a bird", "a red bird with a long tail, " * 12, "", "a " * 400, "feet"]
-    ids = tokenize(get_tokenizer(cfg, None), texts)
-    whole = model.encode_text(ids)
-    for at_once in (1, 2, 5):
-        torch.testing.assert_close(encode_texts(model, ids, at_once), whole, atol=1e-5, rtol=1e-5)
-    names, parameters = zip(*((n, p) for n, p in model.named_parameters() if "visual" not in n), strict=True)
-    direction = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
-    gradients = [
-        torch.autograd.grad((features * direction).sum(), parameters, allow_unused=True)
-        for features in (whole, encode_texts(model, ids, 2))
-    ]
-    for name, one, other in zip(names, *gradients, strict=True):
-        if name != "logit_scale":
-            torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4, msg=name)
+    model, tokenizer = new_model(cfg), get_tokenizer(cfg, None)
+    ids = tokenize(tokenizer, ["a bird", "a red bird with a long tail, " * 12, "", "a " * 400, "feet"])
+    families = torch.stack([tokenize(tokenizer, list(texts)) for texts in zip(*FAMILIES, strict=True)])
+    pairs = [(model.encode_text(ids), encode_texts(model, ids, at_once)) for at_once in (1, 2, 5)]
+    pairs.append((torch.stack([model.encode_text(part) for part in families]), encode_families(model, families)))
+    parameters = [p for n, p in model.named_parameters() if "visual" not in n and n != "logit_scale"]
+    for whole, found in pairs:
+        torch.testing.assert_close(found, whole, atol=1e-5, rtol=1e-5)
+        direction = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
+        plain, ours = (torch.autograd.grad((x * direction).sum(), parameters) for x in (whole, found))
+        torch.testing.assert_close(ours, plain, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("cfg", [SEES_ALL, {**LONG, "vision_cfg": CONV, "text_cfg": WORDS}], ids=["all", "words"])
@@ -74,23 +79,11 @@ def test_another_tower_gets_all_its_tokens(cfg: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "ends"), [(248, [32, 64, 128, 248]), (77, [32, 64, 77]), (26, [26]), (64, [32, 64])]
+    ("context", "ends"), [(248, [32, 64, 128, 248]), (77, [32, 64, 77]), (64, [32, 64]), (26, [26])]
 )
-def test_fixed_lengths(context: int, ends: list[int]) -> None:
-    cfg = {**LONG, "text_cfg": {**LONG["text_cfg"], "context_length": context}}
-    ids = tokenize(get_tokenizer(cfg, None), TEXTS)
-    parts = by_length(new_model(cfg), ids)
-    assert [part.shape[1] for _, part in parts] == ends
-    assert sorted(torch.cat([rows for rows, _ in parts]).tolist()) == list(range(len(TEXTS)))
-    for (rows, part), below in zip(parts, [0, *ends], strict=False):
-        own = lengths(ids)[rows]
-        assert torch.equal(lengths(part), own) and torch.equal(part, ids[rows, : part.shape[1]])
-        assert (own > below).all() and (own <= part.shape[1]).all(), "the shortest that holds it"
-
-
-def test_an_embedding_does_not_depend_on_the_others() -> None:
+def test_an_embedding_does_not_depend_on_the_others(context: int, ends: list[int]) -> None:
     """Its bytes are the same alone, with others of its length or none, in any order."""
-    judge = new_judge()
+    judge = new_judge({**LONG, "text_cfg": {**LONG["text_cfg"], "context_length": context}})
     together = judge.encode_texts(TEXTS, 4)
     order = np.random.default_rng(0).permutation(len(TEXTS))
     assert judge.encode_texts([TEXTS[i] for i in order], 4).tobytes() == together[order].tobytes()
@@ -98,8 +91,10 @@ def test_an_embedding_does_not_depend_on_the_others() -> None:
         assert judge.encode_texts([text], 4).tobytes() == vector.tobytes()
     for size in (1, 2, 6):
         assert judge.encode_texts(TEXTS[:size], 4).tobytes() == together[:size].tobytes()
+    ids = tokenize(judge.tokenizer, TEXTS)
+    assert [part.shape[1] for _, part in by_length(judge.model, ids)] == ends
     with torch.inference_mode():
-        whole = judge.model.encode_text(tokenize(judge.tokenizer, TEXTS), normalize=True)
+        whole = judge.model.encode_text(ids, normalize=True)
     torch.testing.assert_close(torch.from_numpy(together), whole, atol=1e-5, rtol=1e-5)
     assert judge.encode_texts([], 4).shape == (0, 16)
 
@@ -108,32 +103,8 @@ def test_a_short_caption_costs_what_a_short_context_does(monkeypatch: pytest.Mon
     judge, shapes = new_judge(), []
     real = text_tower.encode
     monkeypatch.setattr(text_tower, "encode", lambda model, ids: shapes.append(tuple(ids.shape)) or real(model, ids))
-    judge.encode_texts(["a bird"] * 5 + [TEXTS[3]], 4)
-    assert shapes == [(4, 32), (4, 32), (4, 248)]
-
-
-FAMILIES = [
-    ["a bird with a red bill and blue feet", "a bird with a red bill", "a bird", "a bird with a green tail"],
-    ["one", "another one", "", "one"],
-    ["bird " * 300, "bird " * 200, "bird " * 246 + "feet", "bird " * 247],
-    ["", "a", "a bird " * 100, ""],
-]
-
-
-@pytest.mark.parametrize("own", [{}, {"custom_text": True}, {"vision_cfg": CONV}], ids=["clip", "custom", "towers"])
-def test_families_are_encoded_as_their_texts_alone(own: dict[str, Any]) -> None:
-    """Features and gradients, whether they have all, nothing or a truncated caption in common."""
-    cfg = {**LONG, **own}
-    model = new_model(cfg)
-    ids = torch.stack([tokenize(get_tokenizer(cfg, None), list(texts)) for texts in zip(*FAMILIES, strict=True)])
-    whole = torch.stack([model.encode_text(part) for part in ids])
-    found = encode_families(model, ids)
-    torch.testing.assert_close(found, whole, atol=1e-5, rtol=1e-5)
-    parameters = [p for n, p in model.named_parameters() if "visual" not in n and n != "logit_scale"]
-    direction = torch.randn(whole.shape, generator=torch.Generator().manual_seed(0))
-    plain, ours = (torch.autograd.grad((x * direction).sum(), parameters) for x in (whole, found))
-    for a, b in zip(plain, ours, strict=True):
-        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+    judge.encode_texts(["a bird"] * 4 + [TEXTS[i] for i in (3, 2, 4, 6, 7, 8)], 4)
+    assert shapes == [(4, 32), (4, 32), (4, 64), (4, 128), (4, 248)], "the shortest that holds it"
 
 
 def test_what_a_family_shares_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,20 +27,6 @@ def test_words_are_those_of_the_pattern(texts: list[str]) -> None:
     assert ids.tolist() == [row + [tokens.END] + [tokens.PAD] * (8 - len(row)) for row in expected]
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_a_truncated_caption_keeps_its_end(own: bool) -> None:
-    short, long = " A red Bird ", "a red bird with a red wing and a red tail"
-    words = tokens.make_vocabulary([long, long]) if own else None
-    cfg = {"text_cfg": {"context_length": 6, **({"tower": "words"} if own else {})}}
-    tokenizer = tokens.get_tokenizer(cfg, words)
-    ids = tokens.tokenize(tokenizer, [short, long])
-    end = tokens.END if own else tokenizer.eot_token_id
-    assert tokens.find_cut(tokenizer, [short, long], ids).tolist() == [False, True]
-    assert ids.shape == (2, 6) and ids[1, -1] == end
-    assert ids[0].tolist().count(end) == 1
-    assert torch.equal(ids[0], tokens.tokenize(tokenizer, ["a red bird"])[0])
-
-
 KINDS = ("words", "open_clip", "bert", "siglip", "clips")
 
 
@@ -83,6 +69,8 @@ def test_every_tokenizer_keeps_the_end_of_truncated_captions(kind: str, tmp_path
     assert torch.equal(ids[fitting + 1 :], ids[fitting].expand(13 - fitting, 8))
     assert tokens.find_cut(tokenizer, captions, ids).tolist() == [n > fitting for n in range(14)]
     assert tokens.find_cut(tokenizer, [], ids[:0]).tolist() == []
+    assert torch.equal(tokens.tokenize(tokenizer, ["  BIRD bird "])[0], ids[2])
+    assert ids[2].tolist().count(end) == (6 if kind == "siglip" else 1)
     for row in range(14):
         assert tokens.find_cut(tokenizer, captions[row : row + 1], ids[[row]]).tolist() == [row > fitting]
     assert tokens.cut_texts(tokenizer, captions * 2) == {c for c in captions if len(c.split()) > fitting}

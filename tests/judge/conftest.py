@@ -13,6 +13,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from tests.clip.conftest import PUBLISHED, RESNET, TINY, TRUNK, VIT, Model, model  # noqa: F401
+from tests.split.split_worlds import captions_table, images_table
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import write_table
 from workflow_scripts.judge.steps import TrainJudge
@@ -77,19 +78,16 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
         row, column = draw.integers(4, 12, size=2)
         picture[row : row + 16, column : column + 16] = COLORS[inner]
         Image.fromarray(picture).save(results / "images" / f"{image_id}.png")
-        images.append((image_id, f"images/{image_id}.png"))
+        images.append(image_id)
         captions += [
-            (image_id, 0, None, f"a {inner} square on a {outer} ground"),
-            (image_id, 1, None, f"The ground is {outer}, the square is {inner}."),
+            (image_id, 0, f"a {inner} square on a {outer} ground"),
+            (image_id, 1, f"The ground is {outer}, the square is {inner}."),
         ]
         splits.append((image_id, ("train", "train", "test_seen", "test_unseen")[number % 4]))
-    table = pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"])
-    write_table(table.astype({"class_id": "str"}).assign(class_id=None), results / "captions.parquet", tables.CAPTIONS)
-    frame = pd.DataFrame(images, columns=["image_id", "path"])
-    frame["width"] = frame["height"] = pd.array([32] * len(frame), dtype="Int64")
-    for column in ("bbox_x", "bbox_y", "bbox_w", "bbox_h"):
-        frame[column] = np.nan
-    write_table(frame, results / "images.parquet", tables.IMAGES)
+    table = captions_table(captions)
+    write_table(table, results / "captions.parquet", tables.CAPTIONS)
+    files = [f"images/{image_id}.png" for image_id in images]
+    write_table(images_table(images, files), results / "images.parquet", tables.IMAGES)
     write_table(pd.DataFrame(splits, columns=["image_id", "split"]), results / "splits.parquet", tables.SPLIT)
     # Of each first caption with another color of the square.
     firsts = table[table["caption_id"] == 0]

@@ -56,14 +56,10 @@ def test_mixed_precision(train: Train, model: Model, precision: str) -> None:
     assert types == {torch.float32, torch.int64}
 
 
-def test_32_bits_are_32_bits() -> None:
-    settle(1)
-    assert not torch.backends.cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"
-
-
 def test_the_simulation_refuses_what_a_gpu_does() -> None:
     """Otherwise the tests above could not fail."""
     settle(1)
+    assert not torch.backends.cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"
     layer = nn.Linear(4, 2)
     with accelerator() as device:
         layer.to(device)

@@ -50,6 +50,7 @@ def identities() -> tuple[str, str]:
         ("judge/config.py", "1e-4", "1e-5", False, False),
         ("clip/embed.py", "BATCHES_HELD = 16", "BATCHES_HELD = 8", False, False),
         ("score/score_images.py", "def main(", "X = 1\n\n\ndef main(", False, False),
+        ("split/wording.py", "\n    return ", "\n    repr(0)\n    return ", False, False),
     ],
 )
 def test_only_what_decides_a_result_repeats_it(

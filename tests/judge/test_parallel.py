@@ -54,10 +54,6 @@ def test_gradients_of_two_processes_are_those_of_one(tmp_path: Path) -> None:
         torch.testing.assert_close(torch.load(tmp_path / f"{rank}.pt"), weight.grad)
 
 
-def test_the_part_of_a_batch() -> None:
-    assert [range(12)[Group(rank, 3).share(12)] for rank in range(3)] == [range(4), range(4, 8), range(8, 12)]
-
-
 def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"judge\.gpus: 2, but torch sees no GPU$"):
         own_device(torch.device("cpu"), 2, "auto", "judge.gpus")

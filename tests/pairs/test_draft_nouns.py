@@ -53,20 +53,11 @@ def test_compounds_plurals_and_people() -> None:
     ]
     captions, pairs = tables(rows)
     pairs["adjective_start"], pairs["adjective_end"] = 2, [2 + len(row[1]) for row in rows]
-    drafted = {
-        "water slide": ["water slides"],
-        "bench": ["benches"],
-        "shorts": [],
-        "slide": ["slides"],
-        "t-shirt": ["t-shirts"],
-    }
+    drafted = {"water slide": ["water slides"], "bench": ["benches"], "slide": ["slides"], "t-shirt": ["t-shirts"]}
+    drafted["shorts"] = []
     assert draft(captions, pairs, most=9) == drafted
     assert set(draft(captions, pairs, most=9, people=True)) == {*drafted, "man"}
-
-
-def test_disputed_pairs_draft_nothing() -> None:
-    captions, pairs = tables([("red wing", "red", "wing", "wing")])
-    assert draft(captions, pairs.assign(relation="disputed"), most=5) == {}
+    assert draft(captions, pairs.assign(relation="disputed"), most=9) == {}
 
 
 def test_an_existing_file_is_kept(tmp_path: Path) -> None:

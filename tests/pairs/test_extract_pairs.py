@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pairs.conftest import LEXICONS, MODEL
-from workflow_scripts.core.cache import Cache
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
 from workflow_scripts.core.tables import CAPTIONS, PAIRS
@@ -20,7 +19,6 @@ from workflow_scripts.pairs.steps import ExtractPairs, ExtractShard
 from workflow_scripts.text import parsing
 from workflow_scripts.text.language import load_language
 from workflow_scripts.text.lexicon import load_lexicon
-from workflow_scripts.text.parsing import fill
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"
@@ -38,16 +36,10 @@ def captions(texts: list[str]) -> pd.DataFrame:
 
 
 def step(folder: Path, processes: int = 1, cache: str = "cache") -> ExtractPairs:
-    return ExtractPairs(
-        captions=folder / "captions.parquet",
-        adjectives=[LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")],
-        nouns=LEXICONS / "nouns" / "birds.yaml",
-        parsing=Parsing(model=MODEL),
-        processes=processes,
-        cache=folder / cache,
-        pairs=folder / "pairs.parquet",
-        summary=folder / "pairs.json",
-    )
+    files = {name: folder / f"{name}.parquet" for name in ("captions", "pairs")}
+    adjectives = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
+    words = {"adjectives": adjectives, "nouns": LEXICONS / "nouns" / "birds.yaml", "parsing": Parsing(model=MODEL)}
+    return ExtractPairs(**files, **words, processes=processes, cache=folder / cache, summary=folder / "pairs.json")
 
 
 def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache") -> tuple[pd.DataFrame, dict]:
@@ -68,9 +60,6 @@ def test_rows_and_summary(tmp_path):
     assert [summary[c] for c in counts] == [5, 4, 3, 1, 1, 3]
     assert summary["relations"] == {"adjacent": 2, "attributive": 0, "predicative": 1, "shared": 0, "disputed": 0}
     assert "warning" not in summary
-
-
-def test_no_captions_give_no_pairs(tmp_path):
     table, summary = run(tmp_path, empty_table(CAPTIONS))
     assert table.empty and summary["captions"] == 0 and "warning" not in summary
 
@@ -132,28 +121,6 @@ def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
     for shards in (1, 3, 10):
         extract_pairs.main(step(tmp_path).model_copy(update={"extracted": shards_of(tmp_path, shards)}))
         assert [path.read_bytes() for path in outputs] == whole
-
-
-def test_each_distinct_text_is_parsed_once_and_a_killed_run_resumes(tmp_path, extractor, monkeypatch):
-    monkeypatch.setattr(parsing, "CHUNK", 4)
-    seen: list[str] = []
-    parse = extractor.parse
-
-    def counting(texts):
-        if len(seen) >= 8:
-            raise KeyboardInterrupt
-        seen.extend(texts)
-        return parse(texts)
-
-    monkeypatch.setattr(extractor, "parse", counting)
-    batches = [TEXTS + TEXTS[:3], TEXTS, ["", " "]]
-    with Cache(tmp_path / "c.sqlite") as cache:
-        with pytest.raises(KeyboardInterrupt):
-            fill(extractor, cache, batches, 1)
-        assert len(seen) == 8
-        monkeypatch.setattr(extractor, "parse", parse)
-        assert fill(extractor, cache, batches, 1) == len(TEXTS) - 8
-        assert fill(extractor, cache, batches, 1) == 0
 
 
 def test_the_key_holds_the_lexicons(extractor, adjectives, nouns):

@@ -20,17 +20,16 @@ def most_of(counts: Counter[str], there: Counter[str]) -> bool:
     return all(counts[key] >= min(most - 1, there[key]) for key in there)
 
 
-@given(st.lists(st.sampled_from("abcd"), max_size=30), st.integers(0, 30), st.integers(0, 99))
-def test_spread_takes_one_of_each_before_a_second(keys: list[str], n: int, seed: int) -> None:
-    chosen = spread([(key,) for key in keys], n, np.random.default_rng(seed))
-    assert len(chosen) == len(set(chosen)) == min(n, len(keys))
-    assert most_of(Counter(keys[i] for i in chosen), Counter(keys))
+KEYS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), max_size=30)
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), max_size=30), st.integers(0, 99))
-def test_spread_takes_the_rarer_class_of_equal_pairs(keys: list[tuple[str, str]], seed: int) -> None:
-    n = len(keys) // 2
-    chosen = [keys[i] for i in spread(keys, n, np.random.default_rng(seed))]
+@given(KEYS, st.integers(0, 30), st.integers(0, 99))
+def test_spread_takes_one_of_each_before_a_second_and_of_equal_pairs_the_rarer_class(
+    keys: list[tuple[str, str]], n: int, seed: int
+) -> None:
+    indices = spread(keys, n, np.random.default_rng(seed))
+    assert len(indices) == len(set(indices)) == min(n, len(keys))
+    chosen = [keys[i] for i in indices]
     assert most_of(Counter(pair for pair, _ in chosen), Counter(pair for pair, _ in keys))
     left = Counter(keys) - Counter(chosen)
     if left and chosen:
@@ -52,12 +51,9 @@ def test_mark_by_hand() -> None:
     assert mark(text, [(17, 21, "new"), (2, 5, "old")]) == [
         ("a ", ""), ("red", "old"), (" wing and a ", ""), ("blue", "new"), (" bill", "")
     ]  # fmt: skip
-
-
-def test_marks_with_only_spaces_between_them_are_one() -> None:
     assert mark("a red  wing, blue", [(2, 5, "x"), (7, 11, "x"), (13, 17, "x")]) == [
         ("a ", ""), ("red  wing", "x"), (", ", ""), ("blue", "x")
-    ]  # fmt: skip
+    ], "with only spaces between them, marks are one"  # fmt: skip
     assert mark("red wing", [(0, 3, "x"), (4, 8, "y")]) == [("red", "x"), (" ", ""), ("wing", "y")]
 
 

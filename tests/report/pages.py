@@ -50,6 +50,10 @@ class Page(HTMLParser):
         return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
 
 
+def place_of(results: Path) -> Path:
+    return results / DATASET / COMPOSITION
+
+
 def write_page(results: Path, **more: Any) -> str:
     """Write the page of the small run's results and return it. more: settings of the step that differ."""
     generators = [{"name": name, "kind": name} for name in GENERATORS]

@@ -41,16 +41,12 @@ def scores(
             u = np.random.default_rng([len(name), TESTS.index(split)]).random(len(rows))
             by_judge = []
             for judge in range(judges):
-                first = (u + np.random.default_rng(judge).normal(0, 0.05, len(rows)) < chance + 0.01 * judge).astype(
-                    float
-                )
+                noise = np.random.default_rng(judge).normal(0, 0.05, len(rows))
+                first = (u + noise < chance + 0.01 * judge).astype(float)
                 exact = np.clip(0.25 + chance / 2 + 0.02 * judge, 0, 1)
-                by_judge.append(
-                    rows.assign(expected_top1=exact, hit=first > 0, weight=1.0, adjectives=6, adjective_first=first)
-                )
-            mean = by_judge[0].assign(
-                **{c: np.mean([t[c] for t in by_judge], axis=0) for c in ("expected_top1", "adjective_first")}
-            )
+                values = {"expected_top1": exact, "adjective_first": first}
+                by_judge.append(rows.assign(**values, hit=first > 0, weight=1.0, adjectives=6))
+            mean = by_judge[0].assign(**{name: np.mean([t[name] for t in by_judge], axis=0) for name in values})
             about = {
                 "split": split, "prompts": "pairs", "distractors": "original", "blind_control": 0.02,
                 "adjective": mean["adjective_first"].mean(), "adjective_chance": 1 / 6, "adjective_judged": len(rows),

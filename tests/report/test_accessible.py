@@ -12,7 +12,6 @@ import pytest
 from tests.compun.test_compun_page import make_page as make_compun_page
 from tests.project import COMPOSITION, DATASET, Project
 from tests.report.pages import write_page
-from tests.report.test_list_entries import listed as listed
 from workflow_scripts.core.code import ROOT
 
 STYLE = (ROOT / "workflow_scripts/plot/templates/style.css").read_text()
@@ -66,16 +65,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def pages(
-    results: Path, first_run: Project, listed: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
+def pages(results: Path, first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
     write_page(results)
     make_compun_page(folder / "compun")
     return {
         "report": results / "report.html",
-        "entries": listed[0] / "entries.html",
+        "entries": results / "entries.html",
         "specs": first_run.root / "results" / "specs.html",
         "compun": folder / "compun" / "compun.html",
     }

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from tests.report.pages import Page, write_page
+from tests.report.pages import Page, place_of, write_page
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import empty_table, read_json, read_table, write_json, write_table
 from workflow_scripts.plot.labels import SPLIT_NAMES, interval, percent
@@ -23,10 +23,6 @@ def copied(results: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(results, tmp_path / "results"))
 
 
-def place_of(results: Path) -> Path:
-    return results / DATASET / COMPOSITION
-
-
 @pytest.fixture(scope="module")
 def text(results: Path) -> str:
     return write_page(results)
@@ -35,10 +31,6 @@ def text(results: Path) -> str:
 @pytest.fixture(scope="module")
 def page(text: str) -> Page:
     return Page(text)
-
-
-def test_same_data_same_bytes(results: Path, text: str) -> None:
-    assert write_page(results) == text
 
 
 def test_only_artifacts_are_fetched_and_nothing_runs(page: Page, text: str, results: Path) -> None:
@@ -144,14 +136,16 @@ def test_number_of_examples(results: Path, examples: int) -> None:
     assert len(page.by_class("example")) == examples + examples // 2
 
 
-def test_fid_with_its_numbers_of_images(copied: Path, page: Page) -> None:
+def test_a_run_with_fid_and_without_divergences(copied: Path, page: Page) -> None:
     assert "Fréchet" not in page.text
     splits = {
         "test_seen": {"fid": 12.3, "about": "few <b>"},
         "test_swapped": {"fid": 30, "balanced": 31.5, "about": ""},
     }
     write_json({"splits": splits}, place_of(copied) / "fid" / "memorizer.json")
+    write_table(empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE)
     with_fid = Page(write_page(copied, examples=1, fid=["memorizer"]))
+    assert "Divergence was not measured" in with_fid.text and "Divergence was not measured" not in page.text
     assert ["memorizer", "12.30", "–", "30.00", "31.50"] in with_fid.rows and "seen: few <b>" in with_fid.text
 
 
@@ -163,11 +157,6 @@ def test_divergence_and_figures_of_words(page: Page) -> None:
     assert sum((attrs["alt"] or "").startswith(title) for attrs in figures) == 1
     # White stays white on a dark page.
     assert len(page.by_class("true-colors")) == 1
-
-
-def test_without_divergences(copied: Path) -> None:
-    write_table(empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE)
-    assert "Divergence was not measured" in Page(write_page(copied, examples=1)).text
 
 
 @pytest.mark.parametrize("configured", [["sd", "folder"], []])

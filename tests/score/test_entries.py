@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -62,21 +61,6 @@ def test_entries_keep_what_is_there(tables: dict[str, pd.DataFrame]) -> None:
         assert (entries["path"] == "x").all()
         total += len(entries) + sum(map(len, failed.values()))
     assert total == len(prompts)
-
-
-def test_numbers_mean_the_same(tables: dict[str, pd.DataFrame]) -> None:
-    captions = tables["captions"]
-    entries = captions.assign(draw=0, pair=None, path="x").iloc[[3, 0, 5]].reset_index(drop=True)
-    numbered = number(EntrySet("test_seen", "test_seen", "original", entries, captions), class_names(captions))
-    assert [numbered.texts[i] for i in numbered.entries.own] == entries["text"].tolist()
-    assert numbered.texts == sorted(set(captions["text"]))
-    pool = numbered.pool
-    assert pool.images == 24 and len(pool.texts) == 48
-    # The images of one class, and their captions.
-    low, high = pool.span(int(numbered.entries.classes[1]))
-    texts = sorted(numbered.texts[i] for i in pool.texts[pool.starts[low] : pool.starts[high]])
-    assert texts == sorted(captions.loc[captions["class_id"] == "c0", "text"])
-    assert (np.diff(pool.starts) == 2).all()
 
 
 def test_an_empty_pool(tables: dict[str, pd.DataFrame]) -> None:

@@ -11,7 +11,6 @@ from workflow_scripts.core import tables
 from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
 from workflow_scripts.core.layout import Layout
 from workflow_scripts.score import measure_health
-from workflow_scripts.score.choices import ranked_first
 from workflow_scripts.score.health import read_health
 from workflow_scripts.score.measure_health import drawn_set, ratio, synonyms, with_synonym
 from workflow_scripts.score.steps import MeasureHealth
@@ -117,11 +116,6 @@ def test_drawn_captions_are_the_same_before_and_after_a_swap() -> None:
 def test_ratio(seen: float | None, low: float | None, held_out: float, expected: float | None) -> None:
     of_seen = {"n": int(seen is not None), "corrected": seen, "low": low, "chance": 0.25}
     assert ratio(of_seen, {"n": 1, "corrected": held_out}) == expected
-
-
-def test_two_way_is_the_mean_over_the_other_adjectives() -> None:
-    choices = ranked_first(np.array([0.5, 0.5, 0.5]), np.array([0.4, 0.6, 0.5, 0.1]), np.array([0, 0, 0, 1]))
-    assert choices.two_way[:2].tolist() == [0.5, 1.0] and np.isnan(choices.two_way[2])
 
 
 def test_a_synonym_is_the_most_frequent_other_form() -> None:

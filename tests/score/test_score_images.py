@@ -83,9 +83,27 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
     assert summary["images_without_class"] == (0 if classes else 24)
 
 
-def test_blind_control_sees_the_mean_image(tmp_path: Path, judge: FakeJudge) -> None:
+def test_what_is_missing_is_counted_and_named(tmp_path: Path, judge: FakeJudge) -> None:
     results = build(tmp_path)
-    folder, summary = run(results, "good")
+    _, summary = run(results, "partial")
+    seen = summary["scores"][0]
+    assert seen["set"] == "test_seen" and seen["judged"] == 22 and len(seen["missing"]) == len(seen["unreadable"]) == 1
+    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
+    file = results / "d/color/generated/good/manifest.parquet"
+    manifest = pd.read_parquet(file)
+    write_table(manifest.iloc[3:], file, MANIFEST)
+    _, summary = run(results, "good", output="short")
+    assert sum(len(s["missing"]) for s in summary["scores"]) == 3
+    write_table(manifest.assign(path=None, status="missing").astype({"path": "str"}), file, MANIFEST)
+    folder, summary = run(results, "good", output="none")
+    assert [s["judged"] for s in summary["scores"]] == [0, 0, 0, 0]
+    assert summary["scores"][0]["exact"] is None and len(summary["scores"][0]["missing"]) == 24
+    assert len(read_table(folder / "test_seen.parquet", SCORES)) == 0
+
+
+def test_a_reader_of_captions_wins_over_the_mean_image(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    _, summary = run(results, "good")
     prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
     swapped = pd.read_parquet(results / "d" / "color" / "swapped.parquet").set_index(["image_id", "caption_id"])
     for score in summary["scores"]:
@@ -95,22 +113,6 @@ def test_blind_control_sees_the_mean_image(tmp_path: Path, judge: FakeJudge) -> 
         blind = np.mean([FakeJudge.embed(text) for text in entries["text"]], axis=0)
         chances = [naive(results, r, score["split"], r.text, blind) for r in entries.reset_index().itertuples()]
         assert score["blind_control"] == pytest.approx(expected_top1(*np.transpose(chances), 5).mean(), abs=2e-6)
-
-
-def test_what_is_missing_is_counted_and_named(tmp_path: Path, judge: FakeJudge) -> None:
-    results = build(tmp_path)
-    _, summary = run(results, "partial")
-    seen = summary["scores"][0]
-    assert seen["set"] == "test_seen" and seen["judged"] == 22 and len(seen["missing"]) == len(seen["unreadable"]) == 1
-    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
-    manifest = pd.read_parquet(results / "d/color/generated/good/manifest.parquet")
-    write_table(manifest.iloc[3:], results / "d/color/generated/good/manifest.parquet", MANIFEST)
-    _, summary = run(results, "good", output="short")
-    assert sum(len(s["missing"]) for s in summary["scores"]) == 3
-
-
-def test_a_reader_of_captions_wins(tmp_path: Path, judge: FakeJudge) -> None:
-    _, summary = run(build(tmp_path), "good")
     scores = {(s["set"], s["prompts"]): s for s in summary["scores"]}
     assert set(scores) == {
         ("test_seen", "pairs"), ("test_seen", "swapped"), ("test_unseen", "pairs"), ("test_swapped", "swapped"),
@@ -124,19 +126,6 @@ def test_a_reader_of_captions_wins(tmp_path: Path, judge: FakeJudge) -> None:
         "images": 12, "captions": 24, "distinct": scores["test_seen", "pairs"]["pool"]["distinct"],
         "eligible_least": 16, "entries_with_fewer_than_candidates": 0,
     }  # fmt: skip
-
-
-def test_cold_and_warm_cache_give_the_same_bytes(tmp_path: Path, judge: FakeJudge) -> None:
-    results = build(tmp_path)
-    cold, _ = run(results, "good", output="cold")
-    encoded = len(judge.texts_seen), len(judge.images_seen)
-    warm, _ = run(results, "good", output="warm")
-    assert (len(judge.texts_seen), len(judge.images_seen)) == encoded
-    # The cache serves other generators too: their captions are known.
-    run(results, "partial", output="other")
-    assert len(judge.texts_seen) == encoded[0]
-    for file in cold.iterdir():
-        assert file.read_bytes() == (warm / file.name).read_bytes()
 
 
 def test_generators_together_are_scored_as_each_alone(tmp_path: Path, judge: FakeJudge) -> None:
@@ -170,6 +159,8 @@ def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) ->
     with pytest.raises(UserError, match=message):
         run(results, "good", candidates=least + 2)
     assert not judge.texts_seen and run(results, "good", candidates=least + 1)
+    with pytest.raises(UserError, match="no image of another class"):
+        run(build(tmp_path / "alone", classes=1), "good")
 
 
 def test_the_summary_names_what_decides_the_scores(tmp_path: Path, judge: FakeJudge) -> None:
@@ -178,22 +169,6 @@ def test_the_summary_names_what_decides_the_scores(tmp_path: Path, judge: FakeJu
     main(make_step(ScoreImages, results, "good", **more, seed=3, train_on="all"))
     summary = read_json(tmp_path / "out" / "summary.json")
     assert (summary["seed"], summary["train_on"], summary["candidates"]) == (3, "all", 5)
-
-
-def test_no_other_class(tmp_path: Path, judge: FakeJudge) -> None:
-    with pytest.raises(UserError, match="no image of another class"):
-        run(build(tmp_path, classes=1), "good")
-
-
-def test_no_image_at_all(tmp_path: Path, judge: FakeJudge) -> None:
-    results = build(tmp_path)
-    file = results / "d/color/generated/good/manifest.parquet"
-    manifest = pd.read_parquet(file).assign(path=None, status="missing").astype({"path": "str"})
-    write_table(manifest, file, MANIFEST)
-    folder, summary = run(results, "good")
-    assert [s["judged"] for s in summary["scores"]] == [0, 0, 0, 0]
-    assert summary["scores"][0]["exact"] is None and len(summary["scores"][0]["missing"]) == 24
-    assert len(read_table(folder / "test_seen.parquet", SCORES)) == 0
 
 
 def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: FakeJudge) -> None:

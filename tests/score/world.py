@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from tests.split.split_worlds import images_table
 from workflow_scripts.core import tables
 from workflow_scripts.core.io import write_table
 from workflow_scripts.core.seeds import derive_seed
@@ -71,11 +72,8 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     (results / "d" / "images" / "im").mkdir(parents=True)
     for i, name in enumerate(ids):
         (results / "d" / "images" / f"{name}.png").write_text(caption(words[i], [0, 1, 2]))
-    table = pd.DataFrame({"image_id": ids, "path": [f"d/images/{name}.png" for name in ids]})
-    for column in ("width", "height"):
-        table[column] = pd.array([8] * images, dtype="Int64")
-    for column in ("bbox_x", "bbox_y", "bbox_w", "bbox_h"):
-        table[column] = 1.0
+    table = images_table(ids, [f"d/images/{name}.png" for name in ids])
+    table[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]] = 1.0
     splits = pd.DataFrame({"image_id": ids, "split": ["test_seen", "test_unseen"] * (images // 2)})
     seen = captions[captions["image_id"].isin(ids[::2])]
     # The first color of each first caption becomes another one.

@@ -23,10 +23,19 @@ def mention(
     start = [m.start() for m in re.finditer(rf"\b{adjective}\b", text)][n]
     at = text.find(noun, start)
     at = text.rfind(noun, 0, start) if at < 0 else at
-    known = {**COLORS, **SHAPES}
-    return Mention(
-        canonical or known[adjective.lower()], NOUNS[noun], start, start + len(adjective), at, at + len(noun), relation
-    )
+    canonical = canonical or {**COLORS, **SHAPES}[adjective.lower()]
+    known = NOUNS.get(noun, noun.removesuffix("s"))
+    return Mention(canonical, known, start, start + len(adjective), at, at + len(noun), relation)
+
+
+def mentions(text: str, *said: str) -> list[Mention]:
+    """A mention for each ``adjective noun``, whose other words are a relation and the number of the place."""
+    found = []
+    for adjective, noun, *more in map(str.split, said):
+        relation = next((word for word in more if word.isalpha()), "adjacent")
+        place = next((int(word) for word in more if word.isdigit()), 0)
+        found.append(mention(text, adjective, noun, relation=relation, n=place))
+    return found
 
 
 @dataclass(frozen=True)

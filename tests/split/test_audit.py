@@ -123,10 +123,6 @@ def change(**changes) -> list[dict]:
     return [GOOD["changes"][0] | changes]
 
 
-def test_a_true_swap_has_no_fault() -> None:
-    assert audit_swap() == []
-
-
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
@@ -145,13 +141,13 @@ def test_a_true_swap_has_no_fault() -> None:
     ],
 )  # fmt: skip
 def test_finds_a_planted_fault(changes: dict, fault: str) -> None:
+    assert audit_swap() == []
     assert fault in audit_swap(**changes)
 
 
 def test_finds_an_adjective_that_two_nouns_share() -> None:
-    text, swapped_text = "red bill and wings", "orange bill and wings"
-    changes = change(start=0, end=3, new_start=0, new_end=6)
-    entry = GOOD | {"text": text, "swapped_text": swapped_text, "changes": changes}
+    text, changes = "red bill and wings", change(start=0, end=3, new_start=0, new_end=6)
+    entry = GOOD | {"text": text, "swapped_text": "orange bill and wings", "changes": changes}
     result = audited([("test_seen", text)], ["orange_bill"], pd.DataFrame([entry]))
     faults = {v["fault"] for v in result["violations"]}
     assert faults == {"it also says orange_wing, which is not held out", "the adjective is also about another noun"}
@@ -192,18 +188,6 @@ def test_shares_no_code_with_pairs() -> None:
     assert not names & {"__import__", "import_module", "exec", "eval"}
 
 
-@pytest.mark.parametrize("target", ["judge.train_judge", "clip.embed"])
-def test_editing_the_wording_does_not_retrain_or_embed_again(target: str) -> None:
-    assert "workflow_scripts.split.wording" not in modules_of(f"workflow_scripts.{target}")
-
-
-def test_without_a_noun_lexicon_plurals_are_known() -> None:
-    assert plain_forms(["wing", "belly", "brush", "eye"]) == {
-        "wing": "wing", "wings": "wing", "belly": "belly", "bellies": "belly",
-        "brush": "brush", "brushes": "brush", "eye": "eye", "eyes": "eye",
-    }  # fmt: skip
-
-
 def stated_in_train(folder: Path) -> None:
     """Write the artifacts of a split whose train states the held-out red wing."""
     captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
@@ -223,10 +207,6 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
         run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["violations"][0]["pair"] == "red_wing"
     assert not (tmp_path / "accepted.json").exists()
-
-
-def test_violations_of_a_drawn_split_can_be_counted(tmp_path: Path) -> None:
-    stated_in_train(tmp_path)
     run("audit", tmp_path, nouns=None, violations="count")
     run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["counts"]["violations"] == 1
@@ -242,3 +222,5 @@ def test_without_a_noun_lexicon_nouns_in_a_row_are_a_compound(text: str, pairs: 
     compounds = Lexicon("compounds", {"traffic light": "traffic light"})
     reader = reader_of(heldout, {c: c for c in ("green", "blue", "red")}, None, compounds)
     assert {" ".join(pair) for pair in words_of(stated(text, reader.read(text)))} == pairs
+    plurals = {"wing": "wings", "belly": "bellies", "brush": "brushes", "eye": "eyes"}
+    assert plain_forms(list(plurals)) == {form: word for word, plural in plurals.items() for form in (word, plural)}

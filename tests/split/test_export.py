@@ -6,60 +6,63 @@ import pickle
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.project import COMPOSITION, DATASET
 from tests.split.split_worlds import captions_table, images_table
-from tests.split.stage import run
-from workflow_scripts.core.io import spreadsheet_safe, spreadsheet_texts, write_json, write_table
+from workflow_scripts.core.io import json_lines, read_json, read_table, spreadsheet_safe, spreadsheet_texts
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
+from workflow_scripts.split.export import split_dict, train_list
+
+KEY = ["image_id", "caption_id"]
 
 
-def exported(folder: Path) -> Path:
-    captions = captions_table(
-        [("b/1", 1, 'a red, "odd" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a red bill and blue wings")]
-    )
-    write_table(captions, folder / "captions.parquet", CAPTIONS)
-    write_table(images_table(["a/2", "b/1"], [None, "d/images/1.png"]), folder / "images.parquet", IMAGES)
-    splits = pd.DataFrame({"image_id": ["a/2", "b/1"], "split": ["test_seen", "train"]})
-    write_table(splits, folder / "splits.parquet", SPLIT)
-    keys = ("noun", "original_adj", "new_adj", "start", "end", "new_start", "new_end")
-    change = dict(zip(keys, ("wing", "blue", "red", 15, 19, 16, 19), strict=True))
-    other = dict(zip(keys, ("bill", "red", "blue", 2, 5, 2, 6), strict=True))
-    row = "a/2", 0, "a red bill and blue wings", "a blue bill and red wings", [other, change], "red_wing"
-    swapped = pd.DataFrame([row], columns=list(SWAPPED.columns))
-    write_table(swapped, folder / "swapped.parquet", SWAPPED)
-    write_json({"pairs": ["red_wing", "blue_bill"]}, folder / "heldout.json")
-    run("export", folder)
-    return folder / "export"
+@pytest.fixture
+def place(results: Path) -> Path:
+    return results / DATASET / COMPOSITION
 
 
-def test_published_formats(tmp_path: Path) -> None:
-    out = exported(tmp_path)
-    assert sorted(p.name for p in out.iterdir()) == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
-    split = pickle.loads((out / "split.pkl").read_bytes())
-    assert split == {
-        "train": ["b/1"], "test_seen": ["a/2"], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
-    }  # fmt: skip
-    data = pickle.loads((out / "data.pkl").read_bytes())
-    made = {"noun": "wing", "original_adj": "blue", "new_adj": "red"}
-    swapped = {"swapped_text": "a blue bill and red wings", "changes_made": made}
-    assert data == {
-        "a/2": {0: {"text": "a red bill and blue wings", **swapped}},
-        "b/1": {0: {"text": "wings"}, 1: {"text": 'a red, "odd" bill'}},
-    }
-    assert all(type(key) is int for key in data["b/1"])
+def test_published_formats(place: Path) -> None:
+    names = [path.name for path in sorted((place / "export").glob("[!.]*"))]
+    assert names == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
+    images = read_table(place / "splits.parquet", SPLIT).groupby("split")["image_id"].agg(list).to_dict()
+    split, data = (pickle.loads((place / "export" / f"{name}.pkl").read_bytes()) for name in ("split", "data"))
+    assert split == images | {"heldout_pairs": sorted(read_json(place / "heldout.json")["pairs"])}
+    expected: dict[str, dict[int, dict]] = {}
+    for row in read_table(place.parent / "captions.parquet", CAPTIONS).itertuples():
+        expected.setdefault(row.image_id, {})[row.caption_id] = {"text": row.text}
+    swapped = read_table(place / "swapped.parquet", SWAPPED)
+    for row in swapped.itertuples():
+        (made,) = (change for change in row.changes if f"{change['new_adj']}_{change['noun']}" == row.pair)
+        made = {key: made[key] for key in ("noun", "original_adj", "new_adj")}
+        expected[row.image_id][row.caption_id] |= {"swapped_text": row.swapped_text, "changes_made": made}
+    assert data == expected and (swapped["changes"].map(len) > 1).any()
+    assert {type(key) for captions in data.values() for key in captions} == {int}
 
 
-def test_train_list(tmp_path: Path) -> None:
-    out = exported(tmp_path)
-    with open(out / "train.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert [(r["image_id"], r["caption_id"], r["path"], r["text"]) for r in rows] == [
-        ("b/1", "0", "d/images/1.png", "wings"), ("b/1", "1", "d/images/1.png", 'a red, "odd" bill'),
+def test_train_list(place: Path) -> None:
+    splits, images = read_table(place / "splits.parquet", SPLIT), read_table(place.parent / "images.parquet", IMAGES)
+    captions = read_table(place.parent / "captions.parquet", CAPTIONS).merge(images[["image_id", "path"]])
+    expected = captions.merge(splits[splits["split"] == "train"]).sort_values(KEY)[[*KEY, "path", "text"]]
+    with open(place / "export" / "train.csv", newline="", encoding="utf-8") as file:
+        rows = [{key: row[key] for key in expected} for row in csv.DictReader(file)]
+    assert rows == expected.astype(str).to_dict("records")
+    lines = (place / "export" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == expected.to_dict("records")
+
+
+def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -> None:
+    captions = captions_table([("b/1", 1, 'a "red" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a tail")])
+    listed = train_list(captions, images_table(["b/1", "a/2"], ["d/1.png", None]))
+    assert [list(json.loads(line).values()) for line in json_lines(listed)] == [
+        ["a/2", 0, None, "a tail"], ["b/1", 0, "d/1.png", "wings"], ["b/1", 1, "d/1.png", 'a "red" bill'],
     ]  # fmt: skip
-    lines = [json.loads(line) for line in (out / "train.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert lines[1] == {"image_id": "b/1", "caption_id": 1, "path": "d/images/1.png", "text": 'a red, "odd" bill'}
+    splits = pd.DataFrame({"image_id": ["b/1", "a/2"], "split": "train"})
+    assert split_dict(splits, ["red_wing", "blue_bill"]) == {
+        "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
+    }  # fmt: skip
 
 
 @given(st.lists(st.text("'=+-@\t\r\n＝a, \"", max_size=4), min_size=1, max_size=5))

@@ -17,14 +17,9 @@ def made(seed: int, heldout_seed: int):
     data = world(seed, images=40, captions=2)
     names = pair_names(data.ranking).tolist()
     heldout = [names[heldout_seed % len(names)]]
-    ids = data.captions["image_id"]
-    return (
-        data,
-        heldout,
-        *make_splits(
-            ids, pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto", heldout_seed, "d", "color"
-        ),
-    )
+    of_images = pairs_of_images(data.pairs, data.ranking, heldout)
+    made = make_splits(data.captions["image_id"], of_images, heldout, "auto", heldout_seed, "d", "color")
+    return data, heldout, *made
 
 
 @settings(max_examples=25)
@@ -46,7 +41,8 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     train = of_pair[(of_pair["split"] == "train") & (of_pair["relation"] != "disputed")]
     assert seen <= set(train["pair"])
     sizes = splits["split"].value_counts()
-    assert sizes["test_seen"] <= min(len(held), 0.12 * len(splits))
+    assert sizes["test_seen"] <= seen_target(len(held), 40, "auto") == min(len(held), 4)
+    assert seen_target(len(held), 40, 7) == 7
     assert summary["sizes"] == {name: int(sizes.get(name, 0)) for name in ("train", "test_seen", "test_unseen")}
     # The order of the rows decides nothing.
     ids, shuffled = (table.sample(frac=1, random_state=3) for table in (data.captions["image_id"], data.pairs))
@@ -68,18 +64,9 @@ def test_an_image_that_alone_holds_a_pair_stays_in_train() -> None:
     # a and d are alone with p and r; of the three with q, one must stay.
     assert draw_seen(list("abcdef"), occurrences, 6) == (["b", "c", "f"], ["a", "d", "e"])
     assert draw_seen(list("abcdef"), occurrences, 2) == (["b", "c"], ["a"])
-
-
-def test_a_disputed_occurrence_does_not_teach() -> None:
+    # A disputed occurrence does not teach.
     occurrences = pd.DataFrame([("a", "p", False), ("b", "p", True)], columns=["image_id", "pair", "disputed"])
-    assert draw_seen(["a", "b"], occurrences, 2) == (["b"], ["a"])
-    assert draw_seen(["b", "a"], occurrences, 2) == (["b"], ["a"])
-
-
-def test_auto_is_as_many_as_unseen_and_at_most_twelve_percent() -> None:
-    assert seen_target(30, 1000, "auto") == 30
-    assert seen_target(500, 1000, "auto") == 120
-    assert seen_target(500, 1000, 70) == 70
+    assert draw_seen(["a", "b"], occurrences, 2) == draw_seen(["b", "a"], occurrences, 2) == (["b"], ["a"])
 
 
 def simple(held_images: int, images: int = 100):
@@ -96,13 +83,11 @@ def test_warns_under_forty_percent_and_refuses_under_twenty() -> None:
     _, summary = make_splits(*simple(50))
     assert summary["shares"]["train"] == 0.38
     assert "38.0%" in summary["warnings"][0] and "red_bill (50)" in summary["warnings"][0]
-    with pytest.raises(UserError, match=r"train keeps 13.0% of the images, less than 20% .*red_bill \(75\)"):
-        make_splits(*simple(75))
-
-
-def test_nothing_to_test() -> None:
-    arguments = simple(20)
-    with pytest.raises(UserError, match="no image has a held-out pair"):
-        make_splits(*arguments[:2], ["red_wing"], *arguments[3:])
-    with pytest.raises(UserError, match="6 images are too few for test_seen"):
-        make_splits(*simple(1, images=6))
+    few = simple(20)
+    for arguments, message in (
+        (simple(75), r"train keeps 13.0% of the images, less than 20% .*red_bill \(75\)"),
+        ((*few[:2], ["red_wing"], *few[3:]), "no image has a held-out pair"),
+        (simple(1, images=6), "6 images are too few for test_seen"),
+    ):
+        with pytest.raises(UserError, match=message):
+            make_splits(*arguments)

@@ -7,79 +7,63 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mention, world
+from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mentions, world
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import VARIANTS
 from workflow_scripts.split.make_variants import make_variants, variants_of
 from workflow_scripts.split.swap_adjectives import Candidate, apply, swap_adjectives
-from workflow_scripts.split.wording import Mention
-
-COLORS_RANKED = ["black", "blue", "gray", "orange", "red"]
-
-
-def offered(
-    text: str, pair: str, *mentions: Mention, swap: dict[str, str] | None = None, forms: dict[str, str] = COLORS
-) -> tuple[dict[str, str], Counter[str]]:
-    """The variants of a prompt by their adjectives, and the reasons for those that are missing.
-
-    ``swap``: the new adjective of each noun that was swapped.
-    """
-    changed = [Candidate(m.noun, swap[m.noun], (m,)) for m in mentions if swap and m.noun in swap]
-    ranked, reasons = sorted(set(forms.values())), Counter()
-    changes = apply(text, changed)[1]
-    found = variants_of(text, pair, mentions, changes, ranked, forms, NOUNS, reasons)
-    return {adjective: variant for adjective, variant, _ in found}, reasons
-
-
-def test_every_other_ranked_adjective_with_its_article() -> None:
-    text = "an orange bill and a red belly"
-    found, reasons = offered(text, "orange_bill", mention(text, "orange", "bill"), mention(text, "red", "belly"))
-    assert found == {new: f"a {new} bill and a red belly" for new in COLORS_RANKED if new != "orange"}
-    found, _ = offered(text, "red_belly", mention(text, "orange", "bill"), mention(text, "red", "belly"))
-    assert found["orange"] == "an orange bill and an orange belly" and "red" not in found
-    assert not reasons
-
-
-def test_what_describes_the_noun_elsewhere_is_no_variant() -> None:
-    text = "a red bill and a bill that is black"
-    said = mention(text, "red", "bill"), mention(text, "black", "bill", relation="predicative")
-    found, reasons = offered(text, "red_bill", *said)
-    assert found.keys() == {"blue", "gray", "orange"} and reasons == {"describes the noun elsewhere": 1}
-
-
-def test_what_contradicts_is_no_variant() -> None:
-    text = "a small bill that is pointed"
-    said = mention(text, "small", "bill"), mention(text, "pointed", "bill", relation="predicative")
-    found, reasons = offered(text, "small_bill", *said, forms=SHAPES)
-    assert "round" not in found and reasons["contradiction"] == 1
-    assert found["long"] == "a long bill that is pointed"
-
-
-def test_a_swapped_prompt_keeps_its_other_changes() -> None:
-    text = "a red bill, a gray belly and black wings"
-    said = mention(text, "red", "bill"), mention(text, "gray", "belly"), mention(text, "black", "wings")
-    found, _ = offered(text, "blue_bill", *said, swap={"bill": "blue", "wing": "orange"})
-    # Among them what the caption said before.
-    assert found == {
-        new: f"{'an' if new == 'orange' else 'a'} {new} bill, a gray belly and orange wings"
-        for new in ("black", "gray", "orange", "red")
-    }
-
-
-def test_a_pair_that_is_said_twice_is_replaced_twice() -> None:
-    text = "red wings, and wings that are red"
-    said = mention(text, "red", "wings"), mention(text, "red", "wings", relation="predicative", n=1)
-    assert offered(text, "red_wing", *said)[0]["blue"] == "blue wings, and wings that are blue"
 
 
 @pytest.mark.parametrize(
-    ("relation", "pair", "reason"),
-    [("shared", "red_bill", "shared or disputed"), ("adjacent", "blue_bill", "no pair")],
-)
-def test_prompts_without_variants(relation: str, pair: str, reason: str) -> None:
-    text = "a red bill"
-    assert offered(text, pair, mention(text, "red", "bill", relation=relation)) == ({}, {reason: 1})
+    ("text", "pair", "said", "swap", "variants", "missing"),
+    [
+        # Every other ranked adjective, with its article.
+        (
+            "an orange bill, a red belly", "orange_bill", ["orange bill", "red belly"], {},
+            {new: f"a {new} bill, a red belly" for new in ("black", "blue", "gray", "red")}, {},
+        ),
+        (
+            "an orange bill, a red belly", "red_belly", ["orange bill", "red belly"], {},
+            {new: f"an orange bill, a {new} belly" for new in ("black", "blue", "gray")}
+            | {"orange": "an orange bill, an orange belly"}, {},
+        ),
+        # None that describes the noun elsewhere.
+        (
+            "red bill that is black", "red_bill", ["red bill", "black bill predicative"], {},
+            {new: f"{new} bill that is black" for new in ("blue", "gray", "orange")},
+            {"describes the noun elsewhere": 1},
+        ),
+        # A swapped prompt keeps its other changes; among its variants is what the caption said before.
+        (
+            "a red bill, black wings", "blue_bill", ["red bill", "black wings"], {"bill": "blue", "wing": "orange"},
+            {new: f"a {new} bill, orange wings" for new in ("black", "gray", "red")}
+            | {"orange": "an orange bill, orange wings"}, {},
+        ),
+        # A pair that is said twice is replaced twice.
+        (
+            "red wings, wings that are red", "red_wing", ["red wings", "red wings predicative 1"], {},
+            {new: f"{new} wings, wings that are {new}" for new in ("black", "blue", "gray", "orange")}, {},
+        ),
+        ("a red bill", "red_bill", ["red bill shared"], {}, {}, {"shared or disputed": 1}),
+        ("a red bill", "blue_bill", ["red bill"], {}, {}, {"no pair": 1}),
+        # None that contradicts what is said of the noun: not round and pointed.
+        (
+            "a small bill that is pointed", "small_bill", ["small bill", "pointed bill predicative"], {},
+            {new: f"a {new} bill that is pointed" for new in ("curved", "large", "long", "sharp", "short", "thin")},
+            {"contradiction": 1, "describes the noun elsewhere": 1},
+        ),
+    ],
+)  # fmt: skip
+def test_variants_of_a_prompt(
+    text: str, pair: str, said: list[str], swap: dict[str, str], variants: dict[str, str], missing: dict[str, int]
+) -> None:
+    """swap: the new adjective of each noun that was swapped; missing: the reasons for variants that are not there."""
+    found, reasons = mentions(text, *said), Counter()
+    changes = apply(text, [Candidate(m.noun, swap[m.noun], (m,)) for m in found if m.noun in swap])[1]
+    forms = SHAPES if pair == "small_bill" else COLORS
+    made = variants_of(text, pair, found, changes, sorted(set(forms.values())), forms, NOUNS, reasons)
+    assert {adjective: variant for adjective, variant, _ in made} == variants and reasons == missing
 
 
 @settings(max_examples=15)

@@ -43,6 +43,15 @@ def test_our_own_files_come_back(tmp_path: Path) -> None:
     found = read_json(tmp_path / "audit.json")
     assert found["counts"]["violations"] == 0 and found["tolerance"] == "refuse"
 
+    take(tmp_path, data=False)
+    assert read_table(tmp_path / "swapped.parquet", SWAPPED).shape == before[1].shape, "without swaps, ours are made"
+
+
+def test_the_files_of_a_composition() -> None:
+    published = load_config({"split": {"published": {"split": "x/{composition}/split.pkl"}}}).split.published
+    assert published.file("data", "color") is None
+    assert published.file("split", "color") == Path("x/color/split.pkl")
+
 
 def spoil(folder: Path, **changed: Any) -> None:
     path = folder / "export" / "split.pkl"
@@ -113,12 +122,6 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
     assert (made["noun"], made["new_adj"]) == (change["noun"], change["new_adj"])
 
 
-def test_a_split_without_swaps_gets_ours(tmp_path: Path) -> None:
-    run_all(inputs(tmp_path))
-    take(tmp_path, data=False)
-    assert len(read_table(tmp_path / "swapped.parquet", SWAPPED)) > 0
-
-
 def test_words_are_folded() -> None:
     assert fold("Grey", "beaks", COLORS, {"beaks": "bill"}) == "gray_bill"
     assert fold("grey", "eye_ring", COLORS, NOUNS) == "gray_eyering"
@@ -181,20 +184,3 @@ def test_captions_are_compared_as_they_are_kept(tmp_path: Path) -> None:
     captions = captions_table([("a", 0, "a red bill")])
     swapped, wrong = take_swaps(read_data(tmp_path / "d.pkl")[0], captions, splits, pairs, COLORS, NOUNS)
     assert not wrong and swapped[["swapped_text", "pair"]].values.tolist() == [["a grey bill", "gray_bill"]]
-
-
-@pytest.mark.parametrize(
-    ("split", "message"),
-    [
-        ({"heldout": {"pairs": ["red_bill"]}}, "remove heldout.pairs or published"),
-        ({"published": {"split": "split.pkl"}}, "split.published: split.pkl: several compositions; add {composition}"),
-        ({"published": None, "heldout": {"pairs": {"hue": ["a_b"]}}}, "split.heldout.pairs: unknown composition hue"),
-    ],
-)
-def test_config(split: dict[str, Any], message: str) -> None:
-    published = {"published": {"split": "x/{composition}/split.pkl"}}
-    config = load_config({"split": published}).split.published
-    assert config.file("data", "color") is None
-    assert config.file("split", "color") == Path("x/color/split.pkl")
-    with pytest.raises(UserError, match=message):
-        load_config({"split": published | split})

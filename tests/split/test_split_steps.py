@@ -1,17 +1,36 @@
 """The stage's steps, from tables to tables."""
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from benchmarks.digests import digests
-from tests.split.stage import inputs, run_all
-from workflow_scripts.core.io import read_json
+from tests.split.stage import inputs, run, run_all
+from workflow_scripts.core.errors import UserError
+from workflow_scripts.core.heldout import pair_names
+from workflow_scripts.core.io import read_json, read_table
+from workflow_scripts.core.tables import DIVISION, PAIRS, SPLIT
 
 
-def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
-    one, two = (run_all(inputs(tmp_path / name)) for name in ("one", "two"))
+@pytest.mark.parametrize("division", [{}, {"train": 0.4, "test": 0.4, "compound": 0.1}], ids=["pairs", "divergence"])
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, Any]) -> None:
+    one, two = (run_all(inputs(tmp_path / name), **division) for name in ("one", "two"))
     found = dict(digests(one))
     assert found == dict(digests(two))
     names = {"heldout.json", "splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export/split.pkl"}
     assert names <= found.keys()
+    heldout, splits = read_json(one / "heldout.json"), read_table(one / "splits.parquet", SPLIT)
     counts = read_json(one / "audit.json")["counts"]
-    assert counts["violations"] == 0 and counts["swapped"] > 0
+    assert counts["violations"] == 0 and counts["swapped"] > 0 and heldout["pairs"]
+    assert counts["images_unused"] == 80 - len(splits) and (len(splits) < 80) == bool(division)
+    # By the tables alone: what is held out is in test_unseen, and nowhere else.
+    pairs = read_table(one / "pairs.parquet", PAIRS)
+    where = pairs["image_id"].map(splits.set_index("image_id")["split"])[pair_names(pairs).isin(heldout["pairs"])]
+    assert set(where.dropna()) == {"test_unseen"}
+    if division:
+        assert heldout["source"] == "divergence" and read_json(one / "splits.json")["captions"]["train"] == 3 * 32
+        file = one / "division.parquet"
+        read_table(file, DIVISION).iloc[1:].to_parquet(file, index=False)
+        with pytest.raises(UserError, match=r"division.parquet: has other images than .*captions.parquet; rerun"):
+            run("make_splits", one, division=file)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, pairs_table, world
+from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
 from workflow_scripts.core.heldout import pair_names
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import SWAPPED
@@ -84,41 +84,61 @@ def test_article_and_capitals() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "said"),
     [
-        "a bird with jet black wings",  # part of a phrase
-        "a bird with off black wings",
-        "a bird with brownish black wings",
-        "a bird with gray black wings",  # half of a color
-        "a bird with black gray wings",
-        "a bird with golden black wings",
-        "a bird with red and black wings",  # would be red and red
-        "its black wings are darker than its bill",  # a comparison
-        "with black wings in relation to its bill",
-        "a bird with black wings for its size",
-        "its bill is black and wings",  # may be the bill's
-        "black wings and belly",  # may be the belly's too
-        "black wings, belly",
-        "black striped wings",  # the stripes are black
-        "black and white speckled wings",
-        "wings that are black speckled",
-        "shades of black and wings",  # black is a noun
-        "black under its wings",
-        "black wings and upper belly",  # may be the upper belly's too
-        "black wings flank and belly",  # flank is in no lexicon, but known as a noun
-        "black wings flank",
-        "black wings inner and outer feathers",
-        "black wings edged in white",
-        "a black belly and darker black wings",
-        "an all black bird with black wings",
-        "a bird that is black all over with black wings",
-        "a bill that is black and black and gray wings",
-        "gray to black wings",
+        ("a bird with jet black wings", "black wings"),  # part of a phrase
+        ("a bird with off black wings", "black wings"),
+        ("a bird with brownish black wings", "black wings"),
+        ("a bird with gray black wings", "black wings"),  # half of a color
+        ("a bird with black gray wings", "black wings"),
+        ("a bird with golden black wings", "black wings"),
+        ("a bird with red and black wings", "black wings"),  # would be red and red
+        ("its black wings are darker than its bill", "black wings"),  # a comparison
+        ("with black wings in relation to its bill", "black wings"),
+        ("a bird with black wings for its size", "black wings"),
+        ("its bill is black and wings", "black wings"),  # may be the bill's
+        ("black wings and belly", "black wings"),  # may be the belly's too
+        ("black wings, belly", "black wings"),
+        ("black striped wings", "black wings"),  # the stripes are black
+        ("black and white speckled wings", "black wings"),
+        ("wings that are black speckled", "black wings"),
+        ("shades of black and wings", "black wings"),  # black is a noun
+        ("black under its wings", "black wings"),
+        ("black wings and upper belly", "black wings"),  # may be the upper belly's too
+        ("black wings flank and belly", "black wings"),  # flank is in no lexicon, but known as a noun
+        ("black wings flank", "black wings"),
+        ("black wings inner and outer feathers", "black wings"),
+        ("black wings edged in white", "black wings"),
+        ("a black belly and darker black wings", "black wings 1"),
+        ("an all black bird with black wings", "black wings 1"),
+        ("a bird that is black all over with black wings", "black wings 1"),
+        ("a bill that is black and black and gray wings", "black wings 1"),
+        ("gray to black wings", "black wings"),
+        ("a bill as long as its wings", "long bill"),
+        ("a bill too long", "long bill"),
+        ("a long bill compared to its wings", "long bill"),
+        ("a medium to large bill", "large bill"),
+        ("a sharply pointed bill", "pointed bill"),
+        ("a downward curved bill", "curved bill"),
+        ("a stick thin bill", "thin bill"),
+        ("a round shaped belly", "round belly"),
+        ("a bill that is round in shape", "round bill"),
+        ("a small bill for body", "small bill"),
+        ("a small bill and a belly that is smaller", "small bill"),
+        ("a small bill though the wings are long", "small bill"),
+        ("a large wing spanned bird", "large wing"),
+        ("a large bill size", "large bill"),
+        ("a large wing white span", "large wing"),
+        ("long spanned wings", "long wings"),
+        ("a bill almost long as its wings", "long bill"),
+        ("a wing tip and a long spread wing", "long wing"),
+        ("a small white bellied bird", "small bellied"),
     ],
 )
-def test_wordings_of_colors_that_no_swap_touches(text: str) -> None:
-    said = mention(text, "black", "wings", n=text.count("black") - 1)
-    assert candidates_of(text, [said], {"wing": ["red"]}, COLORS, [*NOUNS, "flank"], Counter()) == []
+def test_wordings_that_no_swap_touches(text: str, said: str) -> None:
+    (at,) = mentions(text, said)
+    forms, held = (COLORS, ["red"]) if at.adjective == "black" else (SHAPES, ["flat", "straight"])
+    assert candidates_of(text, [at], {at.noun: held}, forms, [*NOUNS, "flank"], Counter()) == []
 
 
 @pytest.mark.parametrize(
@@ -144,33 +164,38 @@ def test_which_colors_are_possible(text: str, color: str, held: list[str], possi
     assert new == {pair: text.replace(color, pair.partition("_")[0]) for pair in possible}
 
 
-def test_a_nearer_noun_forbids() -> None:
-    text = "a red belly medium length beak"
-    assert offers(text, mention(text, "red", "beak"), held={"bill": ["blue"]}) == {}
-    text = "a red eye ring patch"
-    at = Mention("red", "patch", 2, 5, 15, 20, "adjacent")
-    assert candidates_of(text, [at], {"patch": ["blue"]}, COLORS, {"eye": "", "ring": ""}, Counter())
+BIRDS = {**NOUNS, "bird": "bird", "body": "body", "feathers": "feather"}
 
 
-def test_shared_and_disputed_are_never_swapped() -> None:
-    text = "white red wings and belly"
-    red = mention(text, "red", "wings")
-    shared = mention(text, "red", "belly", relation="shared")
-    held = {"wing": ["blue"], "belly": ["blue"]}
-    assert offers(text, red, shared, held=held) == {}
-    assert offers("red wings", mention("red wings", "red", "wings", relation="disputed"), held=held) == {}
-    # The same adjective given to two nouns by two readings.
-    text = "wings red belly"
-    assert offers(text, mention(text, "red", "belly"), mention(text, "red", "wings"), held=held) == {}
-
-
-def test_a_noun_named_twice_changes_in_both_places_or_not_at_all() -> None:
-    text = "red wings with red wings"
-    first, second = mention(text, "red", "wings"), mention(text, "red", "wings", n=1)
-    assert offers(text, first, second, held={"wing": ["blue"]}) == {"blue_wing": "blue wings with blue wings"}
-    text = "red wings with gray wings"
-    said = mention(text, "red", "wings"), mention(text, "gray", "wings")
-    assert offers(text, *said, held={"wing": ["blue"]}) == {}
+@pytest.mark.parametrize(
+    ("text", "said", "held", "swapped"),
+    [
+        ("a red belly medium length beak", ["red beak"], ["blue_bill"], None),  # a nearer noun
+        # Shared and disputed adjectives; one that two readings give to two nouns.
+        ("red wings with a belly", ["red wings", "red belly shared"], ["blue_wing", "blue_belly"], None),
+        ("red wings", ["red wings disputed"], ["blue_wing"], None),
+        ("wings red belly", ["red belly", "red wings"], ["blue_wing", "blue_belly"], None),
+        # A noun that is named twice changes in both places, or not at all.
+        ("red wings with red wings", ["red wings", "red wings 1"], ["blue_wing"], "blue wings with blue wings"),
+        ("red wings with gray wings", ["red wings", "gray wings"], ["blue_wing"], None),
+        # What is said of the whole bird counts for its body: it would be red and black, or large and short.
+        ("a large bird, round body", ["large bird", "round body"], ["short_body"], None),
+        ("a large bird, round body", ["large bird", "round body"], ["curved_body"], "a large bird, curved body"),
+        ("black bird, black feathers", ["black bird", "black feathers 1"], ["red_feather"], None),
+        ("black bird, black bill", ["black bird", "black bill 1"], ["red_bill"], "black bird, red bill"),
+        # `a pointed beak. Feathers are gray`: a beak's, not the feathers'.
+        ("a pointed beak feathers are gray", ["pointed feathers"], ["thin_feather"], None),
+        ("pointed belly feathers", ["pointed feathers"], ["thin_feather"], "thin belly feathers"),
+        # `red` is not a participle, and `belly` not an adverb.
+        ("a red belly long wings", ["long wings"], ["thin_wing"], "a red belly thin wings"),
+        ("a long bill red wings", ["long bill"], ["thin_bill"], "a thin bill red wings"),
+    ],
+)
+def test_what_other_words_forbid(text: str, said: list[str], held: list[str], swapped: str | None) -> None:
+    by_noun = {noun: [adjective] for adjective, noun in (pair.split("_") for pair in held)}
+    forms = COLORS if held[0].split("_")[0] in COLORS else SHAPES
+    found = candidates_of(text, mentions(text, *said), by_noun, forms, BIRDS, Counter())
+    assert [apply(text, [candidate])[0] for candidate in found] == ([swapped] if swapped else [])
 
 
 def test_shapes_do_not_contradict() -> None:
@@ -189,78 +214,14 @@ def test_shapes_do_not_contradict() -> None:
     assert offers(text, *said, held={"bill": ["thin"]}, forms=SHAPES)
 
 
-@pytest.mark.parametrize(
-    ("text", "adjective", "noun"),
-    [
-        ("a bill as long as its wings", "long", "bill"),
-        ("a bill too long", "long", "bill"),
-        ("a long bill compared to its wings", "long", "bill"),
-        ("a medium to large bill", "large", "bill"),
-        ("a sharply pointed bill", "pointed", "bill"),
-        ("a downward curved bill", "curved", "bill"),
-        ("a stick thin bill", "thin", "bill"),
-        ("a round shaped belly", "round", "belly"),
-        ("a bill that is round in shape", "round", "bill"),
-        ("a small bill for body", "small", "bill"),
-        ("a small bill and a belly that is smaller", "small", "bill"),
-        ("a small bill though the wings are long", "small", "bill"),
-        ("a large wing spanned bird", "large", "wing"),
-        ("a large bill size", "large", "bill"),
-        ("a large wing white span", "large", "wing"),
-        ("long spanned wings", "long", "wings"),
-        ("a bill almost long as its wings", "long", "bill"),
-        ("a wing tip and a long spread wing", "long", "wing"),
-        ("a small white bellied bird", "small", "bellied"),
-    ],
-)
-def test_wordings_of_degrees_that_no_swap_touches(text: str, adjective: str, noun: str) -> None:
-    start = text.index(adjective)
-    at = text.rfind(noun) if text.find(noun, start) < 0 else text.find(noun, start)
-    said = Mention(adjective, "part", start, start + len(adjective), at, at + len(noun), "adjacent")
-    assert candidates_of(text, [said], {"part": ["flat", "straight"]}, SHAPES, NOUNS, Counter()) == []
-
-
-def test_what_is_said_of_the_whole_bird_counts_for_its_body() -> None:
-    text = "a large bird with a round body"
-    bird = Mention("large", "bird", 2, 7, 8, 12, "adjacent")
-    body = Mention("round", "body", 20, 25, 26, 30, "adjacent")
-    found = candidates_of(text, [bird, body], {"body": ["short", "curved"]}, SHAPES, NOUNS, Counter())
-    assert [c.new for c in found] == ["curved"]
-    # `a black bird with red feathers` would be said to be black and red.
-    text = "a black bird with black feathers and a black bill"
-    bird = Mention("black", "bird", 2, 7, 8, 12, "adjacent")
-    feathers = Mention("black", "feather", 18, 23, 24, 32, "adjacent")
-    bill = Mention("black", "bill", 39, 44, 45, 49, "adjacent")
-    held = {"feather": ["red"], "bill": ["red"]}
-    found = candidates_of(text, [bird, feathers, bill], held, COLORS, NOUNS, Counter())
-    assert [c.pair for c in found] == ["red_bill"]
-
-
 def test_a_flower_has_the_color_of_its_petals() -> None:
-    flower, petals = (
-        Mention("red", "flower", 2, 5, 6, 12, "adjacent"),
-        Mention("red", "petal", 18, 21, 22, 28, "adjacent"),
-    )
     given = {"flower": ["blue"]}, COLORS, {**NOUNS, "flower": "flower", "petals": "petal"}, Counter[str]()
-    assert candidates_of("a red flower with red petals", [flower, petals], *given) == []
-    assert len(candidates_of("a red flower with old petals", [flower], *given)) == 1
-
-
-def test_two_things_in_a_row_without_a_comma() -> None:
-    # `a pointed beak. Feathers are gray`: a beak's, not the feathers'.
-    forms = {**NOUNS, "feathers": "feather"}
-    for text, count in (("a pointed beak feathers are gray", 0), ("a bird with pointed belly feathers", 1)):
-        start, end = text.index("pointed"), text.index("feathers")
-        said = Mention("pointed", "feather", start, start + 7, end, end + 8, "adjacent")
-        assert len(candidates_of(text, [said], {"feather": ["thin"]}, SHAPES, forms, Counter())) == count
-
-
-def test_red_is_no_participle_and_belly_no_adverb() -> None:
-    text = "a red belly long wings"
-    assert offers(text, mention(text, "long", "wings"), held={"wing": ["thin"]}, forms=SHAPES)
-    text = "a long bill red wings"
-    swapped = offers(text, mention(text, "long", "bill"), held={"bill": ["thin"]}, forms=SHAPES)
-    assert swapped == {"thin_bill": "a thin bill red wings"}
+    text = "a red flower with red petals"
+    assert candidates_of(text, mentions(text, "red flower", "red petals 1"), *given) == []
+    text = "a red flower with old petals"
+    assert len(candidates_of(text, mentions(text, "red flower"), *given)) == 1
+    text, nouns = "a red eye ring patch", {"eye": "", "ring": ""}
+    assert candidates_of(text, mentions(text, "red patch"), {"patch": ["blue"]}, COLORS, nouns, Counter())
 
 
 def test_nouns_of_captions_are_known_without_a_lexicon() -> None:

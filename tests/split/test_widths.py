@@ -47,6 +47,8 @@ def test_without_pairs_and_where_no_interval_exists() -> None:
     assert half_width(400, 400) == pytest.approx(1.96 * math.sqrt(0.25 / 400), rel=1e-3)
     assert half_width(400, 400, 1) is None and half_width(1, 1) is None and half_width(0, 0) is None
     assert half_width(400, 400, 1.1) == 1.0
+    assert effective_pairs(pd.Series([5, 5, 5])) == pytest.approx(3)
+    assert effective_pairs(pd.Series([98, 1, 1])) == pytest.approx(1.04, abs=0.01)
 
 
 def test_the_document_compares_with_measured_widths() -> None:
@@ -60,11 +62,6 @@ def test_the_document_compares_with_measured_widths() -> None:
         assert 0.5 < expected / (stats.t.ppf(0.975, pairs - 1) * over_pairs) < 2
     assert math.sqrt(np.mean([row[6] ** 2 for row in table])) == pytest.approx(PAIR_SD, abs=0.005)
     assert min(row[7] for row in table) < IMAGE_CORRELATION < max(row[7] for row in table)
-
-
-def test_effective_number_of_pairs() -> None:
-    assert effective_pairs(pd.Series([5, 5, 5])) == pytest.approx(3)
-    assert effective_pairs(pd.Series([98, 1, 1])) == pytest.approx(1.04, abs=0.01)
 
 
 EVEN = {f"a{i}_n": 10 for i in range(12)}

@@ -90,7 +90,7 @@ def test_two_pairs_give_wide_but_finite_intervals(few: int) -> None:
     assert 0 <= estimate.low < 0.1 and 0.7 < estimate.high <= 1
 
 
-def test_equal_generators_differ_by_0() -> None:
+def test_differences_of_0_without_variance_and_at_their_limit() -> None:
     image, pair = np.arange(100), np.repeat(np.arange(10), 10)
     equal = crossed.cells(image, pair, np.zeros(100), np.ones(100))
     assert crossed.difference(equal.mean, crossed.variance(equal)) == crossed.Difference(0.0, 0.0, 0.0, 1.0)
@@ -99,9 +99,6 @@ def test_equal_generators_differ_by_0() -> None:
     found = crossed.difference(mixed.mean, crossed.variance(mixed))
     assert found.value == pytest.approx(0) and found.low == pytest.approx(-found.high) and 0.05 < found.high < 0.2
     assert found.p == pytest.approx(1)
-
-
-def test_a_difference_without_variance_and_one_at_its_limit() -> None:
     assert crossed.difference(0.25, crossed.Variance(0.0, 9)) == crossed.Difference(0.25, 0.25, 0.25, 0.0)
     wide = crossed.Variance(0.2**2, 20)
     for value, limit in ((0.9, 1.0), (-0.9, 1.0), (1.8, 2.0)):

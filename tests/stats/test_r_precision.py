@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.stats import r_precision as precision
 from workflow_scripts.stats.r_precision import (
     Entries,
@@ -90,16 +89,6 @@ def test_tiny_ties_lose_nothing(beaten: float, tied: float) -> None:
     assert value == pytest.approx(float(exact), rel=1e-12)
 
 
-def test_by_hand() -> None:
-    # All tied: each of the hundred is first as often as any other.
-    assert expected_top1(np.array([0.0]), np.array([1.0]))[0] == pytest.approx(0.01)
-    # One of two candidates that ties half of the time: 1/2 + 1/2 * 1/2.
-    assert expected_top1(np.array([0.0]), np.array([0.5]), 2)[0] == pytest.approx(0.75)
-    assert expected_top1(np.array([0.01]), np.array([0.0]))[0] == pytest.approx(0.99**99)
-    assert expected_top1(np.array([1.0]), np.array([0.0]))[0] == 0
-    assert expected_top1(np.array([0.01]), np.array([0.3]), ties="own_first")[0] == pytest.approx(0.99**99)
-
-
 @pytest.mark.parametrize("ties", ["random", "own_first"])
 def test_sampled_converges_to_exact(ties: str) -> None:
     generator = np.random.default_rng(1)
@@ -171,17 +160,6 @@ def test_a_hit_depends_on_its_own_key_alone() -> None:
     assert 0.05 < whole.hit.mean() < 0.95
 
 
-def test_no_eligible_image() -> None:
-    pool = make_pool(np.array([0, 1]), np.array([4, 4]), np.array([0, 1]))
-    with pytest.raises(UserError, match="another class"):
-        score(np.ones((1, 2)), np.array([0]), np.array([4]), pool)
-
-
-def test_eligible_counts() -> None:
-    pool = make_pool(np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1]), np.arange(6))
-    assert [pool.eligible(of) for of in (0, 1, 9)] == [(1, 3), (2, 3), (3, 6)]
-
-
 @pytest.mark.parametrize("images", [10, 30, 60])  # float32, float64, and a least common multiple above 2^53
 def test_weights_are_those_of_the_definition(images: int) -> None:
     """An own caption that beats every distractor is beaten with chance 0, not with a rounding error."""
@@ -197,17 +175,6 @@ def test_weights_are_those_of_the_definition(images: int) -> None:
         assert counted.sum() == total and counted / total == pytest.approx(chances, rel=1e-6)
         assert ((counted == 0) == (chances == 0)).all()
     assert weights.weights.dtype == (np.float32 if images == 10 else np.float64)
-
-
-def test_the_score_of_one_image_alone_is_that_of_judge() -> None:
-    generator = np.random.default_rng(5)
-    pool = make_pool(np.arange(300) // 3, np.arange(300) // 27, generator.integers(0, 50, 300))
-    entries = Entries(generator.integers(0, 50, 400), generator.integers(0, 12, 400), [("a", i, 0) for i in range(400)])
-    values = generator.integers(0, 20, 50).astype(np.float32)
-    same = blocks(lambda rows: values[None].repeat(len(rows), 0), entries.classes)
-    judged = judge(same, 50, entries, pool, candidates=9, ties="random", seed=0)
-    alone = precision.expected_of_one(values, entries, pool, 9, "random")
-    assert np.array_equal(alone, judged.expected) and 0 < alone.mean() < 1
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 12), st.integers(0, 5))

@@ -23,6 +23,8 @@ class Shout:
         return [key("shout", text) for text in texts]
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
+        if "stop" in texts:
+            raise KeyboardInterrupt
         self.seen += texts
         if "die" in texts:
             os._exit(1)
@@ -51,6 +53,16 @@ def test_values_are_in_the_order_of_texts(tmp_path: Path) -> None:
         fill(parser, cache, [texts], 1)
         assert values(parser, cache, texts) == [b"A", b"B", None, b"A", b"C"]
     assert parser.seen == ["a", "b", "c"]
+
+
+def test_a_killed_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "CHUNK", 2)
+    parser = Shout()
+    with Cache(tmp_path / "c.sqlite") as cache, pytest.raises(KeyboardInterrupt):
+        fill(parser, cache, [["a", "b", "c", "d", "stop"]], 1)
+    with Cache(tmp_path / "c.sqlite") as cache:
+        assert fill(parser, cache, [["a", "b", "c", "d", "e"]], 1) == 1
+    assert parser.seen == ["a", "b", "c", "d", "e"]
 
 
 def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

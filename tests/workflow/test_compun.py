@@ -15,14 +15,6 @@ from workflow_scripts.human.tasks import read_tasks
 PLACE = "results/sketch/compun"
 
 
-def changed(project: Project, old: str, new: str) -> set[str]:
-    """Return the rules that run if ``old`` in the config becomes ``new``."""
-    text = (project.root / "small.yaml").read_text()
-    assert old in text
-    (project.root / "changed.yaml").write_text(text.replace(old, new))
-    return set(project.planned("changed.yaml", "results/compun.html"))
-
-
 def test_the_small_run_has_its_page(first_run: Project) -> None:
     place = first_run.root / PLACE
     analysis = pd.read_csv(place / "analysis.csv")
@@ -49,15 +41,6 @@ def test_the_small_run_has_tasks_for_people(first_run: Project) -> None:
     kinds = set(read_tasks(place / "tasks.parquet")["kind"])
     assert kinds == {"perceptual", "match", "caption"} == {path.stem for path in place.glob("label_studio/*.json")}
     assert not (place / "analysis.json").exists()
-
-
-@pytest.mark.slow
-def test_one_setting_reruns_what_depends_on_it(project: Project) -> None:
-    drawing = {"draw_compounds", "load_compounds"}
-    rules = changed(project, "bootstrap: 200}\nhuman", "bootstrap: 300}\nhuman")
-    assert {"analyze_choices", "draw_compun"} <= rules
-    assert not {*drawing, "train_small_clip", "classify"} & rules
-    assert drawing | {"train_small_clip", "classify"} <= changed(project, "things: 240", "things: 260")
 
 
 @pytest.mark.slow

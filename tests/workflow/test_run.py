@@ -46,9 +46,13 @@ def test_ctrl_c_waits_for_snakemake(
     assert next(answers, None) is None
 
 
-def printed(folders: list[Path], capsys: pytest.CaptureFixture[str]) -> list[str]:
-    print_results([*map(str, folders)])
-    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")]
+def test_snakemake_keeps_locks_logs_and_timestamps_where_they_are_looked_for(tmp_path: Path) -> None:
+    """None of these places is documented."""
+    shell = "ls .snakemake/locks > locks; mkdir {output}"
+    (tmp_path / "Snakefile").write_text(f'rule:\n  output: directory("made")\n  shell: "{shell}"\n')
+    subprocess.run(["snakemake", "--cores", "1"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "locks").read_text() and not any(tmp_path.glob(".snakemake/locks/*"))
+    assert [*tmp_path.glob(".snakemake/log/*.log")] and (tmp_path / "made" / ".snakemake_timestamp").is_file()
 
 
 def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +67,8 @@ def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pyt
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         digests.record(tmp_path / name, "stage.step")
-    assert printed([tmp_path, tmp_path / "judged", tmp_path / "captions"], capsys) == [
+    print_results([str(tmp_path / name) for name in ("", "judged", "captions")])
+    assert [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")] == [
         *("| 1 |", ""),
         *(f"| {row} |" for row in range(12)),
         *("…", f"table: {tmp_path}/table.md", f"table: {tmp_path}/compun.md"),

@@ -84,13 +84,8 @@ def test_a_run_among_others_is_the_run_alone() -> None:
 
 
 def test_what_stands_beside_runs_is_said_of_each() -> None:
-    values = {
-        "results": "r",
-        "seed": 3,
-        "judge": {"epochs": 2},
-        "runs": {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}},
-    }
-    assert run_values(values) == {
+    runs = {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}}
+    assert run_values({"results": "r", "seed": 3, "judge": {"epochs": 2}, "runs": runs}) == {
         "a": {"results": "r/a", "seed": 3, "judge": {"epochs": 2, "lr": 0.1}},
         "b": {"results": "r/b", "seed": 4, "judge": {"epochs": 2}},
     }

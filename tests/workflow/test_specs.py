@@ -40,14 +40,6 @@ def test_the_small_run(first_run: Project) -> None:
     assert "Seed 0" in page and len(re.findall(r'src="figures/[^"]+\.svg"', page)) == 3
 
 
-def test_a_setting_reruns_what_depends_on_it(project: Project) -> None:
-    small = (project.root / "small.yaml").read_text()
-    (project.root / "changed.yaml").write_text(small.replace("lr: 0.001", "lr: 0.002"))
-    planned = project.planned("changed.yaml", "results/specs.html")
-    assert {"train_specs", "intrinsic", "draw_specs"} <= planned.keys()
-    assert not {"describe_images", "train_base", "stretch", "cut_captions", "load_dataset"} & planned.keys()
-
-
 @pytest.mark.slow
 def test_the_users_captions(first_run: Project, tmp_path: Path) -> None:
     """With a trained judge, a training table and a test table nothing is drawn or described."""
@@ -58,12 +50,3 @@ def test_the_users_captions(first_run: Project, tmp_path: Path) -> None:
     tables = [pd.read_csv(project.root / name / "specs.csv") for name in ("own", "results")]
     own, before = (table[table["judge"] == "stretched"]["value"].tolist() for table in tables)
     assert own == before
-
-
-def test_only_sketches_can_be_described(project: Project) -> None:
-    (project.root / "bad.yaml").write_text(
-        "dataset: {source: table, table: {file: captions.csv}}\nspecs: {seeds: [0]}\n"
-    )
-    failed = project.snakemake("bad.yaml", "--dry-run", check=False)
-    assert failed.returncode
-    assert "specs.data: null describes sketches, but dataset.source is table" in failed.stdout + failed.stderr
